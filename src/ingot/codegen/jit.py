@@ -1,0 +1,72 @@
+"""MLIR text to machine code, inside the process. Comes in: the text of a module whose functions are internal; goes out:
+their addresses. What holds: code lives as long as the Native that holds its engine; whatever MLIR or LLVM has against
+a module becomes a CompileError.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ingot.codegen.machine import openmp_library, torch_library
+from ingot.errors import CompileError
+
+LOWERING = (
+    "builtin.module(convert-scf-to-cf,convert-math-to-llvm,convert-vector-to-llvm,convert-arith-to-llvm,"
+    "convert-cf-to-llvm,convert-func-to-llvm,reconcile-unrealized-casts)"
+)
+# Without these LLVM splits 512-bit vectors on recent Intel.
+FUNCTION_ATTRIBUTES = 'passthrough = [["min-legal-vector-width", "512"], ["prefer-vector-width", "512"]]'
+_lock = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Native:
+    """Machine code in memory."""
+
+    addresses: dict[str, int]
+    """Function name to address, in the C calling convention."""
+    engine: Any
+    """Keeps the code alive."""
+
+
+def compile_module(declarations: Sequence[str], functions: dict[str, str]) -> Native:
+    """Compile `functions` (name to the text of an `llvm.func internal @name`) as one module.
+
+    The engine wraps every exported function, so only one is exported: it writes the addresses of the others to a table.
+    """
+    from torch_mlir import execution_engine, ir, passmanager
+
+    torch_library()
+    openmp_library()
+    text = "\n".join(["module {", *declarations, *functions.values(), _table_function(list(functions)), "}"])
+    table = (ctypes.c_int64 * len(functions))()
+    with _lock, ir.Context() as context, ir.Location.unknown():
+        context.enable_multithreading(False)
+        try:
+            module = ir.Module.parse(text)
+            passmanager.PassManager.parse(LOWERING).run(module.operation)
+            engine = execution_engine.ExecutionEngine(module, opt_level=2, shared_libs=[])
+            entry = engine.raw_lookup("ingot_table")
+        except Exception as error:
+            raise CompileError(str(error)) from error
+    if not entry:
+        raise CompileError("LLVM gave no code")
+    pointer = ctypes.c_void_p(ctypes.addressof(table))
+    packed = (ctypes.c_void_p * 1)(ctypes.addressof(pointer))
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(entry)(packed)
+    return Native(dict(zip(functions, table, strict=True)), engine)
+
+
+def _table_function(names: Sequence[str]) -> str:
+    lines = ["  llvm.func @ingot_table(%table: !llvm.ptr) {"]
+    for i, name in enumerate(names):
+        lines += [
+            f"    %a{i} = llvm.mlir.addressof @{name} : !llvm.ptr",
+            f"    %p{i} = llvm.getelementptr %table[{i}] : (!llvm.ptr) -> !llvm.ptr, i64",
+            f"    llvm.store %a{i}, %p{i} : !llvm.ptr, !llvm.ptr",
+        ]
+    return "\n".join([*lines, "    llvm.return", "  }"])

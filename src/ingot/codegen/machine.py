@@ -1,0 +1,86 @@
+"""What this machine really has, probed once: vector width, threads, the C symbols that PyTorch's libraries export.
+What holds: nothing here is guessed from a name; a symbol is there because it was found, a width because the kernel
+reports the state that saves it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import glob
+import os
+from dataclasses import dataclass
+from functools import cache
+
+import torch
+
+
+@dataclass(frozen=True)
+class Machine:
+    vector_bits: int
+    """Widest float vectors: 512, 256 or 128."""
+    features: frozenset[str]
+    """Flags as the operating system lists them."""
+    l2_bytes: int
+    """Second-level cache of one core."""
+
+    def lanes(self, element_bytes: int = 4) -> int:
+        return self.vector_bits // 8 // element_bytes
+
+
+@cache
+def this_machine() -> Machine:
+    flags = frozenset(_cpu_flags())
+    bits = 512 if {"avx512f", "avx512dq", "avx512bw", "avx512vl"} <= flags else 256 if {"avx2", "fma"} <= flags else 128
+    return Machine(vector_bits=bits, features=flags, l2_bytes=_cache_bytes(2, 1 << 20))
+
+
+def _cpu_flags() -> list[str]:
+    try:
+        with open("/proc/cpuinfo") as file:
+            for line in file:
+                if line.startswith("flags"):
+                    return line.split(":", 1)[1].split()
+    except OSError:
+        pass
+    capability = torch.backends.cpu.get_cpu_capability()
+    return {"AVX512": ["avx512f", "avx512dq", "avx512bw", "avx512vl", "avx2", "fma"], "AVX2": ["avx2", "fma"]}.get(
+        capability, []
+    )
+
+
+def _cache_bytes(level: int, default: int) -> int:
+    for index in glob.glob("/sys/devices/system/cpu/cpu0/cache/index*"):
+        try:
+            with open(os.path.join(index, "level")) as file:
+                if int(file.read()) != level:
+                    continue
+            with open(os.path.join(index, "size")) as file:
+                text = file.read().strip()
+            return int(text[:-1]) * {"K": 1 << 10, "M": 1 << 20}[text[-1]]
+        except (OSError, ValueError, KeyError):
+            continue
+    return default
+
+
+@cache
+def torch_library() -> ctypes.CDLL:
+    """libtorch_cpu, opened so that generated code finds its symbols (Sleef, MKL, the C shim)."""
+    folder = os.path.join(os.path.dirname(torch.__file__), "lib")
+    return ctypes.CDLL(os.path.join(folder, "libtorch_cpu.so"), mode=ctypes.RTLD_GLOBAL)
+
+
+@cache
+def openmp_library() -> ctypes.CDLL | None:
+    """The OpenMP runtime that PyTorch itself runs on, or None where it cannot be found."""
+    torch_library()
+    folder = os.path.join(os.path.dirname(torch.__file__), "lib")
+    for path in sorted(glob.glob(os.path.join(folder, "libgomp*"))):
+        return ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL)
+    return None
+
+
+@cache
+def has_symbol(name: str) -> bool:
+    return any(
+        hasattr(library, name) for library in (torch_library(), openmp_library()) if library is not None
+    )

@@ -1,0 +1,73 @@
+"""Options: one frozen record, checked when it is made, part of every cache key. Environment variables are read here and
+nowhere else; each is the default of the option of the same name.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from ingot.errors import OptionError, did_you_mean
+
+
+@dataclass(frozen=True)
+class Options:
+    strict: bool = False
+    """A kernel that fails to compile is an error instead of a fall-back with a warning."""
+    fuse: bool = True
+    """Generate native kernels. Off: every op runs through PyTorch's own kernel."""
+    verify: bool = False
+    """Verify the Program after every pass, not only where stages meet."""
+    vector_bits: int = 0
+    """Width of the vectors in generated code: 128, 256, 512; 0 = what the machine has; 1 = scalar code."""
+    profile: bool = False
+    """Time every step of a run, for `explain`."""
+    dump: str = ""
+    """A folder to write every stage's text to; empty = do not."""
+
+    def key(self) -> str:
+        """Stable text for cache keys."""
+        return ",".join(f"{f.name}={getattr(self, f.name)!r}" for f in fields(self))
+
+
+_CHOICES: dict[str, tuple[Any, ...]] = {"vector_bits": (0, 1, 128, 256, 512)}
+
+
+def make_options(given: Mapping[str, Any] | None = None) -> Options:
+    """Options from a user's mapping, over the environment, over the defaults."""
+    known = {f.name: f.type for f in fields(Options)}
+    defaults = Options()
+    values = {name: value for name in known if (value := _from_environment(name, defaults)) is not None}
+    for name, value in (given or {}).items():
+        if name not in known:
+            raise OptionError(f"{name!r}", hints=[did_you_mean(name, known)])
+        values[name] = _checked(name, value, type(getattr(defaults, name)))
+    return replace(defaults, **values)
+
+
+def _checked(name: str, value: Any, kind: type) -> Any:
+    if type(value) is not kind:
+        raise OptionError(
+            f"{name}={value!r}", hints=[f"{name} takes a {kind.__name__}, not a {type(value).__name__}"]
+        )
+    if name in _CHOICES and value not in _CHOICES[name]:
+        raise OptionError(f"{name}={value!r}", hints=[f"one of {', '.join(map(str, _CHOICES[name]))}"])
+    return value
+
+
+def _from_environment(name: str, defaults: Options) -> Any:
+    variable = f"INGOT_{name.upper()}"
+    text = os.environ.get(variable)
+    if text is None:
+        return None
+    kind = type(getattr(defaults, name))
+    if kind is bool:
+        if text.lower() not in ("0", "1", "true", "false"):
+            raise OptionError(f"{variable}={text!r}", hints=["one of 0, 1, true, false"])
+        return text.lower() in ("1", "true")
+    try:
+        return _checked(name, kind(text), kind)
+    except ValueError as error:
+        raise OptionError(f"{variable}={text!r}", hints=[f"{name} takes a {kind.__name__}"]) from error
