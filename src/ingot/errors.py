@@ -1,5 +1,6 @@
-"""Every error a user can meet. Comes in: what went wrong and where; goes out: one message with a headline that never
-changes, the user's own file and line, why, and what to do. Internal frames stay out of the text.
+"""Every error a user can meet. Comes in: what went wrong and where; goes out: one message with a
+headline that never changes, the user's own file and line, why, and what to do. Internal frames stay
+out of the text.
 """
 
 from __future__ import annotations

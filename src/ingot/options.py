@@ -1,5 +1,5 @@
-"""Options: one frozen record, checked when it is made, part of every cache key. Environment variables are read here and
-nowhere else; each is the default of the option of the same name.
+"""Options: one frozen record, checked when it is made, part of every cache key. Environment
+variables are read here and nowhere else; each is the default of the option of the same name.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Options:
     verify: bool = False
     """Verify the Program after every pass, not only where stages meet."""
     vector_bits: int = 0
-    """Width of the vectors in generated code: 128, 256, 512; 0 = what the machine has; 1 = scalar code."""
+    """Vector width of generated code: 128, 256, 512; 0 = what the machine has; 1 = scalar code."""
     profile: bool = False
     """Time every step of a run, for `explain`."""
     dump: str = ""
@@ -39,7 +39,9 @@ def make_options(given: Mapping[str, Any] | None = None) -> Options:
     """Options from a user's mapping, over the environment, over the defaults."""
     known = {f.name: f.type for f in fields(Options)}
     defaults = Options()
-    values = {name: value for name in known if (value := _from_environment(name, defaults)) is not None}
+    values = {
+        name: value for name in known if (value := _from_environment(name, defaults)) is not None
+    }
     for name, value in (given or {}).items():
         if name not in known:
             raise OptionError(f"{name!r}", hints=[did_you_mean(name, known)])
@@ -50,10 +52,13 @@ def make_options(given: Mapping[str, Any] | None = None) -> Options:
 def _checked(name: str, value: Any, kind: type) -> Any:
     if type(value) is not kind:
         raise OptionError(
-            f"{name}={value!r}", hints=[f"{name} takes a {kind.__name__}, not a {type(value).__name__}"]
+            f"{name}={value!r}",
+            hints=[f"{name} takes a {kind.__name__}, not a {type(value).__name__}"],
         )
     if name in _CHOICES and value not in _CHOICES[name]:
-        raise OptionError(f"{name}={value!r}", hints=[f"one of {', '.join(map(str, _CHOICES[name]))}"])
+        raise OptionError(
+            f"{name}={value!r}", hints=[f"one of {', '.join(map(str, _CHOICES[name]))}"]
+        )
     return value
 
 
@@ -70,4 +75,6 @@ def _from_environment(name: str, defaults: Options) -> Any:
     try:
         return _checked(name, kind(text), kind)
     except ValueError as error:
-        raise OptionError(f"{variable}={text!r}", hints=[f"{name} takes a {kind.__name__}"]) from error
+        raise OptionError(
+            f"{variable}={text!r}", hints=[f"{name} takes a {kind.__name__}"]
+        ) from error
