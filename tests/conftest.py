@@ -1,0 +1,28 @@
+"""What every test can rely on: oneDNN kept off AMX, a fixed seed, nothing compiled left over."""
+
+from __future__ import annotations
+
+import os
+
+# Both are read once, when torch and its libgomp load.
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # Several workers share the cores: a waiting thread must sleep, not spin.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+
+@pytest.fixture(autouse=True)
+def fixed_seed() -> None:
+    torch.manual_seed(0)
+
+
+@pytest.fixture(autouse=True)
+def fresh_dynamo() -> Iterator[None]:
+    torch._dynamo.reset()
+    yield
+    torch._dynamo.reset()
