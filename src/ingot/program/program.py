@@ -1,0 +1,205 @@
+"""Program: the one IR. Comes in: a torch.fx graph of ATen ops as AOTAutograd hands it to a
+compiler; goes out: a frozen record of a functional graph with its signature, constants and symbols.
+What holds: the given module is never changed; writes to inputs are outputs behind the user's own,
+named in the signature; every tensor the graph refers to is in `constants`. Writes that have no
+functional form stay in the graph, for the host to run in program order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from types import MappingProxyType
+from typing import Any, Literal
+
+import torch
+from torch.fx import Graph, GraphModule, Node
+
+from ingot.journal import Journal
+from ingot.program.graph import copy_module, fake_mode, memory_root, output_values, placeholders
+from ingot.program.mutation import lift_mutations
+
+InputKind = Literal["user", "parameter", "buffer", "constant", "symbol"]
+OutputKind = Literal["user", "mutation"]
+
+
+class Level(Enum):
+    """How far a program has been lowered."""
+
+    PRE_DISPATCH = "pre-dispatch"
+    ATEN = "aten"
+    CORE = "core"
+
+
+@dataclass(frozen=True)
+class InputSpec:
+    name: str
+    """The placeholder's name."""
+    kind: InputKind
+
+
+@dataclass(frozen=True)
+class OutputSpec:
+    kind: OutputKind
+    target: int | None = None
+    """For a mutation: the index of the input that is to be overwritten."""
+    alias_of: int | None = None
+    """The index of the input whose memory this output shares, as in the graph that was captured."""
+
+
+@dataclass(frozen=True)
+class Signature:
+    inputs: tuple[InputSpec, ...]
+    """One for each placeholder, in order."""
+    outputs: tuple[OutputSpec, ...]
+    """One for each element of the output tuple; mutations come after the user's outputs."""
+
+    def user_outputs(self) -> int:
+        return sum(spec.kind == "user" for spec in self.outputs)
+
+
+@dataclass(frozen=True)
+class SymbolRange:
+    lower: int
+    upper: int | None
+    """None: no bound is known."""
+
+
+@dataclass(frozen=True)
+class Program:
+    graph_module: GraphModule
+    """A functional ATen graph; every node that makes a value has meta["val"]."""
+    signature: Signature
+    constants: Mapping[str, torch.Tensor]
+    """By get_attr target; of any dtype, never text."""
+    symbols: Mapping[str, SymbolRange]
+    """The symbols that occur in the sizes of inputs and in symbolic numbers."""
+    level: Level
+    journal: Journal = field(default=Journal(), compare=False)
+
+    @property
+    def graph(self) -> Graph:
+        return self.graph_module.graph
+
+    def as_text(self) -> str:
+        from ingot.program.text import program_to_text
+
+        return program_to_text(self)
+
+    def __str__(self) -> str:
+        return self.as_text()
+
+
+def program_from_fx(
+    gm: GraphModule, *, static_input_indices: Iterable[int] = (), level: Level = Level.ATEN
+) -> Program:
+    """A Program from the graph AOTAutograd hands to a compiler; inputs in `static_input_indices`
+    keep their address from call to call, so they are the module's own tensors."""
+    module = copy_module(gm)
+    graph = module.graph
+    constants = tensor_attributes(module)
+    _fill_attribute_meta(graph, constants)
+    mutations = lift_mutations(graph)
+    inputs = _input_specs(graph, frozenset(static_input_indices))
+    outputs = _output_specs(graph, mutations)
+    return Program(
+        graph_module=module,
+        signature=Signature(inputs, outputs),
+        constants=MappingProxyType(constants),
+        symbols=MappingProxyType(graph_symbols(graph)),
+        level=level,
+    )
+
+
+def tensor_attributes(module: GraphModule) -> dict[str, torch.Tensor]:
+    """The tensors that get_attr nodes refer to, by target."""
+    found: dict[str, torch.Tensor] = {}
+    for node in module.graph.nodes:
+        if node.op != "get_attr" or node.target in found:
+            continue
+        value: Any = module
+        for part in node.target.split("."):
+            value = getattr(value, part)
+        if isinstance(value, torch.Tensor):
+            found[node.target] = value
+    return found
+
+
+def graph_symbols(graph: Graph) -> dict[str, SymbolRange]:
+    """The symbols in the sizes of inputs and in symbolic numbers, with their ranges from the
+    ShapeEnv."""
+    ranges: dict[str, SymbolRange] = {}
+    for node in graph.nodes:
+        val = node.meta.get("val")
+        if node.op == "placeholder" and isinstance(val, torch.Tensor):
+            numbers: Iterable[Any] = (*val.shape, *_strides(val))
+        else:
+            numbers = (val,)
+        for number in numbers:
+            if isinstance(number, torch.SymInt):
+                _add_symbols(number, ranges)
+    return dict(sorted(ranges.items()))
+
+
+def _add_symbols(number: torch.SymInt, ranges: dict[str, SymbolRange]) -> None:
+    shape_env = number.node.shape_env
+    for symbol in number.node.expr.free_symbols:
+        if symbol.name in ranges:
+            continue
+        known = shape_env.var_to_range.get(symbol)
+        lower = int(known.lower) if known is not None and known.lower.is_Integer else 0
+        upper = int(known.upper) if known is not None and known.upper.is_Integer else None
+        ranges[symbol.name] = SymbolRange(lower, upper)
+
+
+def _strides(val: torch.Tensor) -> tuple[Any, ...]:
+    return tuple(val.stride()) if val.layout is torch.strided else ()
+
+
+def _fill_attribute_meta(graph: Graph, constants: Mapping[str, torch.Tensor]) -> None:
+    """Give get_attr nodes of tensors a meta["val"] where the tracer left none."""
+    bare = [
+        node
+        for node in graph.nodes
+        if node.op == "get_attr" and node.target in constants and "val" not in node.meta
+    ]
+    if not bare:
+        return
+    mode = fake_mode(graph)
+    for node in bare:
+        tensor = constants[node.target]
+        node.meta["val"] = mode.from_tensor(tensor, static_shapes=True) if mode else tensor
+
+
+def _input_specs(graph: Graph, static: frozenset[int]) -> tuple[InputSpec, ...]:
+    return tuple(
+        InputSpec(node.name, _input_kind(node, i in static))
+        for i, node in enumerate(placeholders(graph))
+    )
+
+
+def _input_kind(node: Node, static: bool) -> InputKind:
+    val = node.meta.get("val")
+    if not isinstance(val, torch.Tensor):
+        return "symbol"
+    described = type(node.meta.get("desc")).__name__
+    if described == "ParamAOTInput":
+        return "parameter"
+    if described == "BufferAOTInput":
+        return "buffer"
+    if static:
+        return "parameter" if isinstance(val, torch.nn.Parameter) else "buffer"
+    return "user"
+
+
+def _output_specs(graph: Graph, mutations: list[int]) -> tuple[OutputSpec, ...]:
+    index = {node: i for i, node in enumerate(placeholders(graph))}
+    values = output_values(graph)
+    count = len(values) - len(mutations)
+    user = [OutputSpec("user", alias_of=_alias(value, index)) for value in values[:count]]
+    return (*user, *(OutputSpec("mutation", target=i) for i in mutations))
+
+
+def _alias(value: Any, index: Mapping[Node, int]) -> int | None:
+    return index.get(memory_root(value)) if isinstance(value, Node) else None
