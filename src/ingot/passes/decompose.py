@@ -1,0 +1,134 @@
+"""Which ops are taken apart while AOTAutograd traces. Goes out: one table from op to decomposition,
+PyTorch's own where it has a good one. What holds: what comes of it is what the native engine
+knows (pointwise, views, reductions, gathers, cat, pad, full) or one whole op that ATen runs; the
+results are eager's, NaN and half rounding included; nothing random is taken apart, so the random
+numbers are eager's too.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import torch
+from torch._decomp import get_decompositions
+from torch._ops import OpOverload
+
+from ingot.passes.decompositions import Decomposition, own_decompositions
+
+# PyTorch's decompositions, by family. Not here on purpose:
+#  * pointwise ops with a native rule (gelu, silu, hardswish, lerp, their backwards ...): one node
+#    is cheaper to carry than ten;
+#  * bernoulli, native_dropout, rrelu_with_noise: they would draw other random numbers than eager;
+#  * baddbmm, addmv, mv, dot: they would turn a BLAS call into a sum of products;
+#  * embedding_dense_backward, index_add, index_copy, *_pad*_backward, col2im, max_unpool: they
+#    become index_put with accumulate, which is slower than their own kernels;
+#  * linspace, logspace: they round in another order than the CPU kernel; constants get folded.
+from_pytorch: dict[str, tuple[str, ...]] = {
+    "norms": (
+        "_softmax_backward_data",
+        "_log_softmax_backward_data",
+        "_safe_softmax",
+        "native_layer_norm_backward",
+        "native_group_norm",
+        "native_group_norm_backward",
+        "_fused_rms_norm",
+        "_fused_rms_norm_backward",
+        "native_batch_norm",
+        "native_batch_norm_backward",
+        "_native_batch_norm_legit",
+        "_native_batch_norm_legit_functional",
+        "_native_batch_norm_legit_no_training",
+        "_batch_norm_with_update_functional",
+        "_batch_norm_no_update",
+        "batch_norm_backward",
+        "_weight_norm_interface",
+    ),
+    "losses": (
+        "mse_loss",
+        "mse_loss_backward",
+        "smooth_l1_loss",
+        "smooth_l1_loss_backward",
+        "huber_loss",
+        "huber_loss_backward",
+        "binary_cross_entropy",
+        "binary_cross_entropy_backward",
+        "binary_cross_entropy_with_logits",
+        "soft_margin_loss",
+        "soft_margin_loss_backward",
+        "nll_loss_forward",
+        "nll_loss2d_forward",
+    ),
+    "reductions": (
+        "aminmax",
+        "count_nonzero",
+        "logsumexp",
+        "nansum",
+        "linalg_vector_norm",
+        "norm",
+        "dist",
+        "trace",
+    ),
+    "shapes": (
+        "pixel_shuffle",
+        "pixel_unshuffle",
+        "channel_shuffle",
+        "reflection_pad1d",
+        "reflection_pad2d",
+        "reflection_pad3d",
+        "replication_pad1d",
+        "replication_pad2d",
+        "replication_pad3d",
+        "select_scatter",
+        "diagonal_backward",
+        "diag_embed",
+        "block_diag",
+        "tril",
+        "triu",
+        "eye",
+        "take",
+        "_unsafe_masked_index",
+        "expand_copy",
+        "view_copy",
+        "permute_copy",
+        "transpose_copy",
+        "t_copy",
+        "squeeze_copy",
+        "unsqueeze_copy",
+        "alias_copy",
+        "diagonal_copy",
+        "slice_copy",
+        "select_copy",
+    ),
+    "pointwise": (
+        "_prelu_kernel",
+        "_prelu_kernel_backward",
+        "glu",
+        "glu_backward",
+        "native_dropout_backward",
+        "linalg_cross",
+        "addr",
+        "rrelu_with_noise_backward",
+    ),
+}
+
+
+@cache
+def decomposition_table() -> dict[OpOverload, Decomposition]:
+    """For aot_autograd(decompositions=...). Made once; do not change it."""
+    import ingot.passes.decompositions.factories
+    import ingot.passes.decompositions.losses
+    import ingot.passes.decompositions.norms
+    import ingot.passes.decompositions.shapes  # noqa: F401
+
+    packets = [
+        getattr(torch.ops.aten, name)
+        for names in from_pytorch.values()
+        for name in names
+        if hasattr(torch.ops.aten, name)
+    ]
+    table = {
+        op: function
+        for op, function in get_decompositions(packets).items()
+        if isinstance(op, OpOverload) and not op._schema.is_mutable
+    }
+    return {**table, **own_decompositions}

@@ -1,0 +1,35 @@
+"""Decompositions of our own, where PyTorch has none or one that does not suit. Each takes an ATen
+op's own arguments and calls smaller ATen ops, while AOTAutograd traces; it may return
+NotImplemented, and the op stays whole. Registering an op twice raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch._ops import OpOverload
+
+Decomposition = Callable[..., Any]
+
+own_decompositions: dict[OpOverload, Decomposition] = {}
+
+
+def overload(name: str) -> OpOverload:
+    """The ATen overload "add.Tensor"; without a dot, the default one."""
+    op, _, variant = name.partition(".")
+    found = getattr(getattr(torch.ops.aten, op), variant or "default")
+    assert isinstance(found, OpOverload)
+    return found
+
+
+def decomposes(*names: str) -> Callable[[Decomposition], Decomposition]:
+    def register(function: Decomposition) -> Decomposition:
+        for name in names:
+            if (op := overload(name)) in own_decompositions:
+                raise ValueError(f"a decomposition of {name} is registered already")
+            own_decompositions[op] = function
+        return function
+
+    return register

@@ -1,0 +1,49 @@
+"""The backward of nll_loss without scatter: the one place each row is touched at is found by
+comparing with the class numbers, so that it fuses with the log-softmax backward behind it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ingot.passes.decompositions import decomposes
+
+aten = torch.ops.aten
+MEAN = 1
+
+
+@decomposes("nll_loss_backward", "nll_loss2d_backward")
+def nll_loss_backward(
+    grad: Tensor,
+    x: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    reduction: int,
+    ignore_index: Any,
+    total_weight: Tensor,
+) -> Tensor:
+    channel = 0 if x.dim() < 2 else 1
+    if reduction == MEAN:
+        grad = aten.div.Tensor(grad, total_weight)
+    target = aten.unsqueeze(target, channel)
+    if x.dim() > grad.dim() > 0:
+        grad = aten.unsqueeze(grad, channel)
+    along_channel = [1] * x.dim()
+    along_channel[channel] = x.shape[channel]
+    if weight is not None:
+        grad = aten.mul.Tensor(grad, aten.view(weight, along_channel))
+    classes = aten.view(
+        aten.arange.start_step(0, x.shape[channel], 1, dtype=target.dtype, device=x.device),
+        along_channel,
+    )
+    chosen = aten.bitwise_and.Tensor(
+        aten.eq.Tensor(classes, target), aten.ne.Scalar(target, ignore_index)
+    )
+    # A row that is ignored is 0 even where total_weight is 0 and grad NaN; so is every other class
+    # of a row that is not, but there eager multiplies 0 by grad, which keeps a NaN.
+    zero = aten.scalar_tensor(0, dtype=x.dtype, device=x.device)
+    others = aten.where.self(aten.ne.Scalar(target, ignore_index), aten.mul.Scalar(grad, 0), zero)
+    return aten.where.self(chosen, aten.neg(grad), others)

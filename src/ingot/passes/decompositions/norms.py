@@ -1,0 +1,182 @@
+"""Means, variances, softmax and layer norm, as sums and pointwise ops. What holds: as in eager, half
+types are widened to f32 first, everything is computed there, and the result is rounded once; NaN
+and empty reductions come out as eager's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ingot.passes.decompositions import decomposes
+
+aten = torch.ops.aten
+HALF = (torch.float16, torch.bfloat16)
+
+
+def widen(x: Tensor) -> Tensor:
+    """x in the dtype eager computes in."""
+    return aten._to_copy(x, dtype=torch.float32) if x.dtype in HALF else x
+
+
+def narrow(x: Tensor, dtype: torch.dtype) -> Tensor:
+    return x if x.dtype == dtype else aten._to_copy(x, dtype=dtype)
+
+
+def all_dims(x: Tensor, dim: Sequence[int] | int | None) -> list[int]:
+    """The dims to reduce, none of them negative; none given means all."""
+    if dim is None:
+        return list(range(x.dim()))
+    given = [dim] if isinstance(dim, int) else list(dim)
+    return sorted(d % x.dim() if x.dim() else 0 for d in given) or list(range(x.dim()))
+
+
+def count(x: Tensor, dims: Sequence[int]) -> Any:
+    """How many elements a reduction over `dims` takes in; an int or a SymInt."""
+    number: Any = 1
+    for d in dims if x.dim() else ():
+        number = number * x.shape[d]
+    return number
+
+
+@decomposes("mean")
+def mean(x: Tensor, *, dtype: torch.dtype | None = None) -> Tensor:
+    return mean_dim(x, None, False, dtype=dtype)
+
+
+@decomposes("mean.dim")
+def mean_dim(
+    x: Tensor,
+    dim: Sequence[int] | None,
+    keepdim: bool = False,
+    *,
+    dtype: torch.dtype | None = None,
+) -> Tensor:
+    result = dtype or x.dtype
+    if result.is_complex or not result.is_floating_point:
+        return NotImplemented
+    inner = torch.float32 if result in HALF else result
+    dims = all_dims(x, dim)
+    total = aten.sum.dim_IntList(narrow(x, inner), dims, keepdim)
+    return narrow(aten.div.Tensor(total, count(x, dims)), result)
+
+
+def moments(x: Tensor, dims: list[int], correction: Any, keepdim: bool) -> tuple[Tensor, Tensor]:
+    """(variance, mean) of a tensor in its compute dtype, in two passes."""
+    number = count(x, dims)
+    mean = aten.div.Tensor(aten.sum.dim_IntList(x, dims, True), number)
+    centered = aten.sub.Tensor(x, mean)
+    squares = aten.sum.dim_IntList(aten.mul.Tensor(centered, centered), dims, keepdim)
+    divisor = number if correction == 0 else torch.sym_max(0, number - correction)
+    if not keepdim and x.dim():
+        mean = aten.squeeze.dims(mean, dims)
+    return aten.div.Tensor(squares, divisor), mean
+
+
+def _moments(
+    x: Tensor, dim: Sequence[int] | None, correction: Any, keepdim: bool
+) -> tuple[Tensor, Tensor] | None:
+    if not x.dtype.is_floating_point:
+        return None
+    return moments(widen(x), all_dims(x, dim), 1 if correction is None else correction, keepdim)
+
+
+@decomposes("var.correction")
+def var(
+    x: Tensor,
+    dim: Sequence[int] | None = None,
+    *,
+    correction: Any = None,
+    keepdim: bool = False,
+) -> Tensor:
+    both = _moments(x, dim, correction, keepdim)
+    return NotImplemented if both is None else narrow(both[0], x.dtype)
+
+
+@decomposes("std.correction")
+def std(
+    x: Tensor,
+    dim: Sequence[int] | None = None,
+    *,
+    correction: Any = None,
+    keepdim: bool = False,
+) -> Tensor:
+    both = _moments(x, dim, correction, keepdim)
+    return NotImplemented if both is None else narrow(aten.sqrt(both[0]), x.dtype)
+
+
+@decomposes("var_mean.correction")
+def var_mean(
+    x: Tensor,
+    dim: Sequence[int] | None = None,
+    *,
+    correction: Any = None,
+    keepdim: bool = False,
+) -> tuple[Tensor, Tensor]:
+    both = _moments(x, dim, correction, keepdim)
+    if both is None:
+        return NotImplemented
+    return narrow(both[0], x.dtype), narrow(both[1], x.dtype)
+
+
+@decomposes("std_mean.correction")
+def std_mean(
+    x: Tensor,
+    dim: Sequence[int] | None = None,
+    *,
+    correction: Any = None,
+    keepdim: bool = False,
+) -> tuple[Tensor, Tensor]:
+    both = _moments(x, dim, correction, keepdim)
+    if both is None:
+        return NotImplemented
+    return narrow(aten.sqrt(both[0]), x.dtype), narrow(both[1], x.dtype)
+
+
+@decomposes("_softmax")
+def softmax(x: Tensor, dim: int, half_to_float: bool) -> Tensor:
+    wide = widen(x)
+    result = wide.dtype if half_to_float else x.dtype
+    if _is_empty(x):
+        return aten.full(x.shape, 0, dtype=result)
+    exponent = aten.exp(aten.sub.Tensor(wide, aten.amax(wide, [dim], True)))
+    total = aten.sum.dim_IntList(exponent, [dim], True)
+    return narrow(aten.div.Tensor(exponent, total), result)
+
+
+@decomposes("_log_softmax")
+def log_softmax(x: Tensor, dim: int, half_to_float: bool) -> Tensor:
+    wide = widen(x)
+    result = wide.dtype if half_to_float else x.dtype
+    if _is_empty(x):
+        return aten.full(x.shape, 0, dtype=result)
+    shifted = aten.sub.Tensor(wide, aten.amax(wide, [dim], True))
+    total = aten.sum.dim_IntList(aten.exp(shifted), [dim], True)
+    return narrow(aten.sub.Tensor(shifted, aten.log(total)), result)
+
+
+def _is_empty(x: Tensor) -> bool:
+    """A size is a plain 0: amax has no value to start from. A symbolic size asks no question here:
+    AOTAutograd's symbols start at 2."""
+    return any(isinstance(size, int) and size == 0 for size in x.shape)
+
+
+@decomposes("native_layer_norm")
+def layer_norm(
+    x: Tensor, shape: Sequence[int], weight: Tensor | None, bias: Tensor | None, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    wide = widen(x)
+    dims = list(range(x.dim() - len(shape), x.dim()))
+    variance, mean = moments(wide, dims, 0, True)
+    rstd = aten.rsqrt(aten.add.Tensor(variance, eps))
+    out = aten.mul.Tensor(aten.sub.Tensor(wide, mean), rstd)
+    if weight is not None:
+        out = aten.mul.Tensor(out, weight)
+    if bias is not None:
+        out = aten.add.Tensor(out, bias)
+    # The CPU kernel keeps its statistics in f32 only where the weights are (mixed precision).
+    stats = weight.dtype if weight is not None else x.dtype
+    return narrow(out, x.dtype), narrow(mean, stats), narrow(rstd, stats)
