@@ -1,0 +1,137 @@
+"""Random programs, compiled, against eager: outputs, inputs after the call, metadata, aliasing.
+
+CI runs a fixed set (derandomized); `slow` runs more, and through the whole of torch.compile. A
+failure prints a script that reproduces it. The script of the program under way is also kept in the
+temporary directory (`ingot-fuzz-<worker>.py`), so that a crash of the process leaves it behind.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from tests.ops.compare import alias_map, as_real, assert_same_metadata, usable_truth
+from tests.ops.harness import (
+    Program,
+    compile_direct,
+    compile_whole,
+    copy_tensors,
+    run,
+    run_eager,
+    widen,
+)
+
+from .programs import Source
+from .statements import FAMILIES, random_program
+
+WORKER = os.environ.get("PYTEST_XDIST_WORKER", "main")
+UNDER_WAY = Path(tempfile.gettempdir()) / f"ingot-fuzz-{WORKER}.py"
+WORSE_THAN_EAGER = 4.0
+SLACK_IN_EPS = 32.0
+
+
+def fixed(examples: int) -> settings:
+    """The same examples on every run."""
+    return settings(
+        max_examples=examples,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        report_multiple_bugs=False,
+        suppress_health_check=list(HealthCheck),
+        phases=(Phase.generate, Phase.shrink),
+    )
+
+
+def truth_of(source: Source, inputs: list[Tensor]) -> list[Tensor]:
+    """The program in f64 throughout: results and inputs after the call."""
+    wide = [widen(tensor) for tensor in inputs]
+    results = source.build_in_f64()(*wide)
+    return [*results, *wide]
+
+
+def assert_near(actual: Tensor, eager: Tensor, truth: Tensor | None, label: str) -> None:
+    """Equal where integers; else the worst error is near eager's own worst, at the tensor's scale.
+
+    A chain of ops spreads one element's rounding over others, so the tensor is judged as a whole.
+    """
+    got, want = as_real(actual), as_real(eager)
+    assert torch.equal(got.isnan(), want.isnan()), f"{label}: NaN in other places than eager's"
+    if not eager.is_floating_point():
+        assert torch.equal(actual, eager), f"{label}: {actual} where eager gives {eager}"
+        return
+    true = as_real(truth) if truth is not None else want
+    finite = want.isfinite() & true.isfinite()
+    assert torch.equal(got[~finite & want.isinf()], want[~finite & want.isinf()]), (
+        f"{label}: infinities differ from eager's"
+    )
+    if not finite.any():
+        return
+    error = (got - true)[finite].abs().max()
+    eager_error = (want - true)[finite].abs().max()
+    scale = true[finite].abs().max().clamp_min(1e-6)
+    allowed = WORSE_THAN_EAGER * eager_error + SLACK_IN_EPS * torch.finfo(eager.dtype).eps * scale
+    assert error <= allowed, (
+        f"{label}: error {error:.3g} against the f64 truth, eager's is {eager_error:.3g}\n"
+        f"got {actual}\neager {eager}"
+    )
+
+
+def check(source: Source, *, whole: bool) -> None:
+    UNDER_WAY.write_text(source.script())
+    program = Program(source.build(), tuple(source.make_inputs()), {})
+    with torch.no_grad():
+        eager = run_eager(program)
+        truths = truth_of(source, source.make_inputs())
+        tensors = copy_tensors(program.tensors())
+        if whole:
+            call = compile_whole(program)
+        else:
+            call = compile_direct(program, copy_tensors(tensors), len(eager.results))
+        compiled = run(call, tensors)
+    names = [f"result {name}" for name in source.returned]
+    names += [f"input {name} after the call" for name in source.parameters]
+    got, want = [*compiled.results, *compiled.inputs], [*eager.results, *eager.inputs]
+    for name, actual, expected, truth in zip(names, got, want, truths, strict=True):
+        assert_same_metadata(actual, expected, name)
+        assert_near(actual, expected, usable_truth(truth, expected), name)
+    aliases = alias_map(compiled.results, compiled.inputs)
+    assert aliases == alias_map(eager.results, eager.inputs), f"results share inputs {aliases}"
+
+
+def check_and_show(source: Source, *, whole: bool = False) -> None:
+    try:
+        check(source, whole=whole)
+    except Exception as error:
+        error.add_note(f"\n# reproduce:\n{source.script()}")
+        raise
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@fixed(40)
+@given(data=st.data())
+def test_random_programs(family: str, data: st.DataObject) -> None:
+    check_and_show(random_program(data.draw, family))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", FAMILIES)
+@fixed(600)
+@given(data=st.data())
+def test_many_random_programs(family: str, data: st.DataObject) -> None:
+    check_and_show(random_program(data.draw, family))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", FAMILIES)
+@fixed(60)
+@given(data=st.data())
+def test_random_programs_through_dynamo(family: str, data: st.DataObject) -> None:
+    check_and_show(random_program(data.draw, family), whole=True)

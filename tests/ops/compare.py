@@ -1,0 +1,186 @@
+"""How a compiled result is judged against eager's.
+
+In: eager's outputs, the compiled outputs and, where there is one, the f64 truth (the same program
+on inputs widened to f64). Out: an AssertionError that says which output differs, where and by how
+much. Metadata (type, dtype, shape, strides, aliasing) must be eager's. An element passes when it
+is within torch.testing's tolerance of eager or no farther from the truth than eager is; NaN equals
+NaN, and integers and booleans must be equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+# torch.testing.assert_close's own defaults: (rtol, atol).
+DTYPE_TOLERANCE: dict[torch.dtype, tuple[float, float]] = {
+    torch.float16: (1e-3, 1e-5),
+    torch.bfloat16: (1.6e-2, 1e-5),
+    torch.float32: (1.3e-6, 1e-5),
+    torch.float64: (1e-7, 1e-7),
+    torch.complex32: (1e-3, 1e-5),
+    torch.complex64: (1.3e-6, 1e-5),
+    torch.complex128: (1e-7, 1e-7),
+}
+SLACK_IN_EPS = 4.0
+
+
+def comparable_strides(tensor: Tensor) -> tuple[int, ...]:
+    """The strides that can be observed: those of dimensions longer than one."""
+    if tensor.numel() == 0:
+        return ()
+    return tuple(st for st, size in zip(tensor.stride(), tensor.shape, strict=True) if size > 1)
+
+
+def assert_same_metadata(actual: Any, eager: Any, label: str, *, strides: bool = True) -> None:
+    """Type, dtype, shape, layout and, unless told otherwise, strides are eager's."""
+    assert isinstance(actual, Tensor) == isinstance(eager, Tensor), (
+        f"{label}: {type(actual).__name__} where eager gives {type(eager).__name__}"
+    )
+    if not isinstance(eager, Tensor):
+        return
+    for name in ("dtype", "shape", "layout"):
+        got, want = getattr(actual, name), getattr(eager, name)
+        assert got == want, f"{label}: {name} is {got}, eager's is {want}"
+    if strides and eager.layout is torch.strided and not eager.is_nested:
+        got, want = comparable_strides(actual), comparable_strides(eager)
+        assert got == want, (
+            f"{label}: strides are {actual.stride()}, eager's are {eager.stride()} "
+            f"(shape {tuple(eager.shape)})"
+        )
+
+
+def as_real(tensor: Tensor) -> Tensor:
+    """A dense f64 copy; a complex tensor gets a trailing dimension of two."""
+    tensor = tensor.detach()
+    if tensor.is_quantized:
+        tensor = tensor.dequantize()
+    if tensor.layout is not torch.strided:
+        tensor = tensor.to_dense()
+    tensor = tensor.resolve_conj().resolve_neg()
+    if tensor.is_complex():
+        return torch.view_as_real(tensor.to(torch.complex128))
+    return tensor.to(torch.float64)
+
+
+def close_to_eager(actual: Tensor, eager: Tensor, dtype: torch.dtype, loosen: float) -> Tensor:
+    rtol, atol = DTYPE_TOLERANCE[dtype]
+    return torch.isclose(actual, eager, rtol=rtol * loosen, atol=atol * loosen, equal_nan=True)
+
+
+def no_farther_than_eager(
+    actual: Tensor, eager: Tensor, truth: Tensor, dtype: torch.dtype
+) -> Tensor:
+    """Elementwise: the error is within eager's own at this element, or within eager's worst."""
+    slack = SLACK_IN_EPS * torch.finfo(dtype).eps * truth.abs()
+    error = (actual - truth).abs()
+    eager_error = (eager - truth).abs().nan_to_num(nan=torch.inf)
+    known = truth.isfinite() & actual.isfinite()
+    scale = truth.abs().clamp_min(torch.finfo(torch.float64).tiny)
+    finite = truth.isfinite() & eager.isfinite()
+    if not finite.any():
+        return known & (error <= eager_error + slack)
+    worst = eager_error[finite].max()
+    worst_relative = (eager_error[finite] / scale[finite]).max()
+    like_worst = (error <= worst) & (error / scale <= worst_relative)
+    return known & ((error <= eager_error + slack) | like_worst)
+
+
+def assert_same_values(
+    actual: Tensor,
+    eager: Tensor,
+    truth: Tensor | None,
+    label: str,
+    *,
+    exact: bool = False,
+    loosen: float = 1.0,
+) -> None:
+    """The values are eager's, within the tolerance stated at the top of this module."""
+    if eager.numel() == 0:
+        return
+    got, want = as_real(actual), as_real(eager)
+    if exact or not (eager.is_floating_point() or eager.is_complex()):
+        same = (got == want) | (got.isnan() & want.isnan())
+        if eager.dtype in (torch.int64, torch.uint64):
+            same = actual.detach() == eager.detach()
+    else:
+        same = close_to_eager(got, want, eager.dtype, loosen)
+        if truth is not None and not bool(same.all()):
+            same |= no_farther_than_eager(got, want, as_real(truth), eager.dtype)
+    if bool(same.all()):
+        return
+    raise AssertionError(describe(got, want, truth, same, eager, label))
+
+
+def describe(
+    got: Tensor, want: Tensor, truth: Tensor | None, same: Tensor, eager: Tensor, label: str
+) -> str:
+    """The first few differing elements, with the truth beside them."""
+    wrong = (~same).nonzero()
+    lines = [
+        f"{label}: {len(wrong)} of {same.numel()} elements differ "
+        f"({eager.dtype}, shape {tuple(eager.shape)})"
+    ]
+    for index in wrong[:5]:
+        place = tuple(index.tolist())
+        text = f"  at {place}: got {got[place].item()!r}, eager {want[place].item()!r}"
+        if truth is not None:
+            text += f", truth {as_real(truth)[place].item()!r}"
+        lines.append(text)
+    return "\n".join(lines)
+
+
+def usable_truth(truth: Any, eager: Tensor) -> Tensor | None:
+    """The truth counts only when it is wider than eager's result and of its shape."""
+    if not isinstance(truth, Tensor) or truth.shape != eager.shape:
+        return None
+    if eager.is_complex():
+        return truth if truth.dtype is torch.complex128 else None
+    return truth if truth.dtype is torch.float64 else None
+
+
+def assert_same_outputs(
+    actual: Sequence[Any],
+    eager: Sequence[Any],
+    truth: Sequence[Any] | None = None,
+    *,
+    label: str,
+    exact: bool = False,
+    metadata_only: bool = False,
+    strides: bool = True,
+    loosen: float = 1.0,
+) -> None:
+    """Every output matches; `truth` may be absent or of another length, then it is not used."""
+    assert len(actual) == len(eager), (
+        f"{label}: {len(actual)} results where eager gives {len(eager)}"
+    )
+    truths = truth if truth is not None and len(truth) == len(eager) else [None] * len(eager)
+    for position, (got, want, true) in enumerate(zip(actual, eager, truths, strict=True)):
+        name = f"{label}[{position}]"
+        assert_same_metadata(got, want, name, strides=strides)
+        if metadata_only:
+            continue
+        if isinstance(want, Tensor):
+            assert_same_values(
+                got, want, usable_truth(true, want), name, exact=exact, loosen=loosen
+            )
+        else:
+            equal = got == want or (got != got and want != want)
+            assert equal, f"{name}: {got!r}, eager gives {want!r}"
+
+
+def alias_map(outputs: Sequence[Any], inputs: Sequence[Tensor]) -> list[int | None]:
+    """For each output, the first input whose storage it shares."""
+    owners: dict[int, int] = {}
+    for position, tensor in enumerate(inputs):
+        if tensor.layout is torch.strided and tensor.numel():
+            owners.setdefault(tensor.untyped_storage()._cdata, position)
+    return [
+        owners.get(out.untyped_storage()._cdata)
+        if isinstance(out, Tensor) and out.layout is torch.strided
+        else None
+        for out in outputs
+    ]

@@ -1,0 +1,194 @@
+"""One sample through eager, through the compiler, and through eager in f64.
+
+In: a `Program` (a callable and a pytree of arguments). Out: a `Run` with the flat results and the
+inputs as they stand after the call. `compile_direct` hands the backend a graph shaped like the one
+Dynamo would hand it, without Dynamo: this is what makes thousands of samples affordable. What a
+direct trace cannot hold (results that are Python numbers, sparse tensors, data-dependent branches)
+goes through torch.compile, graph breaks allowed. Every run starts from the same seed.
+"""
+
+from __future__ import annotations
+
+import operator
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch._dynamo
+import torch.utils._pytree as pytree
+from torch import Tensor
+from torch._dynamo.backends.registry import lookup_backend
+
+SEED = 1234
+WIDER: dict[torch.dtype, torch.dtype] = {
+    torch.float16: torch.float64,
+    torch.bfloat16: torch.float64,
+    torch.float32: torch.float64,
+    torch.complex64: torch.complex128,
+    torch.complex32: torch.complex128,
+}
+
+
+def backend() -> Callable[..., Any]:
+    return lookup_backend(os.environ.get("INGOT_TEST_BACKEND", "ingot"))
+
+
+@dataclass(frozen=True)
+class Program:
+    """A call to check: `function(*args, **kwargs)`."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+    def tensors(self) -> list[Tensor]:
+        """The tensors among the arguments, in pytree order."""
+        leaves = pytree.tree_leaves((self.args, self.kwargs))
+        return [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+
+    def call(self, tensors: Sequence[Tensor]) -> Any:
+        """The function's own result, with `tensors` in the place of the tensor arguments."""
+        args, kwargs = self.bind(tensors)
+        return self.function(*args, **kwargs)
+
+    def bind(self, tensors: Sequence[Tensor]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        leaves, spec = pytree.tree_flatten((self.args, self.kwargs))
+        fresh = iter(tensors)
+        bound = [next(fresh) if isinstance(leaf, Tensor) else leaf for leaf in leaves]
+        args, kwargs = pytree.tree_unflatten(bound, spec)
+        return args, kwargs
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a call left behind."""
+
+    results: list[Any]
+    """The flat results: tensors and Python values."""
+    inputs: list[Tensor]
+    """The tensor arguments after the call."""
+    used_rng: bool
+    """The call drew from the default generator."""
+    rng_state: Tensor
+    """The default generator's state after the call."""
+
+
+def copy_tensor(tensor: Tensor) -> Tensor:
+    """A copy with the same strides, offset and overlap, of a storage of its own."""
+    if tensor.layout is not torch.strided or tensor.is_quantized or tensor.is_nested:
+        return tensor.detach().clone().requires_grad_(tensor.requires_grad)
+    if tensor.is_conj():
+        copy = copy_tensor(tensor.detach().conj()).conj()
+    elif tensor.is_neg():
+        copy = torch._neg_view(copy_tensor(torch._neg_view(tensor.detach())))
+    else:
+        storage = tensor.untyped_storage().clone()
+        copy = torch.empty(0, dtype=tensor.dtype)
+        copy.set_(storage, tensor.storage_offset(), tensor.shape, tensor.stride())
+    return copy.requires_grad_(tensor.requires_grad)
+
+
+def copy_tensors(tensors: Sequence[Tensor]) -> list[Tensor]:
+    return [copy_tensor(tensor) for tensor in tensors]
+
+
+def widen(tensor: Tensor) -> Tensor:
+    wide = tensor.detach().to(WIDER.get(tensor.dtype, tensor.dtype))
+    wide = wide.clone() if wide.data_ptr() == tensor.data_ptr() else wide
+    return wide.requires_grad_(tensor.requires_grad)
+
+
+def run(call: Callable[[Sequence[Tensor]], Any], tensors: list[Tensor]) -> Run:
+    """Call it once from the fixed seed."""
+    torch.manual_seed(SEED)
+    before = torch.get_rng_state()
+    results = call(tensors)
+    after = torch.get_rng_state()
+    flat = pytree.tree_leaves(results)
+    return Run(flat, tensors, not torch.equal(before, after), after)
+
+
+def run_eager(program: Program) -> Run:
+    return run(program.call, copy_tensors(program.tensors()))
+
+
+def eager_error(program: Program) -> Exception | None:
+    """What eager raises, without gradients, or None."""
+    try:
+        with torch.no_grad():
+            run_eager(program)
+    except Exception as error:
+        return error
+    return None
+
+
+def run_truth(program: Program) -> Run | None:
+    """The same call in f64, where the function can take it."""
+    tensors = program.tensors()
+    if not any(tensor.dtype in WIDER for tensor in tensors):
+        return None
+    try:
+        return run(program.call, [widen(tensor) for tensor in tensors])
+    except Exception:
+        # The op refuses f64, or the mix of dtypes that widening makes: there is no truth to use.
+        return None
+
+
+def graph_of_call(program: Program, outputs: int) -> torch.fx.GraphModule:
+    """A graph like Dynamo's: placeholders, one call of a Python function, a flat tuple."""
+
+    def sample_program(*tensors: Tensor) -> tuple[Tensor, ...]:
+        return tuple(pytree.tree_leaves(program.call(tensors)))
+
+    sample_program.__module__ = "samples"
+    graph = torch.fx.Graph()
+    places = [graph.placeholder(f"x{i}") for i in range(len(program.tensors()))]
+    result = graph.call_function(sample_program, tuple(places))
+    graph.output(tuple(graph.call_function(operator.getitem, (result, i)) for i in range(outputs)))
+    return torch.fx.GraphModule(torch.nn.Module(), graph)
+
+
+def traceable(program: Program, eager: Run) -> bool:
+    """A direct graph holds dense tensors in and out, and at least one of each."""
+    tensors = [*program.tensors(), *eager.results]
+    dense = all(
+        isinstance(t, Tensor) and t.layout is torch.strided and not t.is_quantized for t in tensors
+    )
+    return dense and bool(program.tensors()) and bool(eager.results)
+
+
+def compile_direct(
+    program: Program, tensors: Sequence[Tensor], outputs: int
+) -> Callable[[Sequence[Tensor]], Any]:
+    """The backend's own function for this program; raises what tracing raises."""
+    compiled = backend()(graph_of_call(program, outputs), list(tensors))
+    return lambda inputs: compiled(*inputs)
+
+
+def compile_whole(program: Program, **options: Any) -> Callable[[Sequence[Tensor]], Any]:
+    """The same through torch.compile."""
+    torch._dynamo.reset()
+    compiled = torch.compile(program.function, backend=backend(), **options)
+
+    def call(tensors: Sequence[Tensor]) -> Any:
+        args, kwargs = program.bind(tensors)
+        return compiled(*args, **kwargs)
+
+    return call
+
+
+def compile_program(program: Program, eager: Run) -> Callable[[Sequence[Tensor]], Any]:
+    """Directly where that is possible, through torch.compile where it is not."""
+    if traceable(program, eager):
+        try:
+            return compile_direct(program, copy_tensors(program.tensors()), len(eager.results))
+        except Exception:
+            # Whatever stopped it, torch.compile has to run the program or raise for the test.
+            pass
+    return compile_whole(program)
+
+
+def run_compiled(program: Program, eager: Run) -> Run:
+    return run(compile_program(program, eager), copy_tensors(program.tensors()))
