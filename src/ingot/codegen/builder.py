@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -60,6 +60,7 @@ class Builder:
         self.lanes = lanes
         self.lines: list[str] = []
         self.declarations: dict[str, str] = {}
+        self.failures: list[tuple[Val, int]] = []
         self._constants: dict[tuple[str, str], str] = {}
         self._count = 0
         self._depth = 2
@@ -86,7 +87,11 @@ class Builder:
 
     def constant_lines(self) -> list[str]:
         """The constants the body used; they go to the function's top."""
-        return [f"    {name} = arith.constant {text} : {kind}" for (text, kind), name in self._constants.items()]
+        lines = []
+        for (text, kind), name in self._constants.items():
+            typed = text if kind == "i1" else f"{text} : {kind}"
+            lines.append(f"    {name} = arith.constant {typed}")
+        return lines
 
     def _constant(self, text: str, kind: str) -> str:
         key = (text, kind)
@@ -111,6 +116,9 @@ class Builder:
         text = f"0x{bits:0{width // 4}X}"
         kind = vector_type(_REGISTER[dtype], lanes)
         return Val(self._constant(text if lanes == 1 else f"dense<{text}>", kind), dtype, lanes)
+
+    def is_constant(self, x: Val) -> bool:
+        return x.name.startswith("%c")
 
     def broadcast(self, x: Val, lanes: int) -> Val:
         if x.lanes == lanes:
@@ -207,6 +215,33 @@ class Builder:
 
     def isnan(self, x: Val) -> Val:
         return self.cmp("uno", x, x)
+
+    def fail_if(self, condition: Val, code: int) -> None:
+        """Ask for an error where `condition` holds: 1 is ZeroDivisionError, 2 an index out of range. The loop nest
+        reads `failures`, leaves out the lanes that its mask turned off, and reports the code."""
+        self.failures.append((condition, code))
+
+    def any(self, condition: Val) -> Val:
+        """Whether one lane at least is true."""
+        if condition.lanes == 1:
+            return condition
+        return self.assign(f"vector.reduction <or>, {condition.name} : {condition.type} into i1", torch.bool, 1)
+
+    def branch(self, condition: Val, then: Callable[[], Val], otherwise: Callable[[], Val]) -> Val:
+        """A real branch on a scalar, for what is rarely needed and dear; both sides give a value of one type."""
+        header = len(self.lines)
+        name = self.fresh()
+        self.line("")
+        with self.indented():
+            first = then()
+            self.line(f"scf.yield {first.name} : {first.type}")
+        self.line("} else {")
+        with self.indented():
+            second = otherwise()
+            self.line(f"scf.yield {second.name} : {second.type}")
+        self.line("}")
+        self.lines[header] = "  " * self._depth + f"{name} = scf.if {condition.name} -> ({first.type}) {{"
+        return Val(name, first.dtype, first.lanes)
 
     def select(self, condition: Val, x: Val, y: Val) -> Val:
         c, a, b = self.same_lanes(condition, x, y)
@@ -412,6 +447,17 @@ class Builder:
             return self.const(0, torch.int64)
         text = f"dense<[{', '.join(map(str, range(lanes)))}]>"
         return Val(self._constant(text, f"vector<{lanes}xi64>"), torch.int64, lanes)
+
+    def shuffle(self, x: Val, y: Val, indices: Sequence[int]) -> Val:
+        """Lanes of x followed by those of y, picked by index. Both are vectors, and so is the result."""
+        text = f"vector.shuffle {x.name}, {y.name} [{', '.join(map(str, indices))}] : {x.type}, {y.type}"
+        return self.assign(text, x.dtype, len(indices))
+
+    def from_lanes(self, values: Sequence[Val]) -> Val:
+        """Scalars side by side as one vector."""
+        kind = vector_type(_REGISTER[values[0].dtype], len(values))
+        names = ", ".join(v.name for v in values)
+        return self.assign(f"vector.from_elements {names} : {kind}", values[0].dtype, len(values))
 
     def lane(self, x: Val, index: int) -> Val:
         if x.lanes == 1:

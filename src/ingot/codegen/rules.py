@@ -7,16 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND as Kind
 from torch._prims_common import elementwise_dtypes
 
-from ingot.codegen.builder import Builder, Val
+from ingot.codegen.builder import HALVES, NATIVE_DTYPES, Builder, Val
+from ingot.errors import UnsupportedError
 
 Operand = Val | Any
 Emit = Callable[..., Val]
+Dtypes = Callable[[dict[str, Any]], tuple[torch.dtype, torch.dtype]]
+Halves = Literal["wide", "rounded", "exact"]
+_SCALARS = frozenset({"number", "Optional[number]", "Scalar"})
+_TENSORS = frozenset({"Tensor", "Optional[Tensor]"})
 
 
 @dataclass(frozen=True)
@@ -31,35 +36,62 @@ class Rule:
     """Names of the schema's arguments that take part in promotion; other tensors come as they are."""
     cost: int
     """Rough instructions per element: 1 for an add, 20 for an exp."""
+    halves: Halves = "wide"
+    """What eager does with f16 and bf16. wide: Scalars keep f32's precision. rounded: Scalars are rounded to the half
+    type first. exact: as rounded, and the op gives no value that needs rounding (max, where, neg …)."""
+    raw: frozenset[str] = frozenset()
+    """Scalars that the rule wants as Python numbers, because it chooses its formula by them."""
+    integers: bool = True
+    """Whether eager has this op in integers and bool where promotion leaves them be."""
+    checks: str | None = None
+    """The name of the exception that the op may have to raise: the rule calls `Builder.fail_if`."""
+    dtypes: Dtypes | None = None
+    """Overrides promotion: (compute, result) from the arguments."""
 
 
 pointwise_rules: dict[torch._ops.OpOverload, Rule] = {}
 
 
 def pointwise(
-    *names: str, kind: Kind = Kind.DEFAULT, cost: int = 1, unpromoted: Sequence[str] = ("alpha",)
+    *names: str,
+    kind: Kind = Kind.DEFAULT,
+    cost: int = 1,
+    unpromoted: Sequence[str] = ("alpha",),
+    halves: Halves = "wide",
+    raw: Sequence[str] = (),
+    integers: bool = True,
+    checks: str | None = None,
+    dtypes: Dtypes | None = None,
 ) -> Callable[[Emit], Emit]:
-    """Register a rule for the ATen overloads `names`, such as "add.Tensor". Arguments of the schema that are tensors
-    or Scalars become Vals of the compute dtype, but those in `unpromoted`: tensors there come in their own dtype and
-    Scalars as Vals of the compute dtype that do not influence it. Everything else (str, bool, int[] …) stays Python.
+    """Register a rule for the ATen overloads `names`, such as "add.Tensor" or "prims::sin.default". Arguments of the
+    schema that are tensors or Scalars become Vals of the compute dtype, but those in `unpromoted`: tensors there come
+    in their own dtype and Scalars as Vals of the compute dtype that do not influence it. Everything else (str, bool,
+    float, int[] …) stays Python, and so do the Scalars in `raw`.
     """
 
     def register(emit: Emit) -> Emit:
         for name in names:
-            op, overload = name.split(".")
-            target = getattr(getattr(torch.ops.aten, op), overload)
+            target = overload(name)
             if target in pointwise_rules:
                 raise ValueError(f"a rule for {name} is registered already")
             promoted = frozenset(
                 argument.name
                 for argument in target._schema.arguments
-                if str(argument.type) in ("Tensor", "Scalar", "number", "Optional[Tensor]", "Optional[number]")
-                and argument.name not in unpromoted
+                if str(argument.type) in _SCALARS | _TENSORS and argument.name not in unpromoted
             )
-            pointwise_rules[target] = Rule(emit, kind, promoted, cost)
+            pointwise_rules[target] = Rule(
+                emit, kind, promoted, cost, halves, frozenset(raw), integers, checks, dtypes
+            )
         return emit
 
     return register
+
+
+def overload(name: str) -> torch._ops.OpOverload:
+    """The op that "add.Tensor" (ATen's) or "prims::sin.default" names."""
+    namespace, _, rest = name.rpartition("::")
+    op, which = rest.split(".")
+    return getattr(getattr(getattr(torch.ops, namespace or "aten"), op), which)
 
 
 def compute_dtypes(
@@ -67,8 +99,28 @@ def compute_dtypes(
 ) -> tuple[torch.dtype, torch.dtype]:
     """(dtype to compute in, dtype of the result) for fake tensors and numbers, by PyTorch's own promotion."""
     rule = pointwise_rules[target]
-    operands = [value for name, value in arguments.items() if name in rule.promoted and value is not None]
-    return elementwise_dtypes(*operands, type_promotion_kind=rule.kind)
+    if rule.dtypes is not None:
+        return _known(target, *rule.dtypes(arguments))
+    operands = [
+        value for name, value in arguments.items() if name in rule.promoted and value is not None
+    ]
+    compute, result = elementwise_dtypes(*operands, type_promotion_kind=rule.kind)
+    if rule.halves != "wide":
+        unwidened = Kind.INT_TO_FLOAT if rule.kind is Kind.INT_TO_FLOAT else Kind.NO_OPMATH
+        _, narrow = elementwise_dtypes(*operands, type_promotion_kind=unwidened)
+        compute = narrow if narrow in HALVES else compute
+    if not rule.integers and not compute.is_floating_point:
+        raise UnsupportedError(f"eager has no {target} for {compute}")
+    return _known(target, compute, result)
+
+
+def _known(
+    target: torch._ops.OpOverload, compute: torch.dtype, result: torch.dtype
+) -> tuple[torch.dtype, torch.dtype]:
+    for dtype in (compute, result):
+        if dtype not in NATIVE_DTYPES:
+            raise UnsupportedError(f"{target} on {dtype}: no native arithmetic for it")
+    return compute, result
 
 
 def apply_rule(
@@ -80,14 +132,18 @@ def apply_rule(
 ) -> Val:
     """Write `target` on `arguments` (by schema name; a tensor is a Val in its own dtype, a Scalar a number or Val)."""
     rule = pointwise_rules[target]
+    relabel = compute in HALVES and rule.halves != "exact"
     operands: list[Operand] = []
     for argument in target._schema.arguments:
         value = arguments.get(argument.name, argument.default_value)
-        is_scalar = str(argument.type) in ("number", "Optional[number]", "Scalar")
-        if isinstance(value, Val):
-            cast = argument.name in rule.promoted or is_scalar
-            value = b.cast(value, compute) if cast else value
-        elif is_scalar and isinstance(value, int | float | bool):
+        is_scalar = str(argument.type) in _SCALARS
+        converted = argument.name in rule.promoted or is_scalar
+        # Graphs also pass numbers where the schema says Tensor: add.Tensor(x, 2).
+        number = isinstance(value, int | float | bool) and str(argument.type) in _SCALARS | _TENSORS
+        if number and argument.name not in rule.raw:
             value = b.const(value, compute)
+        if isinstance(value, Val) and converted:
+            value = b.cast(value, compute)
+            value = Val(value.name, torch.float32, value.lanes) if relabel else value
         operands.append(value)
     return b.cast(rule.emit(b, *operands), result)

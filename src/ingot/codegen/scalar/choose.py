@@ -1,0 +1,97 @@
+"""One of several values: where, masked_fill, max and min in their kinds, clamp, threshold. What holds: a chosen value is
+not rounded again; `maximum` and `clamp` hand NaN on, `fmax` and `fmin` pass over it.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from ingot.codegen.builder import Builder, Val, is_float
+from ingot.codegen.rules import pointwise
+
+
+@pointwise("where.self", unpromoted=("condition",), halves="exact")
+def where(b: Builder, condition: Val, x: Val, y: Val) -> Val:
+    return b.select(b.cast(condition, torch.bool), x, y)
+
+
+@pointwise(
+    "where.ScalarSelf",
+    "where.ScalarOther",
+    "where.Scalar",
+    unpromoted=("condition",),
+    halves="exact",
+)
+def where_scalar(b: Builder, condition: Val, x: Val, y: Val) -> Val:
+    return where(b, condition, x, y)
+
+
+@pointwise("masked_fill.Scalar", unpromoted=("mask", "value"), halves="exact")
+def masked_fill(b: Builder, x: Val, mask: Val, value: Val) -> Val:
+    return b.select(mask, value, x)
+
+
+@pointwise("masked_fill.Tensor", unpromoted=("mask", "value"), halves="exact")
+def masked_fill_tensor(b: Builder, x: Val, mask: Val, value: Val) -> Val:
+    return b.select(mask, b.cast(value, x.dtype), x)
+
+
+@pointwise("maximum.default", cost=3, halves="exact")
+def maximum(b: Builder, x: Val, y: Val) -> Val:
+    if not is_float(x.dtype):
+        return b.maximum(x, y)
+    # `x > y ? x : y` is one instruction and gives y's NaN; x's is put back.
+    return b.select(b.isnan(x), x, b.select(b.cmp("gt", x, y), x, y))
+
+
+@pointwise("minimum.default", cost=3, halves="exact")
+def minimum(b: Builder, x: Val, y: Val) -> Val:
+    if not is_float(x.dtype):
+        return b.minimum(x, y)
+    return b.select(b.isnan(x), x, b.select(b.cmp("lt", x, y), x, y))
+
+
+@pointwise("fmax.default", cost=3, halves="exact")
+def fmax(b: Builder, x: Val, y: Val) -> Val:
+    if not is_float(x.dtype):
+        return b.maximum(x, y)
+    return b.select(b.isnan(x), y, b.select(b.cmp("gt", y, x), y, x))
+
+
+@pointwise("fmin.default", cost=3, halves="exact")
+def fmin(b: Builder, x: Val, y: Val) -> Val:
+    if not is_float(x.dtype):
+        return b.minimum(x, y)
+    return b.select(b.isnan(x), y, b.select(b.cmp("lt", y, x), y, x))
+
+
+@pointwise("clamp.default", "clamp.Tensor", cost=2, halves="exact")
+def clamp(b: Builder, x: Val, low: Val | None, high: Val | None) -> Val:
+    x = x if low is None else clamp_min(b, x, low)
+    return x if high is None else clamp_max(b, x, high)
+
+
+@pointwise("clamp_min.default", "clamp_min.Tensor", halves="exact")
+def clamp_min(b: Builder, x: Val, low: Val) -> Val:
+    return maximum(b, x, low)
+
+
+@pointwise("clamp_max.default", "clamp_max.Tensor", halves="exact")
+def clamp_max(b: Builder, x: Val, high: Val) -> Val:
+    return minimum(b, x, high)
+
+
+@pointwise("relu.default", halves="exact")
+def relu(b: Builder, x: Val) -> Val:
+    zero = b.const(0, x.dtype)
+    return b.select(b.cmp("gt", zero, x), zero, x)
+
+
+@pointwise("threshold.default", unpromoted=("threshold", "value"), cost=2, halves="exact")
+def threshold(b: Builder, x: Val, limit: Val, value: Val) -> Val:
+    return b.select(b.cmp("le", x, limit), value, x)
+
+
+@pointwise("threshold_backward.default", unpromoted=("threshold",), cost=2, halves="exact")
+def threshold_backward(b: Builder, grad: Val, x: Val, limit: Val) -> Val:
+    return b.select(b.cmp("le", x, limit), b.const(0, grad.dtype), grad)

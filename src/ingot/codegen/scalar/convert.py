@@ -1,0 +1,31 @@
+"""Ops that only change how a value is held: casts, copies, aliases. What holds: `b.cast` says what a conversion means;
+the rules here name the dtypes. Device, layout and memory format are the caller's business.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ingot.codegen.builder import Builder, Val
+from ingot.codegen.rules import pointwise
+
+
+def _to_dtype(arguments: dict[str, Any]) -> tuple[torch.dtype, torch.dtype]:
+    source = next(iter(arguments.values())).dtype
+    return source, arguments.get("dtype") or source
+
+
+@pointwise(
+    "_to_copy.default", "prims::convert_element_type.default", dtypes=_to_dtype, halves="exact"
+)
+def convert(b: Builder, x: Val, *_: object) -> Val:
+    return x
+
+
+@pointwise(
+    "clone.default", "alias.default", "detach.default", dtypes=_to_dtype, halves="exact", cost=0
+)
+def same(b: Builder, x: Val, *_: object) -> Val:
+    return x

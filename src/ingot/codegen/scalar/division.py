@@ -1,0 +1,134 @@
+"""Division in all its modes, remainder and fmod, gcd and lcm. What holds: generated code never traps. An integer divisor
+of zero is replaced by one and reported through `fail_if`, as eager raises ZeroDivisionError; MIN / -1 wraps.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND as Kind
+from torch._prims_common import elementwise_dtypes
+
+from ingot.codegen.builder import UNSIGNED, Builder, Val, bits_of, is_float
+from ingot.codegen.polynomials.modulo import fmod as float_fmod
+from ingot.codegen.rules import pointwise
+from ingot.errors import UnsupportedError
+
+ZERO_DIVISION = 1
+
+
+@pointwise("div.Tensor", "div.Scalar", kind=Kind.INT_TO_FLOAT, cost=4)
+def true_divide(b: Builder, x: Val, y: Val) -> Val:
+    return b.div(x, y)
+
+
+def _mode_dtypes(arguments: dict[str, Any]) -> tuple[torch.dtype, torch.dtype]:
+    mode = arguments.get("rounding_mode")
+    kind = Kind.INT_TO_FLOAT if mode is None else Kind.DEFAULT
+    return elementwise_dtypes(arguments["self"], arguments["other"], type_promotion_kind=kind)
+
+
+@pointwise(
+    "div.Tensor_mode", "div.Scalar_mode", cost=8, dtypes=_mode_dtypes, checks="ZeroDivisionError"
+)
+def divide_mode(b: Builder, x: Val, y: Val, rounding_mode: str | None) -> Val:
+    if rounding_mode is None:
+        return b.div(x, y)
+    if rounding_mode == "floor":
+        return floor_divide(b, x, y)
+    if is_float(x.dtype):
+        return b.math("trunc", b.div(x, y))
+    return _integer_quotient(b, x, _checked_divisor(b, y))
+
+
+@pointwise("floor_divide.default", "floor_divide.Scalar", cost=12, checks="ZeroDivisionError")
+def floor_divide(b: Builder, x: Val, y: Val) -> Val:
+    if is_float(x.dtype):
+        return _floor_divide_float(b, x, y)
+    y = _checked_divisor(b, y)
+    quotient = _integer_quotient(b, x, y)
+    if x.dtype in UNSIGNED:
+        return quotient
+    inexact, rest = _rest(b, x, y, quotient)
+    below = b.and_(inexact, _signs_differ(b, rest, y))
+    return b.select(below, b.sub(quotient, b.const(1, x.dtype)), quotient)
+
+
+def _floor_divide_float(b: Builder, x: Val, y: Val) -> Val:
+    """Python's floor division: the quotient of x less its remainder is nearly whole, and is rounded to be so."""
+    zero, one = b.const(0.0, x.dtype), b.const(1.0, x.dtype)
+    plain = b.div(x, y)
+    rest = float_fmod(b, x, y)
+    # Sleef's fmod gives NaN where the quotient overflows.
+    overflows = b.and_(_is_infinite(b, plain), b.not_(_is_infinite(b, x)))
+    quotient = b.div(b.select(overflows, x, b.sub(x, rest)), y)
+    below = b.and_(b.cmp("ne", rest, zero), b.xor(b.cmp("lt", y, zero), b.cmp("lt", rest, zero)))
+    quotient = b.select(below, b.sub(quotient, one), quotient)
+    floor = b.math("floor", quotient)
+    far = b.cmp("gt", b.sub(quotient, floor), b.const(0.5, x.dtype))
+    floor = b.select(far, b.add(floor, one), floor)
+    floor = b.select(b.cmp("eq", quotient, zero), b.math("copysign", zero, plain), floor)
+    return b.select(b.cmp("eq", y, zero), plain, floor)
+
+
+def _is_infinite(b: Builder, x: Val) -> Val:
+    return b.cmp("eq", b.math("absf", x), b.const(math.inf, x.dtype))
+
+
+@pointwise(
+    "remainder.Tensor", "remainder.Scalar", "remainder.Scalar_Tensor", cost=12, halves="rounded",
+    checks="ZeroDivisionError",
+)  # fmt: skip
+def remainder(b: Builder, x: Val, y: Val) -> Val:
+    """The result has the sign of y."""
+    if is_float(x.dtype):
+        zero = b.const(0.0, x.dtype)
+        rest = float_fmod(b, x, y)
+        differ = b.xor(b.cmp("lt", y, zero), b.cmp("lt", rest, zero))
+        return b.select(b.and_(b.cmp("ne", rest, zero), differ), b.add(rest, y), rest)
+    y = _checked_divisor(b, y)
+    inexact, rest = _rest(b, x, y, _integer_quotient(b, x, y))
+    if x.dtype in UNSIGNED:
+        return rest
+    return b.select(b.and_(inexact, _signs_differ(b, rest, y)), b.add(rest, y), rest)
+
+
+@pointwise("fmod.Tensor", "fmod.Scalar", cost=10, halves="rounded", checks="ZeroDivisionError")
+def fmod(b: Builder, x: Val, y: Val) -> Val:
+    """The result has the sign of x."""
+    if is_float(x.dtype):
+        return float_fmod(b, x, y)
+    y = _checked_divisor(b, y)
+    return _rest(b, x, y, _integer_quotient(b, x, y))[1]
+
+
+def _checked_divisor(b: Builder, y: Val) -> Val:
+    if y.dtype is torch.bool:
+        raise UnsupportedError("eager has no integer division of bool")
+    zero = b.cmp("eq", y, b.const(0, y.dtype))
+    b.fail_if(zero, ZERO_DIVISION)
+    return b.select(zero, b.const(1, y.dtype), y)
+
+
+def _rest(b: Builder, x: Val, y: Val, quotient: Val) -> tuple[Val, Val]:
+    rest = b.sub(x, b.mul(quotient, y))
+    return b.cmp("ne", rest, b.const(0, x.dtype)), rest
+
+
+def _signs_differ(b: Builder, x: Val, y: Val) -> Val:
+    return b.cmp("lt", b.xor(x, y), b.const(0, x.dtype))
+
+
+def _integer_quotient(b: Builder, x: Val, y: Val) -> Val:
+    """x / y towards zero; y is not 0. Vector units have no integer division: a float one is exact when its mantissa is
+    wider than the operands, for the quotient is at least 1/|y| away from the next integer or is one."""
+    if bits_of(x.dtype) < 64 and (x.lanes > 1 or y.lanes > 1):
+        wide = torch.float32 if bits_of(x.dtype) <= 16 else torch.float64
+        return b.cast(b.div(b.cast(x, wide), b.cast(y, wide)), x.dtype)
+    if x.dtype in UNSIGNED:
+        return b.div(x, y)
+    minus_one = b.cmp("eq", y, b.const(-1, y.dtype))
+    safe = b.select(minus_one, b.const(1, y.dtype), y)
+    return b.select(minus_one, b.neg(x), b.div(x, safe))

@@ -1,0 +1,97 @@
+"""Flat kernels for tests: a body over contiguous buffers, a vector loop and a scalar tail.
+
+In: for each kernel the dtypes of its inputs and a function that writes its body. Out: callables on
+tensors. What holds: many kernels are compiled as one module, because a module costs more than a
+function; a kernel that asked for a failure reports its code.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ingot.codegen.builder import Builder, Val
+from ingot.codegen.jit import FUNCTION_ATTRIBUTES, compile_module
+
+Body = Callable[[Builder, list[Val]], Val]
+
+
+def function_text(
+    name: str, inputs: Sequence[torch.dtype], body: Body, lanes: int
+) -> tuple[str, dict[str, str]]:
+    """The text of `void name(inputs..., output, int64 n, int64 *error)` and what it declares."""
+    b = Builder(lanes)
+    pointers = [f"%in{i}" for i in range(len(inputs))]
+    low = b.const(0, torch.int64)
+    one = b.const(1, torch.int64)
+    count = Val("%n", torch.int64)
+
+    def loop(start: Val, end: Val, step: Val, width: int) -> None:
+        index = b.fresh()
+        b.line(f"scf.for {index} = {start.name} to {end.name} step {step.name} : i64 {{")
+        with b.indented():
+            at = Val(index, torch.int64)
+            values = [
+                b.load(b.pointer_at(pointer, at, dtype), dtype, width)
+                for pointer, dtype in zip(pointers, inputs)
+            ]
+            result = b.broadcast(body(b, values), width)
+            b.store(b.pointer_at("%out", at, result.dtype), result)
+            for condition, code in b.failures:
+                flag, number = b.any(condition), b.const(code, torch.int64)
+                b.line(f"scf.if {flag.name} {{")
+                b.line(f"  llvm.store {number.name}, %error : i64, !llvm.ptr")
+                b.line("}")
+            b.failures.clear()
+        b.line("}")
+
+    tail = low
+    if lanes > 1:
+        width = b.const(lanes, torch.int64)
+        tail = b.mul(b.div(count, width), width)
+        loop(low, tail, width, lanes)
+    loop(tail, count, one, 1)
+    arguments = ", ".join(f"{p}: !llvm.ptr" for p in (*pointers, "%out", "%error"))
+    lines = [
+        f"  llvm.func internal @{name}({arguments}, %n: i64) attributes {{{FUNCTION_ATTRIBUTES}}} {{",
+        *b.constant_lines(),
+        *b.lines,
+        "    llvm.return",
+        "  }",
+    ]
+    return "\n".join(lines), b.declarations
+
+
+@dataclass
+class Batch:
+    """Kernels that are compiled together."""
+
+    functions: dict[str, str] = field(default_factory=dict)
+    declarations: dict[str, str] = field(default_factory=dict)
+    native: Any = None
+
+    def add(self, inputs: Sequence[torch.dtype], body: Body, lanes: int) -> str:
+        name = f"kernel_{len(self.functions)}"
+        text, declared = function_text(name, inputs, body, lanes)
+        self.functions[name] = text
+        self.declarations.update(declared)
+        return name
+
+    def compile(self) -> None:
+        self.native = compile_module(list(self.declarations.values()), self.functions)
+
+    def run(self, name: str, inputs: Sequence[Tensor], dtype: torch.dtype) -> tuple[Tensor, int]:
+        """The result, and the failure code (0 for none)."""
+        flat = [t.contiguous() for t in inputs]
+        out = torch.empty(flat[0].shape, dtype=dtype)
+        error = torch.zeros(1, dtype=torch.int64)
+        addresses = [t.data_ptr() for t in (*flat, out, error)]
+        kinds = [ctypes.c_void_p] * len(addresses) + [ctypes.c_int64]
+        entry = ctypes.CFUNCTYPE(None, *kinds)(self.native.addresses[name])
+        entry(*addresses, out.numel())
+        return out, int(error.item())

@@ -1,0 +1,260 @@
+"""Every registered pointwise rule against eager, for every dtype that eager has it in.
+
+Each op runs on edge values (±0, ±inf, NaN, denormals, MIN, MAX) and on random ones, crossed for
+binary ops, through a vector loop with a scalar tail. Where ATen's kernel is plain IEEE arithmetic
+the result is equal to the bit; where it is not, INEXACT names how many ulp ours may be away from
+eager's, or it may be no farther from the f64 truth than eager.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+import ingot.codegen.scalar  # noqa: F401  (registers the rules)
+from ingot.codegen.builder import Builder, Val
+from ingot.codegen.rules import apply_rule, compute_dtypes, pointwise_rules
+from ingot.errors import UnsupportedError
+
+from .flat_kernel import Batch
+
+FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
+INTEGERS = (
+    torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.uint16, torch.uint32,
+    torch.uint64,
+)  # fmt: skip
+DTYPES = (*FLOATS, *INTEGERS, torch.bool)
+VECTORS = ("Tensor", "Optional[Tensor]")
+
+# Ops that are not bit-equal to eager, and by how many ulp of the result they may differ from it.
+INEXACT: dict[str, float] = {
+    "exp": 2, "exp2": 2, "expm1": 2, "log": 2, "log2": 2, "log10": 2, "log1p": 2, "tanh": 2,
+    "sigmoid": 2, "erf": 2, "gelu": 3, "silu": 2, "sqrt": 1, "rsqrt": 1,
+}  # fmt: skip
+
+# What to pass for arguments that are not tensors; one entry for each variant.
+VARIANTS: dict[str, list[dict[str, Any]]] = {
+    "add": [{}, {"alpha": 2}, {"alpha": 0.3}],
+    "sub": [{}, {"alpha": 2}, {"alpha": 0.3}],
+    "rsub": [{}, {"alpha": 2}, {"alpha": 0.3}],
+    "addcmul": [{}, {"value": 3}, {"value": 0.3}],
+    "addcdiv": [{}, {"value": 3}, {"value": 0.3}],
+    "lerp.Scalar": [{"weight": w} for w in (0.1, 0.5, 0.7, 1.5, -3.0)],
+    "clamp.default": [{"min": -1, "max": 2}, {"min": 0.1}, {"max": 2.3}, {"min": 3, "max": 1}],
+    "clamp.Tensor": [{}, {"max": None}, {"min": None}],
+    "div.Tensor_mode": [{"rounding_mode": m} for m in (None, "floor", "trunc")],
+    "div.Scalar_mode": [
+        {"rounding_mode": m, "other": o} for m in (None, "floor", "trunc") for o in (3, -7, 0.3)
+    ],
+    "masked_fill": [{"mask": torch.bool}],
+    "where": [{"condition": torch.bool}],
+    "gelu": [{}, {"approximate": "tanh"}],
+    "nan_to_num": [{}, {"nan": 0.1, "posinf": 7.3, "neginf": -2.0}],
+    "threshold": [{"threshold": 0.3, "value": 20.1}],
+    "_to_copy": [{"dtype": dtype} for dtype in DTYPES],
+    "convert_element_type": [{"dtype": dtype} for dtype in DTYPES],
+}
+SCALARS: list[float] = [3, 0.3, -7]
+
+
+@dataclass
+class Case:
+    """One op on one choice of dtypes and numbers."""
+
+    target: torch._ops.OpOverload
+    arguments: dict[str, Any]
+    eager: Tensor
+    dtypes: tuple[torch.dtype, torch.dtype]
+
+    @property
+    def label(self) -> str:
+        shown = {k: v.dtype if isinstance(v, Tensor) else v for k, v in self.arguments.items()}
+        return f"{self.target} {shown}"
+
+
+def edges(dtype: torch.dtype) -> list[float]:
+    if dtype is torch.bool:
+        return [0, 1]
+    if dtype.is_floating_point:
+        info = torch.finfo(dtype)
+        halves = [0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 7.0, 10.0, 88.0, 100.0, 1e4, 3e9]
+        small = [info.tiny, info.smallest_normal / 2, info.smallest_normal * info.eps, info.eps]
+        sizes = [*halves, *small, info.max, 1 - info.eps, 1 + info.eps, 0.1, 1 / 3, 0.7, 20.5]
+        return [0.0, -0.0, math.inf, -math.inf, math.nan, *sizes, *(-s for s in sizes)]
+    limits = torch.iinfo(dtype)
+    near = [0, 1, 2, 3, 7, 8, 15, 31, 63, 100, limits.max, limits.max - 1, limits.max // 2]
+    if limits.min < 0:
+        near += [-1, -2, -3, -7, -8, -100, limits.min, limits.min + 1]
+    return [n for n in near if limits.min <= n <= limits.max]
+
+
+def random_values(dtype: torch.dtype, count: int, generator: torch.Generator) -> Tensor:
+    if dtype is torch.bool:
+        return torch.randint(0, 2, (count,), generator=generator).bool()
+    if dtype.is_floating_point:
+        spread = torch.randn(count, generator=generator, dtype=torch.float64) * 6
+        sizes = torch.rand(count, generator=generator, dtype=torch.float64) * 8 - 4
+        mixed = torch.where(torch.arange(count) % 2 == 0, spread, spread.sign() * 10**sizes)
+        return mixed.to(dtype)
+    limits = torch.iinfo(dtype)
+    low, high = max(limits.min, -(2**62)), min(limits.max, 2**62)
+    wide = torch.randint(low, high, (count,), generator=generator)
+    few = torch.randint(max(low, -20), 20, (count,), generator=generator)
+    return torch.where(torch.arange(count) % 2 == 0, wide, few).to(dtype)
+
+
+def pool(dtype: torch.dtype, generator: torch.Generator) -> Tensor:
+    special = torch.tensor(edges(dtype), dtype=torch.float64 if dtype.is_floating_point else dtype)
+    return torch.cat([special.to(dtype), random_values(dtype, 29, generator)])
+
+
+def operands(dtypes: list[torch.dtype]) -> list[Tensor]:
+    """One tensor for each operand, all of one length that is no multiple of any vector's."""
+    generator = torch.Generator().manual_seed(len(dtypes))
+    if len(dtypes) == 1:
+        many = [torch.cat([pool(dtypes[0], generator), random_values(dtypes[0], 999, generator)])]
+    elif len(dtypes) == 2:
+        grids = torch.meshgrid(*(pool(d, generator) for d in dtypes), indexing="ij")
+        many = [g.flatten() for g in grids]
+    else:
+        picks = 4001
+        many = []
+        for dtype in dtypes:
+            values = pool(dtype, generator)
+            many.append(values[torch.randint(len(values), (picks,), generator=generator)])
+    return [torch.cat([m, m[:1]]) if len(m) % 2 == 0 else m for m in many]
+
+
+def cases_of(target: torch._ops.OpOverload) -> list[Case]:
+    names = [a.name for a in target._schema.arguments if str(a.type) in VECTORS]
+    found = []
+    variants = variants_of(target)
+    for dtype, variant in itertools.product(DTYPES, variants):
+        own = {k: v for k, v in variant.items() if not isinstance(v, torch.dtype) or k == "dtype"}
+        tensors = [n for n in names if n not in own]
+        kinds = [variant.get(n, dtype) for n in tensors]
+        arguments = {**dict(zip(tensors, operands(kinds))), **own}
+        found += _case(target, arguments)
+    return found
+
+
+def variants_of(target: torch._ops.OpOverload) -> list[dict[str, Any]]:
+    op, _, which = str(target).removeprefix("aten.").removeprefix("prims.").rpartition(".")
+    given = VARIANTS.get(f"{op}.{which}", VARIANTS.get(op, [{}]))
+    needed = [
+        a.name
+        for a in target._schema.arguments
+        if str(a.type) == "number" and not a.has_default_value() and a.name not in given[0]
+    ]
+    if not needed:
+        return given
+    return [{**variant, **dict.fromkeys(needed, s)} for variant in given for s in SCALARS]
+
+
+def _case(target: torch._ops.OpOverload, arguments: dict[str, Any]) -> list[Case]:
+    try:
+        eager = target(**arguments)
+    except (RuntimeError, NotImplementedError):
+        return []
+    ordered = {a.name: arguments.get(a.name, a.default_value) for a in target._schema.arguments}
+    try:
+        dtypes = compute_dtypes(target, ordered)
+    except UnsupportedError as refusal:
+        pytest.fail(f"{target} on {arguments}: eager has it, {refusal}")
+    return [Case(target, arguments, eager, dtypes)]
+
+
+def add_kernel(batch: Batch, case: Case, lanes: int) -> str:
+    tensors = {k: v for k, v in case.arguments.items() if isinstance(v, Tensor)}
+    rest = {k: v for k, v in case.arguments.items() if not isinstance(v, Tensor)}
+
+    def body(b: Builder, values: list[Val]) -> Val:
+        return apply_rule(b, case.target, {**dict(zip(tensors, values)), **rest}, *case.dtypes)
+
+    return batch.add([t.dtype for t in tensors.values()], body, lanes)
+
+
+def ordered_bits(x: Tensor) -> Tensor:
+    """Floats as integers whose difference counts the floats between them."""
+    kinds = {torch.float64: torch.int64, torch.float32: torch.int32}
+    bits = x.view(kinds.get(x.dtype, torch.int16)).to(torch.int64)
+    low = {8: -(2**63), 4: -(2**31), 2: -(2**15)}[x.element_size()]
+    return torch.where(bits < 0, low - bits, bits)
+
+
+def wrong_elements(case: Case, actual: Tensor, ulp: float) -> Tensor:
+    eager = case.eager
+    if not eager.dtype.is_floating_point:
+        return actual != eager
+    nan = actual.isnan() & eager.isnan()
+    same = (actual == eager) & (actual.signbit() == eager.signbit())
+    if ulp == 0:
+        return ~(nan | same)
+    near = (ordered_bits(actual) - ordered_bits(eager)).abs() <= ulp
+    near &= actual.isnan() == eager.isnan()
+    suspects = ~(nan | same | near)
+    if suspects.any():
+        suspects &= ~_no_farther_from_truth(case, actual)
+    return suspects
+
+
+def _no_farther_from_truth(case: Case, actual: Tensor) -> Tensor:
+    wide = {
+        k: v.double() if isinstance(v, Tensor) and v.is_floating_point() else v
+        for k, v in case.arguments.items()
+    }
+    truth = case.target(**wide).double()
+    error = (actual.double() - truth).abs()
+    allowed = (case.eager.double() - truth).abs()
+    return error <= allowed
+
+
+def check(cases: list[Case], lanes: int) -> list[str]:
+    batch, problems, kernels = Batch(), [], []
+    for case in cases:
+        try:
+            kernels.append((case, add_kernel(batch, case, lanes)))
+        except UnsupportedError as refusal:
+            problems.append(f"{case.label}: {refusal}")
+    if not kernels:
+        return problems
+    batch.compile()
+    for case, kernel in kernels:
+        tensors = [v for v in case.arguments.values() if isinstance(v, Tensor)]
+        if case.dtypes[1] is not case.eager.dtype:
+            problems.append(f"{case.label}: gives {case.dtypes[1]}, eager {case.eager.dtype}")
+            continue
+        actual, code = batch.run(kernel, tensors, case.dtypes[1])
+        name = case.target._schema.name.split("::")[1]
+        wrong = wrong_elements(case, actual, INEXACT.get(name, 0))
+        if code:
+            problems.append(f"{case.label}: failed with code {code}")
+        if wrong.any():
+            problems.append(_describe(case, actual, tensors, wrong))
+    return problems
+
+
+def _describe(case: Case, actual: Tensor, tensors: list[Tensor], wrong: Tensor) -> str:
+    lines = [f"{case.label}: {int(wrong.sum())} of {wrong.numel()} differ"]
+    for index in wrong.nonzero().flatten()[:4].tolist():
+        given = ", ".join(repr(t[index].item()) for t in tensors)
+        lines.append(f"  ({given}) -> {actual[index].item()!r}, eager {case.eager[index].item()!r}")
+    return "\n".join(lines)
+
+
+def targets() -> list[torch._ops.OpOverload]:
+    return sorted(pointwise_rules, key=str)
+
+
+@pytest.mark.parametrize("lanes", [8])
+def test_rules_are_eager(lanes: int) -> None:
+    problems = []
+    for target in targets():
+        problems += check(cases_of(target), lanes)
+    assert not problems, "\n".join(problems)
