@@ -4,7 +4,9 @@ share memory, which FakeTensorMode it was traced in. Nothing here changes a grap
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import torch
@@ -38,12 +40,14 @@ def placeholders(graph: Graph) -> list[Node]:
 
 def is_view(node: Node) -> bool:
     """The op's result may share memory with its first argument."""
-    if node.op != "call_function" or not isinstance(node.target, torch._ops.OpOverload):
+    return node.op == "call_function" and _is_view_target(node.target)
+
+
+@cache
+def _is_view_target(target: Any) -> bool:
+    if not isinstance(target, torch._ops.OpOverload) or not target._schema.arguments:
         return False
-    arguments = node.target._schema.arguments
-    if not arguments:
-        return False
-    alias = arguments[0].alias_info
+    alias = target._schema.arguments[0].alias_info
     return alias is not None and not alias.is_write
 
 
@@ -59,7 +63,18 @@ def memory_root(node: Node) -> Node:
 
 
 def is_item(node: Node) -> bool:
-    return node.op == "call_function" and getattr(node.target, "__name__", "") == "getitem"
+    return node.target is operator.getitem
+
+
+def same_numbers(a: Sequence[Any], b: Sequence[Any]) -> bool:
+    """The same sizes or strides as far as can be told without a guard on a symbol."""
+    return len(a) == len(b) and all(x is y or _same_number(x, y) for x, y in zip(a, b))
+
+
+def _same_number(x: Any, y: Any) -> bool:
+    if isinstance(x, torch.SymInt) and isinstance(y, torch.SymInt):
+        return bool(x.node.expr == y.node.expr)
+    return isinstance(x, int) and isinstance(y, int) and x == y
 
 
 def fake_mode(graph: Graph) -> Any:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import torch
 from torch.fx import Graph, Node
 
-from ingot.program.graph import output_node, output_values, placeholders
+from ingot.program.graph import output_node, output_values, placeholders, same_numbers
 
 aten = torch.ops.aten
 
@@ -64,17 +64,12 @@ def _as_stored(graph: Graph, target: Node, value: Node) -> Node:
         made = graph.call_function(aten._to_copy.default, (value,), {"dtype": wanted.dtype})
         made.meta = {**value.meta, "val": aten._to_copy.default(given, dtype=wanted.dtype)}
         value = made
-    if not _same_shape(given, wanted):
+    if not same_numbers(given.shape, wanted.shape):
         sizes = [_size(graph, target, dim) for dim in range(wanted.dim())]
         made = graph.call_function(aten.expand.default, (value, sizes))
         made.meta = {**value.meta, "val": value.meta["val"].expand(wanted.shape)}
         value = made
     return value
-
-
-def _same_shape(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Equal as written: no guard is put on a symbol for asking."""
-    return len(a.shape) == len(b.shape) and all(str(x) == str(y) for x, y in zip(a.shape, b.shape))
 
 
 def _size(graph: Graph, tensor: Node, dim: int) -> int | Node:

@@ -1,6 +1,6 @@
-"""Means, variances, softmax and layer norm, as sums and pointwise ops. What holds: as in eager, half
-types are widened to f32 first, everything is computed there, and the result is rounded once; NaN
-and empty reductions come out as eager's.
+"""Means, variances, softmax and layer norm, as sums and pointwise ops. What holds: as in eager,
+half types are widened to f32 first, everything is computed there, and the result is rounded once;
+NaN and empty reductions come out as eager's.
 """
 
 from __future__ import annotations

@@ -1,0 +1,213 @@
+"""Passes: Program in, Program out. A pass edits a Draft, the one mutable copy that `run_passes`
+makes of its input, and says in short notes what it did; the input is never changed. Each pass
+leaves an entry in the journal and, if asked, is verified. What holds for every edit: a value keeps
+its meta["val"], and outputs share memory with each other or with an input only where they did
+before.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import torch
+from torch.fx import Graph, Node
+
+from ingot.journal import Entry, Journal
+from ingot.program.graph import copy_module, memory_root, output_values, placeholders
+from ingot.program.program import Level, Program, Signature
+
+Rule = Callable[["Draft", Node], Node | None]
+"""A rewrite of one node: the node that stands for it, the same node if it was edited in place, or
+None if the rule does not apply."""
+
+
+class Draft:
+    """A program while passes edit it."""
+
+    def __init__(self, program: Program) -> None:
+        self.module = copy_module(program.graph_module)
+        self.constants = dict(program.constants)
+        self.symbols = program.symbols
+        self.signature: Signature = program.signature
+        self.level: Level = program.level
+        self.refresh()
+
+    @property
+    def graph(self) -> Graph:
+        return self.module.graph
+
+    def refresh(self) -> None:
+        """Work out anew which values leave the graph."""
+        values = output_values(self.graph)
+        user = self.signature.user_outputs()
+        inputs = placeholders(self.graph)
+        self.returned = {node for node in values[:user] if isinstance(node, Node)}
+        self.escaping = {node for value in values[:user] for node in _memory_chain(value)}
+        self.stored = {node for value in values[user:] for node in _memory_chain(value)}
+        self.overwritten = {
+            inputs[spec.target] for spec in self.signature.outputs if spec.target is not None
+        }
+
+    def swap(self, node: Node, new: Node) -> None:
+        """`new` stands for `node` from here on."""
+        node.replace_all_uses_with(new, propagate_meta=False)
+        if node in self.returned:
+            self.returned.add(new)
+        if node in self.escaping:
+            self.escaping.update(_memory_chain(new))
+        if node in self.stored:
+            self.stored.update(_memory_chain(new))
+        self.graph.erase_node(node)
+
+    def may_share(self, node: Node, source: Node) -> bool:
+        """`node` makes a copy of `source`: may both be one value? Not if the user would then hold
+        two outputs, or an output and an input, in the same memory."""
+        root = memory_root(source)
+        if node in self.stored and root in self.overwritten:
+            return False
+        if node not in self.escaping:
+            return True
+        return root.op == "call_function" and root not in self.escaping
+
+    def may_stand_for(self, node: Node, source: Node) -> bool:
+        """`node` is `source` again, in the same memory: may the two be one tensor object?"""
+        if node not in self.returned:
+            return True
+        return source.op == "call_function" and source not in self.returned
+
+    def call(
+        self, before: Node, target: Any, args: tuple[Any, ...], val: Any, **kwargs: Any
+    ) -> Node:
+        """A new call in front of `before`, at the same place of the user's program."""
+        with self.graph.inserting_before(before):
+            node = self.graph.call_function(target, args, kwargs)
+        node.meta = {**before.meta, "val": val}
+        return node
+
+    def add_constant(self, before: Node, tensor: torch.Tensor) -> Node:
+        """A new constant of the program, read in front of `before`, whose meta it takes over."""
+        number = len(self.constants)
+        while (name := f"_folded{number}") in self.constants or hasattr(self.module, name):
+            number += 1
+        self.constants[name] = tensor
+        self.module.register_buffer(name, tensor)
+        with self.graph.inserting_before(before):
+            node = self.graph.get_attr(name)
+        node.meta = dict(before.meta)
+        return node
+
+    def close(self, journal: Journal, level: Level) -> Program:
+        used = {node.target for node in self.graph.nodes if node.op == "get_attr"}
+        kept = {name: tensor for name, tensor in self.constants.items() if name in used}
+        return Program(
+            graph_module=self.module,
+            signature=self.signature,
+            constants=MappingProxyType(kept),
+            symbols=self.symbols,
+            level=level,
+            journal=journal,
+        )
+
+
+def _memory_chain(value: Any) -> Iterator[Node]:
+    """The value and everything it is a view of."""
+    if not isinstance(value, Node):
+        return
+    yield value
+    while (root := _viewed(value)) is not None:
+        yield root
+        value = root
+
+
+def _viewed(node: Node) -> Node | None:
+    return None if memory_root(node) is node else node.args[0]  # type: ignore[return-value]
+
+
+@dataclass(frozen=True)
+class Pass:
+    """A named step. Its file, class and name agree."""
+
+    name: ClassVar[str]
+    leaves: ClassVar[Level | None] = None
+    """The level the program is at behind this pass, if it changes."""
+
+    def rewrite(self, draft: Draft) -> list[str]:
+        """Edit the draft; returns the notes for the journal."""
+        raise NotImplementedError
+
+    def run(self, program: Program) -> Program:
+        return run_passes(program, [self])
+
+
+def run_passes(program: Program, passes: Sequence[Pass], verify: bool = False) -> Program:
+    """The program behind all passes, in order; the given one is not changed."""
+    from ingot.program.verify import verify as check
+
+    draft = Draft(program)
+    journal, level = program.journal, program.level
+    for step in passes:
+        before = len(draft.graph.nodes)
+        start = time.perf_counter()
+        notes = step.rewrite(draft)
+        ms = (time.perf_counter() - start) * 1e3
+        level = step.leaves or level
+        draft.level = level
+        journal = journal.with_entry(
+            Entry(step.name, ms, before, len(draft.graph.nodes), tuple(notes))
+        )
+        if verify:
+            check(draft.close(journal, level))
+    return draft.close(journal, level)
+
+
+def args_of(node: Node) -> Any:
+    """A node's arguments, as a rule for its op knows them."""
+    return node.args
+
+
+def apply_rules(draft: Draft, rules: Mapping[Any, Sequence[Rule]]) -> list[str]:
+    """One sweep in program order: each node goes through the rules of its op, until one replaces
+    it. Returns how often each rule applied."""
+    counts: dict[str, int] = {}
+    draft.refresh()
+    for node in list(draft.graph.nodes):
+        for rule in rules.get(node.target, ()) if node.op == "call_function" else ():
+            new = rule(draft, node)
+            if new is None:
+                continue
+            name = rule.__name__.replace("_", " ").strip()
+            counts[name] = counts.get(name, 0) + 1
+            if new is not node:
+                draft.swap(node, new)
+                break
+    return [f"{name}: {count}" for name, count in sorted(counts.items())]
+
+
+class RuleTable(dict[Any, list[Rule]]):
+    """Rules by op, filled by decorator. The same rule twice for one op raises."""
+
+    def on(self, *targets: Any) -> Callable[[Rule], Rule]:
+        def register(rule: Rule) -> Rule:
+            for target in targets:
+                rules = self.setdefault(target, [])
+                if rule in rules:
+                    raise ValueError(f"{rule.__name__} is registered for {target} already")
+                rules.append(rule)
+            return rule
+
+        return register
+
+
+def core_passes() -> list[Pass]:
+    """From aten to core level."""
+    import ingot.passes.normalize_calls  # noqa: F401
+    from ingot.passes.cleanup import Cleanup
+    from ingot.passes.fold import Fold
+    from ingot.passes.normalize import Normalize
+    from ingot.passes.simplify import Simplify
+
+    return [Normalize(), Fold(), Simplify(), Cleanup()]

@@ -1,0 +1,62 @@
+"""Where in the user's program a node comes from. Comes in: a node with the stack trace its tracer
+left; goes out: the innermost line that is not PyTorch's, ours or a library's, or None.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sysconfig
+from functools import cache
+
+import torch
+from torch.fx import Node
+
+import ingot
+from ingot.errors import Place
+
+_FRAME = re.compile(r'^\s*File "(?P<file>.+)", line (?P<line>\d+)(?:, in .*)?$')
+
+
+def node_place(node: Node) -> Place | None:
+    """The user's own line; where only library lines are known, the innermost of those."""
+    trace = node.meta.get("stack_trace")
+    return trace_place(trace) if trace else None
+
+
+@cache
+def trace_place(trace: str) -> Place | None:
+    places = _places(trace)
+    own = [place for place in places if not _is_library(place.file)]
+    if own:
+        return own[-1]
+    return places[-1] if places else None
+
+
+def _places(trace: str) -> list[Place]:
+    lines = trace.splitlines()
+    places = []
+    for i, text in enumerate(lines):
+        if (match := _FRAME.match(text)) is None:
+            continue
+        code = lines[i + 1].strip() if i + 1 < len(lines) else ""
+        code = "" if _FRAME.match(code) else code
+        places.append(Place(match["file"], int(match["line"]), code))
+    return places
+
+
+@cache
+def _library_folders() -> tuple[str, ...]:
+    paths = {sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")}
+    paths.add(os.path.dirname(torch.__file__))
+    paths.update(ingot.__path__)
+    return tuple(sorted(path for path in paths if path))
+
+
+def _is_library(file: str) -> bool:
+    return (
+        file.startswith(_library_folders())
+        or "site-packages" in file
+        or "dist-packages" in file
+        or file.startswith("<")
+    )

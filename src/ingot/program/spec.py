@@ -1,0 +1,100 @@
+"""What is legal at each level, as tables. `effects` are the ops that do something besides making a
+value and have no functional form: they keep their place and the host runs them in program order.
+`not_core` are spellings that must be gone at core level, each with what stands for it there.
+"""
+
+from __future__ import annotations
+
+import operator
+from functools import cache
+from typing import Any
+
+import torch
+from torch._ops import HigherOrderOperator, OpOverload
+from torch.fx import Node
+
+from ingot.program.program import Level
+
+aten = torch.ops.aten
+
+effects: frozenset[Any] = frozenset(
+    {
+        aten.copy_.default,
+        aten.set_.source_Tensor,
+        aten.set_.source_Storage_storage_offset,
+        aten.resize_.default,
+        aten._assert_async.default,
+        aten._assert_async.msg,
+        aten._assert_scalar.default,
+        aten._assert_tensor_metadata.default,
+        aten._print.default,
+        aten.sym_constrain_range.default,
+        aten.sym_constrain_range_for_size.default,
+        torch.ops.inductor.resize_storage_bytes_.default,
+    }
+)
+
+not_core: dict[Any, str] = {
+    aten.alias.default: "its argument",
+    aten.detach.default: "its argument",
+    aten.lift.default: "its argument",
+    aten.lift_fresh.default: "its argument",
+    aten.lift_fresh_copy.default: "clone, or its argument",
+    aten.t.default: "permute",
+    aten.transpose.int: "permute",
+    aten._unsafe_view.default: "view",
+    aten.reshape.default: "view",
+    aten._reshape_alias.default: "view",
+    aten.sum.default: "sum.dim_IntList with every dim named",
+    aten.max.default: "amax with every dim named",
+    aten.min.default: "amin with every dim named",
+    aten.scalar_tensor.default: "full([], ...)",
+    aten._unsafe_index.Tensor: 'index.Tensor with meta["in_bounds"]',
+    aten.add.Scalar: "add.Tensor",
+    aten.sub.Scalar: "sub.Tensor",
+    aten.mul.Scalar: "mul.Tensor",
+    aten.div.Scalar: "div.Tensor",
+}
+
+_PURE_MODULES = ("_operator", "math", "builtins")
+
+
+def illegal(node: Node, level: Level) -> str:
+    """Why this call may not stand at this level; empty if it may."""
+    target = node.target
+    if isinstance(target, HigherOrderOperator):
+        return ""
+    if not isinstance(target, OpOverload):
+        return "" if is_symbolic_arithmetic(target) else f"{target!r} is not an ATen op"
+    if target._schema.is_mutable and target not in effects:
+        return "it writes to its arguments"
+    if level is Level.CORE and target in not_core:
+        return f"at core level it is written as {not_core[target]}"
+    return ""
+
+
+def is_symbolic_arithmetic(target: Any) -> bool:
+    """Plain Python on sizes (operator.add, math.floor, torch.sym_max ...), and getitem."""
+    if target is operator.getitem:
+        return True
+    name = getattr(target, "__name__", "")
+    return getattr(target, "__module__", "") in _PURE_MODULES or name.startswith("sym_")
+
+
+def is_pure(node: Node) -> bool:
+    """Running it once, twice or not at all makes no difference but in its value."""
+    if node.op != "call_function":
+        return node.op == "get_attr"
+    return _is_pure_target(node.target)
+
+
+@cache
+def _is_pure_target(target: Any) -> bool:
+    if not isinstance(target, OpOverload):
+        return is_symbolic_arithmetic(target)
+    return (
+        target not in effects
+        and not target._schema.is_mutable
+        and torch.Tag.nondeterministic_seeded not in target.tags
+        and target.namespace in ("aten", "prims")  # what a user's op does is not known
+    )

@@ -1,0 +1,136 @@
+"""The verifier. Comes in: a Program; goes out: nothing, or a VerifyError that shows the program
+around the culprit and the user's line it comes from. Checks what the design promises of a Program:
+functional, closed, with a signature that fits the graph, and only what is legal at its level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch.fx import GraphModule, Node
+
+from ingot.errors import VerifyError
+from ingot.program.graph import memory_root, output_node, output_values, placeholders, same_numbers
+from ingot.program.program import Program
+from ingot.program.source import node_place
+from ingot.program.spec import illegal
+from ingot.program.text import node_line, value_names
+
+_AROUND = 3
+
+
+def verify(program: Program) -> None:
+    """Raises VerifyError at the first thing that does not hold."""
+    _verify_inputs(program)
+    seen: set[Node] = set()
+    for node in program.graph.nodes:
+        _verify_order(program, node, seen)
+        _verify_node(program, node)
+        seen.add(node)
+    _verify_outputs(program)
+
+
+def _verify_inputs(program: Program) -> None:
+    nodes, specs = placeholders(program.graph), program.signature.inputs
+    if [node.name for node in nodes] != [spec.name for spec in specs]:
+        raise VerifyError(
+            f"the graph's inputs are {[node.name for node in nodes]}, "
+            f"the signature's {[spec.name for spec in specs]}"
+        )
+    for node, spec in zip(nodes, specs):
+        is_tensor = isinstance(node.meta.get("val"), torch.Tensor)
+        if is_tensor == (spec.kind == "symbol"):
+            raise _error(program, node, f"the signature calls this input a {spec.kind}")
+
+
+def _verify_order(program: Program, node: Node, seen: set[Node]) -> None:
+    for source in node.all_input_nodes:
+        if source not in seen:
+            raise _error(program, node, f"it uses {source.name}, which comes after it")
+
+
+def _verify_node(program: Program, node: Node) -> None:
+    if node.op in ("placeholder", "output"):
+        pass
+    elif node.op == "get_attr":
+        _verify_attribute(program, node)
+        return
+    elif node.op != "call_function":
+        raise _error(program, node, f"a {node.op} node has no place in a functional graph")
+    elif reason := illegal(node, program.level):
+        raise _error(program, node, reason)
+    if "val" not in node.meta and node.op != "output":
+        raise _error(program, node, 'nothing is known of its value: it has no meta["val"]')
+
+
+def _verify_attribute(program: Program, node: Node) -> None:
+    constant = program.constants.get(str(node.target))
+    if constant is None:
+        found = program.graph_module.get_submodule(str(node.target))
+        if isinstance(found, GraphModule):
+            return
+        raise _error(program, node, f"{node.target} is neither a constant nor a subgraph")
+    val = node.meta.get("val")
+    if not isinstance(val, torch.Tensor):
+        raise _error(program, node, 'nothing is known of its value: it has no meta["val"]')
+    if val.dtype != constant.dtype or tuple(val.shape) != tuple(constant.shape):
+        raise _error(program, node, f"{node.target} is {constant.dtype}{list(constant.shape)}")
+
+
+def _verify_outputs(program: Program) -> None:
+    values: Sequence[Any] = output_values(program.graph)
+    specs = program.signature.outputs
+    end = output_node(program.graph)
+    if len(values) != len(specs):
+        raise _error(program, end, f"{len(values)} outputs, {len(specs)} in the signature")
+    kinds = [spec.kind for spec in specs]
+    if kinds != sorted(kinds, reverse=True):
+        raise _error(program, end, "a mutation comes before an output of the user's")
+    inputs = placeholders(program.graph)
+    for i, (value, spec) in enumerate(zip(values, specs)):
+        if spec.kind == "mutation":
+            _verify_mutation(program, end, i, value, inputs)
+        elif isinstance(value, Node):
+            _verify_alias(program, end, i, value, inputs)
+
+
+def _verify_mutation(
+    program: Program, end: Node, i: int, value: Any, inputs: Sequence[Node]
+) -> None:
+    target = program.signature.outputs[i].target
+    if target is None or not 0 <= target < len(inputs):
+        raise _error(program, end, f"output {i} is a mutation of input {target}")
+    if not isinstance(value, Node):
+        raise _error(program, end, f"output {i} is a mutation, but {value!r} is no tensor")
+    new, old = value.meta.get("val"), inputs[target].meta.get("val")
+    if not isinstance(new, torch.Tensor) or not isinstance(old, torch.Tensor):
+        raise _error(program, end, f"output {i} is a mutation of or by what is no tensor")
+    if new.dtype != old.dtype or not same_numbers(new.shape, old.shape):
+        raise _error(program, end, f"output {i} has not the dtype and shape of input {target}")
+
+
+def _verify_alias(program: Program, end: Node, i: int, value: Node, inputs: Sequence[Node]) -> None:
+    root = memory_root(value)
+    shared = inputs.index(root) if root in inputs else None
+    expected = program.signature.outputs[i].alias_of
+    if isinstance(root.meta.get("val"), torch.Tensor) and shared != expected:
+        raise _error(
+            program, end, f"output {i} shares memory with input {shared}, not with {expected}"
+        )
+
+
+def _error(program: Program, node: Node, why: str) -> VerifyError:
+    return VerifyError(f"{why}\n{_excerpt(program, node)}", place=node_place(node))
+
+
+def _excerpt(program: Program, culprit: Node) -> str:
+    names = value_names(program.graph)
+    nodes = list(program.graph.nodes)
+    at = nodes.index(culprit)
+    lines = []
+    for node in nodes[max(0, at - _AROUND) : at + _AROUND + 1]:
+        text = "  return" if node.op == "output" else node_line(node, names)
+        lines.append((">" if node is culprit else " ") + text)
+    return "\n".join(lines)
