@@ -1,0 +1,156 @@
+"""What `kernels.py` measured, as markdown and as JSON.
+
+Comes in: one `Result` for each row. Goes out: the table (times, ratios to Inductor and to the
+faster of eager and Inductor, bandwidth and its share of a copy), the geometric means of the ratios
+and the rows below the bar. A ratio above one means that ingot is faster.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+
+BAR = 0.9
+
+
+@dataclass(frozen=True)
+class Result:
+    """One measured row."""
+
+    label: str
+    """Name, dtype and size."""
+    bound: str
+    """"memory" or "math"."""
+    bytes_moved: int
+    """Inputs read and results written, once each."""
+    us: dict[str, float]
+    """Microseconds a call: eager, inductor, ingot, copy; a contender that was wrong is missing."""
+    wrong: dict[str, str]
+    """What was wrong, by contender."""
+
+    def ratio(self, against: str) -> float | None:
+        """How many times as fast as `against` ingot is."""
+        if "ingot" not in self.us or against not in self.us:
+            return None
+        return self.us[against] / self.us["ingot"]
+
+    def ratio_to_faster(self) -> float | None:
+        others = [self.us[name] for name in ("eager", "inductor") if name in self.us]
+        return min(others) / self.us["ingot"] if "ingot" in self.us else None
+
+    def gigabytes_per_s(self) -> float | None:
+        return self.bytes_moved / self.us["ingot"] / 1e3 if "ingot" in self.us else None
+
+    def share_of_copy(self) -> float | None:
+        """Bandwidth against a copy of as many bytes; for memory-bound rows only."""
+        if self.bound != "memory" or "ingot" not in self.us:
+            return None
+        return self.us["copy"] / self.us["ingot"]
+
+    def line(self) -> str:
+        times = ", ".join(f"{name} {us:.1f}" for name, us in self.us.items())
+        problems = "; ".join(f"{name} WRONG: {what}" for name, what in self.wrong.items())
+        return f"{self.label}: {times} µs" + (f"; {problems}" if problems else "")
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The rows taken together."""
+
+    to_inductor: float
+    to_faster: float
+    below_bar: list[Result]
+    wrong: list[Result]
+
+
+def geometric_mean(values: list[float]) -> float:
+    return math.exp(sum(map(math.log, values)) / len(values)) if values else math.nan
+
+
+def summary(results: list[Result]) -> Summary:
+    to_inductor = [r for result in results if (r := result.ratio("inductor")) is not None]
+    to_faster = [r for result in results if (r := result.ratio_to_faster()) is not None]
+    below = [r for r in results if (ratio := r.ratio_to_faster()) is not None and ratio < BAR]
+    below.sort(key=lambda result: result.ratio_to_faster() or 0.0)
+    wrong = [result for result in results if result.wrong]
+    return Summary(geometric_mean(to_inductor), geometric_mean(to_faster), below, wrong)
+
+
+def number(value: float | None, form: str) -> str:
+    return "–" if value is None else format(value, form)
+
+
+def cells(result: Result) -> list[str]:
+    share = result.share_of_copy()
+    return [
+        result.label,
+        *(number(result.us.get(name), ".1f") for name in ("eager", "inductor", "ingot")),
+        number(result.ratio("inductor"), ".2f"),
+        number(result.ratio_to_faster(), ".2f"),
+        number(result.gigabytes_per_s(), ".1f"),
+        number(None if share is None else 100 * share, ".0f"),
+    ]
+
+
+HEADINGS = [
+    "kernel, dtype, size",
+    "eager µs",
+    "inductor µs",
+    "ingot µs",
+    "× inductor",
+    "× faster of both",
+    "GB/s",
+    "% of copy",
+]
+
+
+def aligned(rows: list[list[str]]) -> list[str]:
+    """Markdown rows in columns of equal width: first to the left, numbers to the right."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        first, *rest = (
+            cell.ljust(w) if i == 0 else cell.rjust(w)
+            for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+        )
+        lines.append(f"| {' | '.join([first, *rest])} |")
+    rule = "|".join("-" * (w + 1) + ("-" if i == 0 else ":") for i, w in enumerate(widths))
+    return [lines[0], f"|{rule}|", *lines[1:]]
+
+
+def as_markdown(results: list[Result]) -> str:
+    lines = aligned([HEADINGS, *(cells(result) for result in results)])
+    total = summary(results)
+    lines += [
+        "",
+        f"Geometric means over {len(results)} rows: {total.to_inductor:.2f} × Inductor, "
+        f"{total.to_faster:.2f} × the faster of eager and Inductor.",
+        "",
+        f"Below {BAR} of the faster: {len(total.below_bar)}",
+    ]
+    lines += [f"- {r.label}: {number(r.ratio_to_faster(), '.2f')}" for r in total.below_bar]
+    if total.wrong:
+        lines += ["", f"Wrong or failed: {len(total.wrong)}"]
+        lines += [f"- {r.label}: {n}: {w}" for r in total.wrong for n, w in r.wrong.items()]
+    return "\n".join(lines) + "\n"
+
+
+def as_json(results: list[Result]) -> str:
+    total = summary(results)
+    rows = [
+        {
+            "label": result.label,
+            "bound": result.bound,
+            "bytes": result.bytes_moved,
+            "us": result.us,
+            "wrong": result.wrong,
+            "to_inductor": result.ratio("inductor"),
+            "to_faster": result.ratio_to_faster(),
+            "gigabytes_per_s": result.gigabytes_per_s(),
+            "share_of_copy": result.share_of_copy(),
+        }
+        for result in results
+    ]
+    means = {"to_inductor": total.to_inductor, "to_faster": total.to_faster}
+    return json.dumps({"rows": rows, "geometric_means": means}, indent=1) + "\n"

@@ -1,0 +1,180 @@
+"""Kernels: eager, Inductor and ingot, measured in turns in one run, checked against eager first.
+
+Comes in: `kernel_cases.cases()`. Goes out: one table on the terminal, and with `--out PATH` the
+same as PATH.md and PATH.json. All compiled code is called through torch.compile, so both pay the
+same guards; everything runs under no_grad. Every number is a median of interleaved rounds; the
+roofline is a copy of as many bytes, measured in the same rounds.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import statistics
+import sys
+import time
+import types
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")  # read when torch loads
+
+import click
+import torch
+from torch import Tensor
+from torch.utils._pytree import tree_leaves
+
+import kernel_cases
+from kernel_cases import Case
+from kernel_report import Result, as_json, as_markdown, summary
+
+BACKENDS = ("inductor", "ingot")
+SHORTEST_SAMPLE_S = 2e-3
+LONGEST_CASE_S = 6.0
+TOLERANCE = {torch.bfloat16: 2e-2, torch.float32: 2e-5}
+
+
+def compiled(case: Case, backend: str) -> Callable[..., Any]:
+    """The case's function with a code object, and so a Dynamo cache, of its own."""
+    function = case.function
+    if not isinstance(function, types.FunctionType):
+        builtin = function
+
+        def function(*tensors: Tensor) -> Any:
+            return builtin(*tensors)
+
+    name = f"{case.name}_{backend}"
+    fresh = types.FunctionType(
+        function.__code__.replace(co_name=name),
+        function.__globals__,
+        name,
+        function.__defaults__,
+        function.__closure__,
+    )
+    fresh.__kwdefaults__ = function.__kwdefaults__
+    return torch.compile(fresh, backend=backend, dynamic=False)
+
+
+def results_of(function: Callable[..., Any], inputs: tuple[Tensor, ...]) -> list[Tensor]:
+    """The results, and the inputs as the call leaves them."""
+    own = [tensor.clone() for tensor in inputs]
+    returned = function(*own)
+    return [t for t in tree_leaves(returned) if isinstance(t, Tensor)] + own
+
+
+def difference(function: Callable[..., Any], expected: list[Tensor], case: Case) -> str:
+    """What is wrong with the compiled function, or nothing."""
+    inputs = inputs_of(case)
+    try:
+        got = results_of(function, inputs)
+        again = results_of(function, inputs)
+    except Exception as error:
+        return f"{type(error).__name__}: {str(error).strip().splitlines()[0][:160]}"
+    for results in (got, again):
+        for actual, want in zip(results, expected, strict=True):
+            if actual.dtype != want.dtype or actual.shape != want.shape:
+                return f"{actual.dtype} {tuple(actual.shape)}, eager {want.dtype}"
+            if not want.is_floating_point():
+                if not torch.equal(actual, want):
+                    return "integers differ from eager's"
+                continue
+            error = (actual.double() - want.double()).abs().max().item()
+            scale = max(want.double().abs().max().item(), 1e-3)
+            if not error <= TOLERANCE[want.dtype] * scale:
+                return f"differs from eager by {error:.2g} at scale {scale:.2g}"
+    return ""
+
+
+def inputs_of(case: Case) -> tuple[Tensor, ...]:
+    torch.manual_seed(0)
+    return case.inputs(case.shape, case.dtype)
+
+
+def bytes_moved(inputs: tuple[Tensor, ...], case: Case) -> int:
+    """Each input read once, each result written once; what is changed in place, both."""
+    before = [tensor._version for tensor in inputs]
+    returned = case.function(*inputs)
+    outputs = [t for t in tree_leaves(returned) if isinstance(t, Tensor)]
+    changed = [t for t, version in zip(inputs, before, strict=True) if t._version != version]
+    read = list(inputs)
+    if case.name in ("embedding", "index_select", "gather"):
+        read = [inputs[1], outputs[0]]  # only what is picked is read
+    return sum(t.nbytes for t in [*read, *outputs, *changed])
+
+
+def calls_per_sample(call: Callable[[], object]) -> int:
+    start = time.perf_counter()
+    call()
+    once = max(time.perf_counter() - start, 1e-7)
+    return max(1, min(2000, round(SHORTEST_SAMPLE_S / once)))
+
+
+def medians_us(contenders: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
+    """Microseconds a call: in each round every contender is called for a few milliseconds."""
+    counts = {}
+    for name, call in contenders.items():
+        call()
+        call()
+        counts[name] = calls_per_sample(call)
+    samples: dict[str, list[float]] = {name: [] for name in contenders}
+    start = time.perf_counter()
+    for done in range(rounds):
+        for name, call in contenders.items():
+            count = counts[name]
+            begin = time.perf_counter()
+            for _ in range(count):
+                call()
+            samples[name].append((time.perf_counter() - begin) / count * 1e6)
+        if done >= 4 and time.perf_counter() - start > LONGEST_CASE_S:
+            break
+    return {name: statistics.median(values) for name, values in samples.items()}
+
+
+def measure(case: Case, backends: tuple[str, ...], rounds: int) -> Result:
+    torch._dynamo.reset()
+    inputs = inputs_of(case)
+    expected = results_of(case.function, inputs)
+    contenders: dict[str, Callable[[], object]] = {"eager": lambda: case.function(*inputs)}
+    wrong: dict[str, str] = {}
+    for backend in backends:
+        function = compiled(case, backend)
+        if problem := difference(function, expected, case):
+            wrong[backend] = problem
+        else:
+            contenders[backend] = lambda f=function: f(*inputs)
+    moved = bytes_moved(inputs, case)
+    half = max(moved // 2, 1)
+    source, target = torch.zeros(half, dtype=torch.uint8), torch.zeros(half, dtype=torch.uint8)
+    contenders["copy"] = lambda: target.copy_(source)
+    return Result(case.label, case.bound, moved, medians_us(contenders, rounds), wrong)
+
+
+@click.command()
+@click.option("--only", default="*", help="Shell pattern on the row's label.")
+@click.option("--quick", is_flag=True, help="One size for each kernel, few rounds.")
+@click.option("--rounds", default=0, help="Rounds for each row; 0 = 15, or 5 when quick.")
+@click.option("--out", type=click.Path(path_type=Path), help="Write PATH.md and PATH.json.")
+@click.option("--backends", default=",".join(BACKENDS), show_default=True)
+@torch.no_grad()
+def main(only: str, quick: bool, rounds: int, out: Path | None, backends: str) -> None:
+    """Measure kernels against eager and Inductor."""
+    torch.set_num_threads(2)
+    pattern = only if any(c in only for c in "*?[") else f"*{only}*"
+    results = []
+    for case in kernel_cases.cases(quick=quick):
+        if not fnmatch.fnmatch(case.label, pattern):
+            continue
+        result = measure(case, tuple(backends.split(",")), rounds or (5 if quick else 15))
+        results.append(result)
+        click.echo(f"{len(results):3} {result.line()}", err=True)
+    click.echo(as_markdown(results))
+    if out:
+        out.with_suffix(".md").write_text(as_markdown(results))
+        out.with_suffix(".json").write_text(as_json(results))
+    if summary(results).wrong:
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
