@@ -165,10 +165,6 @@ OUT_OF_RANGE: dict[str, tuple[Callable[..., Any], tuple[Tensor, ...]]] = {
         lambda w, i: F.embedding(i, w),
         (numbers(5, 2, dtype=torch.float32), torch.tensor([0, 5])),
     ),
-    "take_along_dim": (
-        lambda x, i: torch.take_along_dim(x, i, 0),
-        (numbers(5, 2, dtype=torch.float32), torch.tensor([[9, 0]])),
-    ),
     "scatter": (
         lambda x, i: x.scatter(0, i, 1.0),
         (numbers(5, 2, dtype=torch.float32), torch.tensor([[0, 9]])),

@@ -42,21 +42,31 @@ def inputs_for(dtype: torch.dtype) -> dict[str, Make]:
 
 
 def check_on_inputs(function: Callable[..., Any], dtype: torch.dtype, operands: int) -> None:
-    """Every edge input that eager takes."""
-    failures: list[str] = []
-    taken = 0
+    """Every edge input that eager takes: all in one graph first, one by one if that fails."""
+    programs: dict[str, Program] = {}
     for name, make in inputs_for(dtype).items():
-        program = Program(function, tuple(operand(make, dtype, i) for i in range(operands)), {})
-        if eager_error(program) is not None:
-            continue
-        taken += 1
+        args = tuple(operand(make, dtype, position) for position in range(operands))
+        program = Program(function, args, {})
+        if eager_error(program) is None:
+            programs[name] = program
+    if not programs:
+        pytest.skip("eager takes this op on none of the inputs")
+    groups = tuple(program.args for program in programs.values())
+    try:
+        check_forward(Program(lambda *all_args: [function(*a) for a in all_args], groups, {}), "")
+    except Exception as error:
+        raise AssertionError(failures_one_by_one(programs)) from error
+
+
+def failures_one_by_one(programs: dict[str, Program]) -> str:
+    failures = []
+    for name, program in programs.items():
         try:
             check_forward(program, name)
         except Exception as error:
             failures.append(f"{name}: {type(error).__name__}: {str(error)[:600]}")
-    if not taken:
-        pytest.skip("eager takes this op on none of the inputs")
-    assert not failures, f"{len(failures)} of {taken} inputs\n" + "\n".join(failures)
+    head = f"{len(failures)} of {len(programs)} inputs fail alone, and so does the graph of all"
+    return "\n".join([head, *failures])
 
 
 def operand(make: Make, dtype: torch.dtype, position: int) -> Tensor:
