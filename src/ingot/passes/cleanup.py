@@ -66,14 +66,15 @@ def _key(node: Node) -> Any:
 
 def _frozen(value: Any) -> Any:
     """Hashable, and telling 1, 1.0 and True apart, and 0.0 from -0.0."""
-    if isinstance(value, Node):
+    kind = type(value)
+    if kind is Node or kind is int:
         return value
     if isinstance(value, tuple | list):
-        return tuple(_frozen(item) for item in value)
+        return tuple([_frozen(item) for item in value])
     if isinstance(value, dict):
-        return tuple((key, _frozen(item)) for key, item in sorted(value.items()))
+        return tuple([(key, _frozen(item)) for key, item in sorted(value.items())])
     if isinstance(value, slice):
         return "slice", _frozen((value.start, value.stop, value.step))
     if isinstance(value, float | complex | torch.SymInt | torch.SymFloat):
-        return type(value), repr(value)
-    return type(value), value
+        return kind, repr(value)
+    return kind, value

@@ -18,7 +18,7 @@ from torch.fx.node import map_arg
 from torch.utils._python_dispatch import _disable_current_modes
 
 from ingot.passes.base import Draft, Pass
-from ingot.passes.normalize import respell, val
+from ingot.passes.normalize import val
 from ingot.program.spec import is_pure
 
 aten = torch.ops.aten
@@ -56,13 +56,11 @@ class Fold(Pass):
         known: dict[Node, None] = {}
         gain = False
         for node in draft.graph.nodes:
-            if not self._is_small(node):
-                continue
             if node.op == "get_attr":
-                if node.target in draft.constants:
+                if node.target in draft.constants and self._is_small(node):
                     known[node] = None
                     gain = gain or _is_scalar(node)
-            elif self._is_foldable(node) and all(n in known for n in node.all_input_nodes):
+            elif node.op == "call_function" and self._is_foldable(node, known):
                 known[node] = None
                 gain = gain or node.target not in _FACTORIES
         return list(known) if gain else []
@@ -75,10 +73,13 @@ class Fold(Pass):
             return False
         return value.numel() * value.element_size() <= self.max_bytes
 
-    def _is_foldable(self, node: Node) -> bool:
-        if not isinstance(node.target, OpOverload) or not is_pure(node):
+    def _is_foldable(self, node: Node, known: Mapping[Node, None]) -> bool:
+        sources = node.all_input_nodes
+        if not sources and node.target not in _FACTORIES:
             return False
-        return bool(node.all_input_nodes) or node.target in _FACTORIES
+        if not all(source in known for source in sources):
+            return False
+        return isinstance(node.target, OpOverload) and is_pure(node) and self._is_small(node)
 
 
 def _is_scalar(node: Node) -> bool:
@@ -103,46 +104,39 @@ def _values(nodes: list[Node], constants: Mapping[str, torch.Tensor]) -> dict[No
 
 
 def _write(draft: Draft, known: list[Node], values: Mapping[Node, torch.Tensor]) -> int:
-    """Replace the values that are read by something that is not folded itself."""
+    """Replace the values that are read by something that is not replaced itself."""
     draft.refresh()
-    inside = {node for node in known if node in values}
-    written = 0
-    for node in known:
-        if node not in inside or node.target in _FACTORIES or set(node.users) <= inside:
+    gone: set[Node] = set()
+    chosen = []
+    for node in reversed(known):
+        if node not in values or not _is_gain(draft, node, values[node]):
             continue
-        if _is_view_of_kept(node, inside):
-            continue
-        written += _replace(draft, node, values[node])
-    return written
+        if not all(user in gone for user in node.users):
+            chosen.append(node)
+        gone.add(node)
+    for node in reversed(chosen):
+        _replace(draft, node, values[node])
+    return len(chosen)
 
 
-def _is_view_of_kept(node: Node, inside: set[Node]) -> bool:
-    """A constant read as it is, and an expansion of a number, are best left."""
+def _is_gain(draft: Draft, node: Node, value: torch.Tensor) -> bool:
+    """Not for a value the user gets, who may write to it; nor for one that costs nothing as it is:
+    a factory, an expansion, a constant that is read as it stands."""
+    if node in draft.escaping or node.target in _FACTORIES or node.target is aten.expand.default:
+        return False
     if node.op == "get_attr":
-        return not _is_scalar(node)
-    return node.target is aten.expand.default
+        return _is_scalar(node)
+    return tuple(value.stride()) == tuple(val(node).stride())
 
 
-def _replace(draft: Draft, node: Node, value: torch.Tensor) -> int:
+def _replace(draft: Draft, node: Node, value: torch.Tensor) -> None:
     one = _one_number(value)
-    if one is not None and node not in draft.escaping and value.is_contiguous():
-        sizes = list(value.shape)
-        options = {"dtype": value.dtype, "device": value.device}
-        if node.op == "call_function":
-            respell(node, aten.full.default, (sizes, one), **options)
-            return 1
-        made = draft.call(node, aten.full.default, (sizes, one), val(node), **options)
-        draft.swap(node, made)
-        return 1
-    if node.op == "get_attr":
-        return 0
-    if node in draft.escaping:
-        # The user may write to what they get: it is computed for them each time.
-        return 0
-    if tuple(value.stride()) != tuple(val(node).stride()):
-        return 0
-    draft.swap(node, draft.add_constant(node, value))
-    return 1
+    if one is None or not value.is_contiguous():
+        draft.swap(node, draft.add_constant(node, value))
+        return
+    options = {"dtype": value.dtype, "device": value.device}
+    made = draft.call(node, aten.full.default, (list(value.shape), one), val(node), **options)
+    draft.swap(node, made)
 
 
 def _one_number(value: torch.Tensor) -> Any:

@@ -12,16 +12,33 @@ from typing import Any
 import torch
 from torch.fx import Graph, GraphModule, Node
 from torch.fx._lazy_graph_module import _LazyGraphModule
+from torch.fx.node import map_arg
 
 
 def copy_module(gm: GraphModule) -> GraphModule:
     """A module of its own around a copy of the graph; tensors and submodules are shared. Its Python
     code is made only when someone calls it."""
-    graph = Graph()
+    return _LazyGraphModule(gm, copy_graph(gm.graph), class_name="Program")
+
+
+def copy_graph(graph: Graph) -> Graph:
+    """The same nodes under the same names. Graph.create_node looks for a fresh name and walks every
+    argument, which is most of the time of Graph.graph_copy; a copy needs neither."""
+    made = Graph()
+    names, lookup = made._graph_namespace, made._find_nodes_lookup_table
+    names._used_names = set(graph._graph_namespace._used_names)
+    names._base_count = dict(graph._graph_namespace._base_count)
     copies: dict[Node, Node] = {}
-    made = graph.output(graph.graph_copy(gm.graph, copies))
-    made.meta = dict(output_node(gm.graph).meta)
-    return _LazyGraphModule(gm, graph, class_name="Program")
+    for node in graph.nodes:
+        args, kwargs = map_arg((node.args, node.kwargs), copies.__getitem__)
+        copy = Node(made, node.name, node.op, node.target, args, kwargs, node.type)
+        copy.meta = dict(node.meta)
+        names._obj_to_name[copy] = node.name
+        made._insert(copy)
+        lookup.insert(copy)
+        made._len += 1
+        copies[node] = copy
+    return made
 
 
 def output_node(graph: Graph) -> Node:
