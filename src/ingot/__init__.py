@@ -1,0 +1,1 @@
+"""ingot: a compiler for PyTorch programs."""

@@ -1,0 +1,62 @@
+"""torch.compile(backend="ingot"): Dynamo's graph goes through AOTAutograd, which hands over functional ATen graphs
+(inference, forward, backward); each becomes a Compiled. What holds: mutations of inputs are copies at the end of the
+graph, so the compiled code writes them; random ops keep eager's order and generator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import fx
+
+from ingot.options import Options, make_options
+
+
+def ingot(
+    gm: fx.GraphModule,
+    example_inputs: Sequence[Any],
+    *,
+    options: Mapping[str, Any] | None = None,
+    mode: str | None = None,
+) -> Callable[..., Any]:
+    """The backend that the entry point `torch_dynamo_backends` names."""
+    from ingot.machine_guard import protect_from_amx
+
+    protect_from_amx()
+    return aot_compile(gm, example_inputs, make_options(options))
+
+
+def aot_compile(gm: fx.GraphModule, example_inputs: Sequence[Any], options: Options) -> Callable[..., Any]:
+    from torch._dynamo.backends.common import aot_autograd
+    from torch._functorch.partitioners import min_cut_rematerialization_partition
+
+    from ingot.passes.decompose import decomposition_table
+
+    compiler = aot_autograd(
+        fw_compiler=lambda g, x: compile_fx_forward(g, x, options),
+        bw_compiler=lambda g, x: compile_fx_forward(g, x, options),
+        inference_compiler=lambda g, x: compile_fx_forward(g, x, options),
+        decompositions=decomposition_table(),
+        partition_fn=min_cut_rematerialization_partition,
+        keep_inference_input_mutations=True,
+    )
+    return compiler(gm, example_inputs)  # type: ignore[no-any-return]
+
+
+def compile_fx_forward(
+    gm: fx.GraphModule, example_inputs: Sequence[Any], options: Options | None = None
+) -> Callable[..., Any]:
+    """A functional ATen graph to a callable in AOTAutograd's boxed convention."""
+    from ingot import pipeline
+
+    compiled = pipeline.compile_graph(gm, options or make_options())
+    run = compiled.run
+
+    def boxed(inputs: list[Any]) -> Sequence[Any]:
+        return run(inputs)
+
+    boxed._boxed_call = True  # type: ignore[attr-defined]
+    boxed.compiled = compiled  # type: ignore[attr-defined]
+    return boxed

@@ -1,0 +1,95 @@
+"""How reductions accumulate. Comes in: an element, or the accumulators of two parts; goes out: the accumulators of both.
+What holds: the order of combination depends on sizes only, never on the number of threads. A NaN wins in max and min;
+arg reductions keep the first of equals, as eager does.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from ingot.codegen.builder import Builder, Val, is_float
+
+Accumulators = tuple[Val, ...]
+
+
+def is_positional(kind: str) -> bool:
+    return kind.startswith("arg")
+
+
+def identity(b: Builder, kind: str, dtype: torch.dtype, lanes: int) -> Accumulators:
+    """What combining with changes nothing."""
+    if kind in ("sum", "any"):
+        return (b.const(0, dtype, lanes),)
+    if kind in ("prod", "all"):
+        return (b.const(1, dtype, lanes),)
+    top = kind in ("max", "argmax")
+    value = b.const(_lowest(dtype) if top else _highest(dtype), dtype, lanes)
+    if not is_positional(kind):
+        return (value,)
+    return value, b.const((1 << 63) - 1, torch.int64, lanes)
+
+
+def _lowest(dtype: torch.dtype) -> float:
+    if dtype is torch.bool:
+        return 0
+    return -math.inf if is_float(dtype) else torch.iinfo(dtype).min
+
+
+def _highest(dtype: torch.dtype) -> float:
+    if dtype is torch.bool:
+        return 1
+    return math.inf if is_float(dtype) else torch.iinfo(dtype).max
+
+
+def combine(b: Builder, kind: str, a: Accumulators, x: Accumulators) -> Accumulators:
+    if kind == "sum":
+        return (b.add(a[0], x[0]),)
+    if kind == "prod":
+        return (b.mul(a[0], x[0]),)
+    if kind == "any":
+        return (b.or_(a[0], x[0]),)
+    if kind == "all":
+        return (b.and_(a[0], x[0]),)
+    if kind == "max":
+        return (b.maximum(a[0], x[0]),)
+    if kind == "min":
+        return (b.minimum(a[0], x[0]),)
+    return _better(b, kind, a, x)
+
+
+def _better(b: Builder, kind: str, a: Accumulators, x: Accumulators) -> Accumulators:
+    """The better of two (value, position): NaN beats numbers; of equals the first position."""
+    beats = b.cmp("gt" if kind == "argmax" else "lt", x[0], a[0])
+    same = b.cmp("eq", x[0], a[0])
+    if is_float(x[0].dtype):
+        x_nan, a_nan = b.isnan(x[0]), b.isnan(a[0])
+        beats = b.or_(beats, b.and_(x_nan, b.not_(a_nan)))
+        same = b.or_(same, b.and_(x_nan, a_nan))
+    earlier = b.and_(same, b.cmp("lt", x[1], a[1]))
+    take = b.or_(beats, earlier)
+    return b.select(take, x[0], a[0]), b.select(take, x[1], a[1])
+
+
+def across_lanes(b: Builder, kind: str, accumulators: Accumulators) -> Accumulators:
+    """One accumulator from the lanes of a vector, by halves."""
+    lanes = accumulators[0].lanes
+    while lanes > 1:
+        lanes //= 2
+        low = tuple(_half(b, v, 0, lanes) for v in accumulators)
+        high = tuple(_half(b, v, lanes, lanes) for v in accumulators)
+        accumulators = combine(b, kind, low, high)
+    return accumulators
+
+
+def _half(b: Builder, x: Val, start: int, lanes: int) -> Val:
+    if lanes == 1:
+        return b.lane(x, start)
+    target = Val("", x.dtype, lanes)
+    return b.assign(
+        f"vector.extract_strided_slice {x.name} {{offsets = [{start}], sizes = [{lanes}], strides = [1]}} : "
+        f"{x.type} to {target.type}",
+        x.dtype,
+        lanes,
+    )

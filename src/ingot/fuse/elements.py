@@ -1,0 +1,404 @@
+"""What one element of a node is. Comes in: a node that is no view, and an index into it; goes out: the expression of that
+element in terms of its operands' elements. What holds: a rule looks only at its own op and asks the context for
+operands; what it cannot say natively it refuses with an UnsupportedError, whose text the report shows.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch import fx
+
+import ingot.codegen.scalar  # noqa: F401  (registers the pointwise rules)
+from ingot.codegen.builder import NATIVE_DTYPES
+from ingot.codegen.rules import compute_dtypes, pointwise_rules
+from ingot.errors import UnsupportedError
+from ingot.fuse import index as ix
+from ingot.fuse.expr import Apply, Checked, Expr, FromIndex, Guarded, Load, Number
+from ingot.fuse.index import Index, Size
+from ingot.fuse.shapes import arguments_of, shape_of, size_of, tensor_of
+
+aten, prims = torch.ops.aten, torch.ops.prims
+MOST_PIECES = 8
+
+
+class Context(Protocol):
+    """What a rule may ask for."""
+
+    def value(self, node: fx.Node, index: tuple[Index, ...]) -> Expr:
+        """Element `index` of an operand."""
+
+    def make(self, kind: type[Expr], *values: Any) -> Any:
+        """An interned expression."""
+
+
+Element = Callable[[Context, fx.Node, tuple[Index, ...]], Expr]
+element_rules: dict[Any, Element] = {}
+
+
+def element(*targets: Any) -> Callable[[Element], Element]:
+    def register(rule: Element) -> Element:
+        for target in targets:
+            if target in element_rules or target in pointwise_rules:
+                raise ValueError(f"an element rule for {target} is registered already")
+            element_rules[target] = rule
+        return rule
+
+    return register
+
+
+def is_elementwise(node: fx.Node) -> bool:
+    return node.op == "call_function" and (node.target in pointwise_rules or node.target in element_rules)
+
+
+def element_of(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
+    if node.target in pointwise_rules:
+        return _pointwise(context, node, index)
+    return element_rules[node.target](context, node, index)
+
+
+# -- pointwise ---------------------------------------------------------------------------------------------------------
+
+
+def broadcast(index: tuple[Index, ...], shape: Sequence[Size], operand: Sequence[Size]) -> tuple[Index, ...]:
+    """The index of the operand's element under PyTorch's broadcasting."""
+    lead = len(shape) - len(operand)
+    return tuple(
+        i if ix.same_size(s, t) else ix.ZERO
+        for i, s, t in zip(index[lead:], operand, shape[lead:], strict=True)
+    )
+
+
+def _pointwise(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
+    arguments = arguments_of(node)
+    fake = {k: v.meta["val"] if isinstance(v, fx.Node) else v for k, v in arguments.items()}
+    compute, _ = compute_dtypes(node.target, fake)
+    result = tensor_of(node).dtype
+    names, operands = [], []
+    for name, value in arguments.items():
+        names.append(name)
+        operands.append(_operand(context, value, index, shape_of(node)))
+    return context.make(Apply, result, node.target, tuple(names), tuple(operands), compute)  # type: ignore[no-any-return]
+
+
+def _operand(context: Context, value: Any, index: tuple[Index, ...], shape: Sequence[Size]) -> Any:
+    if not isinstance(value, fx.Node):
+        return value
+    meta = value.meta["val"]
+    if isinstance(meta, torch.Tensor):
+        return context.value(value, broadcast(index, shape, shape_of(value)))
+    return symbolic(context, value)
+
+
+def symbolic(context: Context, value: Any) -> Any:
+    """A number given in the graph: a Python number, or a SymInt as an int64 expression."""
+    meta = value.meta["val"] if isinstance(value, fx.Node) else value
+    if isinstance(meta, torch.SymInt):
+        return context.make(FromIndex, torch.int64, ix.of(size_of(meta)))
+    if isinstance(meta, torch.SymFloat | torch.SymBool):
+        raise UnsupportedError("a symbolic float or bool as a value")
+    return meta
+
+
+def _cast(context: Context, value: Expr, dtype: torch.dtype) -> Expr:
+    if value.dtype is dtype:
+        return value
+    convert = prims.convert_element_type.default
+    return context.make(Apply, dtype, convert, ("a", "dtype"), (value, dtype), dtype)  # type: ignore[no-any-return]
+
+
+@element(aten.contiguous.default)
+def copied(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
+    base = node.args[0]
+    assert isinstance(base, fx.Node)
+    return context.value(base, index)
+
+
+# -- made from nothing ------------------------------------------------------------------------------------------------------
+
+
+@element(
+    aten.full.default, aten.full_like.default, aten.scalar_tensor.default, aten.new_full.default,
+)  # fmt: skip
+def filled(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
+    arguments = arguments_of(node)
+    value = symbolic(context, arguments["s"] if "s" in arguments else arguments["fill_value"])
+    dtype = tensor_of(node).dtype
+    if isinstance(value, Expr):
+        return _cast(context, value, dtype)
+    if isinstance(value, complex):
+        raise UnsupportedError("a complex fill value")
+    return context.make(Number, dtype, value)  # type: ignore[no-any-return]
+
+
+@element(
+    aten.zeros.default, aten.zeros_like.default, aten.new_zeros.default, aten.empty.memory_format,
+    aten.empty_like.default, aten.new_empty.default, aten.empty_strided.default, aten.new_empty_strided.default,
+    prims.empty_strided.default,
+)  # fmt: skip
+def zeros(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
+    return context.make(Number, tensor_of(node).dtype, 0)  # type: ignore[no-any-return]
+
+
+@element(aten.ones.default, aten.ones_like.default, aten.new_ones.default)
+def ones(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
+    return context.make(Number, tensor_of(node).dtype, 1)  # type: ignore[no-any-return]
+
+
+@element(aten.arange.start_step, prims.iota.default)
+def counted(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
+    arguments = arguments_of(node)
+    dtype = tensor_of(node).dtype
+    start, step = arguments["start"], arguments["step"]
+    if dtype.is_floating_point or isinstance(start, float) or isinstance(step, float):
+        raise UnsupportedError("a floating-point range")
+    value = context.make(FromIndex, torch.int64, index[0] * size_of(step) + size_of(start))
+    return _cast(context, value, dtype)
+
+
+# -- looked up --------------------------------------------------------------------------------------------------------------
+
+
+def _looked(context: Context, indices: fx.Node, at: tuple[Index, ...], size: Size, wraps: bool) -> Index:
+    value = context.value(indices, at)
+    if value.dtype not in (torch.int64, torch.int32, torch.uint8, torch.int16, torch.int8):
+        raise UnsupportedError(f"an index of {value.dtype}")
+    return ix.of(ix.Looked(context.make(Checked, torch.int64, value, size, wraps), size))
+
+
+@element(aten.gather.default)
+def gather(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
+    arguments = arguments_of(node)
+    base, indices = arguments["self"], arguments["index"]
+    shape = shape_of(base)
+    if not shape or not shape_of(indices):
+        raise UnsupportedError("gather on a 0-dimensional tensor")
+    dim = arguments["dim"] % len(shape)
+    found = _looked(context, indices, index, shape[dim], wraps=False)
+    return context.value(base, (*index[:dim], found, *index[dim + 1 :]))
+
+
+@element(aten.index_select.default)
+def index_select(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
+    arguments = arguments_of(node)
+    base, indices = arguments["self"], arguments["index"]
+    shape = shape_of(base)
+    if not shape or not shape_of(indices):
+        raise UnsupportedError("index_select on a 0-dimensional tensor")
+    dim = arguments["dim"] % len(shape)
+    found = _looked(context, indices, (index[dim],), shape[dim], wraps=False)
+    return context.value(base, (*index[:dim], found, *index[dim + 1 :]))
+
+
+@element(aten.embedding.default)
+def embedding(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
+    weight, indices = node.args[0], node.args[1]
+    assert isinstance(weight, fx.Node) and isinstance(indices, fx.Node)
+    found = _looked(context, indices, index[:-1], shape_of(weight)[0], wraps=False)
+    return context.value(weight, (found, index[-1]))
+
+
+@element(aten.index.Tensor, aten._unsafe_index.Tensor)
+def index_tensor(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
+    base, given = node.args[0], node.args[1]
+    assert isinstance(base, fx.Node) and isinstance(given, Sequence)
+    shape = shape_of(base)
+    picks = [*given, *([None] * (len(shape) - len(given)))]
+    chosen = [(d, pick) for d, pick in enumerate(picks) if pick is not None]
+    if any(tensor_of(pick).dtype in (torch.bool, torch.uint8) for _, pick in chosen):  # type: ignore[arg-type]
+        raise UnsupportedError("a boolean mask as an index: the size of the result depends on values")
+    common = torch.broadcast_shapes(*(tensor_of(pick).shape for _, pick in chosen))  # type: ignore[arg-type]
+    dims = [d for d, _ in chosen]
+    together = dims == list(range(dims[0], dims[0] + len(dims)))
+    front = dims[0] if together else 0
+    middle = index[front : front + len(common)]
+    rest = iter((*index[:front], *index[front + len(common) :]))
+    common_sizes = tuple(size_of(s) for s in common)
+    result: list[Index] = []
+    for d, pick in enumerate(picks):
+        if pick is None:
+            result.append(next(rest))
+            continue
+        at = broadcast(middle, common_sizes, shape_of(pick))  # type: ignore[arg-type]
+        result.append(_looked(context, pick, at, shape[d], wraps=True))  # type: ignore[arg-type]
+    return context.value(base, tuple(result))
+
+
+# -- joined and padded ----------------------------------------------------------------------------------------------------------
+
+
+@element(aten.cat.default)
+def cat(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
+    arguments = arguments_of(node)
+    pieces = [p for p in arguments["tensors"] if shape_of(p) != (0,)]
+    if len(pieces) > MOST_PIECES:
+        raise UnsupportedError(f"a concatenation of more than {MOST_PIECES} tensors")
+    dim = arguments["dim"] % len(index)
+    dtype = tensor_of(node).dtype
+    starts: list[Size] = [0]
+    for piece in pieces:
+        starts.append(starts[-1] + shape_of(piece)[dim])
+    result: Expr | None = None
+    for piece, start, end in reversed(list(zip(pieces, starts, starts[1:], strict=False))):
+        if ix.same_size(start, end):
+            continue
+        moved = (*index[:dim], index[dim] - start, *index[dim + 1 :])
+        value = _cast(context, context.value(piece, moved), dtype)
+        result = value if result is None else context.make(Guarded, dtype, index[dim], start, end, value, result)
+    assert result is not None
+    return result
+
+
+@element(aten.constant_pad_nd.default)
+def constant_pad(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
+    arguments = arguments_of(node)
+    base, pads = arguments["self"], [size_of(p) for p in arguments["pad"]]
+    dtype = tensor_of(node).dtype
+    shape = shape_of(base)
+    fill = context.make(Number, dtype, symbolic(context, arguments["value"]))
+    moved = list(index)
+    guards: list[tuple[Index, Size, Size]] = []
+    for k in range(len(pads) // 2):
+        dim = len(index) - 1 - k
+        before = pads[2 * k]
+        moved[dim] = index[dim] - before
+        if before != 0 or pads[2 * k + 1] != 0:
+            guards.append((index[dim], before, before + shape[dim]))
+    result = context.value(base, tuple(moved))
+    for at, low, high in guards:
+        result = context.make(Guarded, dtype, at, low, high, result, fill)
+    return result
+
+
+# -- reductions -------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """A reduction node, spelled out."""
+
+    kind: str
+    """sum, prod, max, min, any, all, argmax, argmin"""
+    operand: fx.Node
+    dims: tuple[int, ...]
+    """Dimensions of the operand that go away."""
+    accumulate: torch.dtype
+    part: int
+    """0: the value, 1: the index of the value."""
+
+
+def _sum(node: fx.Node) -> Reduction:
+    arguments = arguments_of(node)
+    operand = arguments["self"]
+    dtype = tensor_of(node).dtype
+    wide = torch.float32 if dtype in (torch.bfloat16, torch.float16) else dtype
+    return Reduction("sum", operand, _dims(operand, arguments.get("dim")), wide, 0)
+
+
+def _prod(node: fx.Node) -> Reduction:
+    arguments = arguments_of(node)
+    dtype = tensor_of(node).dtype
+    wide = torch.float32 if dtype in (torch.bfloat16, torch.float16) else dtype
+    return Reduction("prod", arguments["self"], _dims(arguments["self"], arguments.get("dim")), wide, 0)
+
+
+def _extremum(kind: str) -> Callable[[fx.Node], Reduction]:
+    def rule(node: fx.Node) -> Reduction:
+        arguments = arguments_of(node)
+        operand = arguments["self"]
+        return Reduction(kind, operand, _dims(operand, arguments.get("dim")), tensor_of(operand).dtype, 0)
+
+    return rule
+
+
+def _logical(kind: str) -> Callable[[fx.Node], Reduction]:
+    def rule(node: fx.Node) -> Reduction:
+        arguments = arguments_of(node)
+        operand = arguments["self"]
+        return Reduction(kind, operand, _dims(operand, arguments.get("dim")), torch.bool, 0)
+
+    return rule
+
+
+def _position(kind: str) -> Callable[[fx.Node], Reduction]:
+    def rule(node: fx.Node) -> Reduction:
+        arguments = arguments_of(node)
+        operand = arguments["self"]
+        dims = _dims(operand, arguments.get("dim"))
+        return Reduction(kind, operand, dims, tensor_of(operand).dtype, 1)
+
+    return rule
+
+
+def _dims(operand: fx.Node, given: Any) -> tuple[int, ...]:
+    rank = len(shape_of(operand))
+    if given is None or given == []:
+        return tuple(range(rank))
+    dims = given if isinstance(given, Sequence) else [given]
+    return tuple(sorted({int(d) % rank for d in dims})) if rank else ()
+
+
+reduction_rules: dict[Any, Callable[[fx.Node], Reduction]] = {
+    aten.sum.default: _sum, aten.sum.dim_IntList: _sum,
+    aten.prod.default: _prod, aten.prod.dim_int: _prod,
+    aten.amax.default: _extremum("max"), aten.amin.default: _extremum("min"),
+    aten.max.default: _extremum("max"), aten.min.default: _extremum("min"),
+    aten.any.default: _logical("any"), aten.any.dim: _logical("any"), aten.any.dims: _logical("any"),
+    aten.all.default: _logical("all"), aten.all.dim: _logical("all"), aten.all.dims: _logical("all"),
+    aten.argmax.default: _position("argmax"), aten.argmin.default: _position("argmin"),
+}  # fmt: skip
+_PAIRS = {aten.max.dim: "argmax", aten.min.dim: "argmin"}
+
+
+def reduction_of(node: fx.Node) -> Reduction | None:
+    """The node as a reduction, or None. max.dim and min.dim are two: one for each of their results."""
+    if node.op != "call_function":
+        return None
+    if node.target is operator.getitem:
+        pair = node.args[0]
+        assert isinstance(pair, fx.Node)
+        if pair.target not in _PAIRS:
+            return None
+        whole = _position(_PAIRS[pair.target])(pair)
+        return Reduction(whole.kind, whole.operand, whole.dims, whole.accumulate, int(node.args[1]))  # type: ignore[arg-type]
+    rule = reduction_rules.get(node.target)
+    return rule(node) if rule is not None else None
+
+
+# -- claims ------------------------------------------------------------------------------------------------------------------------
+
+
+def why_not_native(node: fx.Node) -> str | None:
+    """The reason against generated code for a computing node, or None."""
+    if not (is_elementwise(node) or reduction_of(node) is not None):
+        return "no rule for this op"
+    for value in (node, *node.all_input_nodes):
+        reason = _why_not_value(value.meta.get("val"))
+        if reason is not None:
+            return reason
+    return None
+
+
+def _why_not_value(value: Any) -> str | None:
+    if isinstance(value, list | tuple):
+        return next((reason for v in value if (reason := _why_not_value(v))), None)
+    if not isinstance(value, torch.Tensor):
+        return None
+    if value.dtype not in NATIVE_DTYPES:
+        return f"no native code for {value.dtype}"
+    if value.device.type != "cpu":
+        return f"on {value.device}"
+    if value.layout is not torch.strided:
+        return f"{value.layout} tensors"
+    if any(isinstance(s, int) and s == 0 for s in value.shape):
+        return "an empty tensor"
+    return None
+
+
+__all__ = [
+    "Context", "Load", "Reduction", "broadcast", "element_of", "is_elementwise", "reduction_of", "why_not_native",
+]  # fmt: skip

@@ -1,0 +1,250 @@
+"""What one element of a region's value is: a small expression graph over loads, index values, pointwise ops and
+reductions. What holds: expressions are interned, so equal ones are one object and identity is equality; each knows the
+loop variables that it depends on.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, fields
+from typing import Any
+
+import torch
+from torch import fx
+
+from ingot.fuse.index import Index, Looked, Size, Var
+
+Operand = Any
+"""An Expr, or a plain Python value that a rule reads."""
+
+
+@dataclass(frozen=True, eq=False, slots=True, weakref_slot=True)
+class Expr:
+    dtype: torch.dtype
+
+    def children(self) -> Iterator[Expr]:
+        return iter(())
+
+    def indexes(self) -> Iterator[Index]:
+        return iter(())
+
+    def variables(self) -> frozenset[Var]:
+        return _variables(self)
+
+    def substitute(self, values: dict[Var, Index]) -> Expr:
+        return rewritten([self], lambda index: index.substitute(values))[0]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Load(Expr):
+    """Element `index` of a buffer's memory."""
+
+    buffer: fx.Node
+    index: Index
+
+    def indexes(self) -> Iterator[Index]:
+        return iter((self.index,))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Number(Expr):
+    value: Any
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class FromIndex(Expr):
+    """An index, or a size, as an int64 value."""
+
+    index: Index
+
+    def indexes(self) -> Iterator[Index]:
+        return iter((self.index,))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Apply(Expr):
+    """A pointwise rule on operands by schema name."""
+
+    target: Any
+    names: tuple[str, ...]
+    operands: tuple[Operand, ...]
+    compute: torch.dtype
+
+    def children(self) -> Iterator[Expr]:
+        return (o for o in self.operands if isinstance(o, Expr))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Guarded(Expr):
+    """`inside` where low <= index < high, else `outside`; `inside` is not evaluated elsewhere."""
+
+    index: Index
+    low: Size
+    high: Size
+    inside: Expr
+    outside: Expr
+
+    def children(self) -> Iterator[Expr]:
+        return iter((self.inside, self.outside))
+
+    def indexes(self) -> Iterator[Index]:
+        return iter((self.index,))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Checked(Expr):
+    """A looked-up index made safe: negative ones count from the end where `wraps`; outside the range is a failure."""
+
+    value: Expr
+    size: Size
+    wraps: bool
+
+    def children(self) -> Iterator[Expr]:
+        return iter((self.value,))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Reduce(Expr):
+    """A reduction of `operand` over the loop variables `over`. `part` picks the value or, for arg reductions, the
+    index; `position` is the index of the element along the reduced dimensions."""
+
+    kind: str
+    operand: Expr
+    over: tuple[Var, ...]
+    part: int
+    position: Index | None
+
+    def children(self) -> Iterator[Expr]:
+        return iter((self.operand,))
+
+    def indexes(self) -> Iterator[Index]:
+        return iter(()) if self.position is None else iter((self.position,))
+
+
+_VARIABLES: weakref.WeakKeyDictionary[Expr, frozenset[Var]] = weakref.WeakKeyDictionary()
+
+
+class ExprTable:
+    """Makes expressions, each only once. One table serves one region."""
+
+    def __init__(self) -> None:
+        self._made: dict[Any, Expr] = {}
+
+    def make(self, kind: type[Expr], *values: Any) -> Any:
+        key = (kind, tuple(_hashable(v) for v in values))
+        found = self._made.get(key)
+        if found is None:
+            found = self._made[key] = kind(*values)
+        return found
+
+
+def _hashable(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return tuple(_hashable(v) for v in value)
+    if isinstance(value, float):
+        return ("float", repr(value))
+    if isinstance(value, bool | int):
+        return (type(value).__name__, value)
+    return value
+
+
+def _variables(expr: Expr) -> frozenset[Var]:
+    known = _VARIABLES.get(expr)
+    if known is not None:
+        return known
+    found: set[Var] = set()
+    for index in expr.indexes():
+        found |= index.variables()
+    for child in expr.children():
+        found |= _variables(child)
+    if isinstance(expr, Reduce):
+        found -= set(expr.over)
+    result = frozenset(found)
+    _VARIABLES[expr] = result
+    return result
+
+
+def rewritten(
+    roots: Iterable[Expr],
+    on_index: Callable[[Index], Index],
+    on_guard: Callable[[Guarded], tuple[Index, Size, Size]] | None = None,
+    over: Callable[[tuple[Var, ...]], tuple[Var, ...]] = lambda vs: vs,
+) -> list[Expr]:
+    """The expressions with every Index passed through `on_index`, the bounds of guards through `on_guard` and the variables
+    of reductions through `over`."""
+    done: dict[Expr, Expr] = {}
+    looked: dict[Expr, Looked] = {}
+    table = ExprTable()
+
+    def move(index: Index) -> Index:
+        return on_index(index.map_looked(again) if index.has_looked() else index)
+
+    def again(atom: Looked) -> Looked:
+        value = visit(atom.value)
+        if value not in looked:
+            looked[value] = Looked(value, atom.size)
+        return looked[value]
+
+    def visit(expr: Expr) -> Expr:
+        found = done.get(expr)
+        if found is None:
+            found = done[expr] = table.make(type(expr), *values_of(expr))
+        return found
+
+    def values_of(expr: Expr) -> list[Any]:
+        values: list[Any] = []
+        for field in fields(expr):
+            value = getattr(expr, field.name)
+            if isinstance(value, Expr):
+                value = visit(value)
+            elif isinstance(value, Index):
+                value = move(value)
+            elif field.name == "operands":
+                value = tuple(visit(v) if isinstance(v, Expr) else v for v in value)
+            elif field.name == "over":
+                value = over(value)
+            values.append(value)
+        if isinstance(expr, Guarded) and on_guard is not None:
+            values[1:4] = on_guard(expr)
+        return values
+
+    return [visit(root) for root in roots]
+
+
+def ordered(roots: Iterable[Expr], stop: Callable[[Expr], bool] = lambda _: False) -> list[Expr]:
+    """Every expression below the roots, children first; not below those where `stop` says so. Expressions inside looked
+    up indexes count as children."""
+    seen: set[Expr] = set()
+    result: list[Expr] = []
+
+    def visit(expr: Expr) -> None:
+        if expr in seen:
+            return
+        seen.add(expr)
+        if not stop(expr):
+            for child in all_children(expr):
+                visit(child)
+        result.append(expr)
+
+    for root in roots:
+        visit(root)
+    return result
+
+
+def all_children(expr: Expr) -> Iterator[Expr]:
+    """Operands, and the expressions that its indexes look up."""
+    yield from expr.children()
+    for index in expr.indexes():
+        yield from looked_up(index)
+
+
+def looked_up(index: Index) -> Iterator[Expr]:
+    for atom in index.terms:
+        if isinstance(atom, Var):
+            continue
+        inner = getattr(atom, "index", None)
+        if inner is not None:
+            yield from looked_up(inner)
+        else:
+            yield atom.value  # type: ignore[union-attr]

@@ -1,0 +1,431 @@
+"""Fusion: nodes in, an ordered list of steps out. Nodes are taken in program order; each joins the region that computes
+what it reads, if its elements fall on that region's domain and no path through another step leads back, or starts a
+region of its own. What no rule claims becomes a call, with the reason kept.
+
+What holds: every value read outside its region is stored; views are never copied; random and other effects keep their
+order.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from torch import fx
+
+from ingot.errors import UnsupportedError
+from ingot.fuse import index as ix
+from ingot.fuse.elements import is_elementwise, reduction_of, why_not_native
+from ingot.fuse.index import Index, Var
+from ingot.fuse.inline import worth_inlining
+from ingot.fuse.region import Point, Region, Template, covers
+from ingot.fuse.solve import solve
+from ingot.fuse.views import base_of, is_view
+from ingot.options import Options
+from ingot.program.program import Program
+from ingot.stages import CallStep, Fused, KernelStep, Step
+
+FEW_ROWS = 32
+LONG_ROW = 16384
+MOST_MEMBERS = 160
+MOST_READS = 48
+
+
+class Unit:
+    """A step in the making, with the steps it waits for."""
+
+    def __init__(self, order: int, content: Region | CallStep):
+        self.order = order
+        self.content = content
+        self.waits: set[Unit] = set()
+
+    def reaches(self, other: Unit) -> bool:
+        """Does this step wait, directly or not, for `other`?"""
+        seen: set[Unit] = set()
+        stack = [self]
+        while stack:
+            unit = stack.pop()
+            if unit is other:
+                return True
+            if unit not in seen:
+                seen.add(unit)
+                stack.extend(unit.waits)
+        return False
+
+
+def fuse(program: Program, options: Options) -> Fused:
+    grouper = Grouper(options)
+    for node in program.graph.nodes:
+        grouper.take(node)
+    return Fused(program, tuple(grouper.steps()))
+
+
+class Grouper:
+    def __init__(self, options: Options):
+        self.options = options
+        self.units: list[Unit] = []
+        self.owner: dict[fx.Node, Unit] = {}
+        self.templates: dict[fx.Node, Template] = {}
+        self.readers: dict[fx.Node, list[Unit]] = {}
+        self.last_effect: Unit | None = None
+
+    # -- one node -----------------------------------------------------------------------------------------------------
+
+    def take(self, node: fx.Node) -> None:
+        if node.op in ("placeholder", "get_attr"):
+            return
+        if node.op == "output":
+            self._materialize_all(node)
+            return
+        if not isinstance(node.meta.get("val"), torch.Tensor):
+            self._take_other(node)
+            return
+        if is_view(node):
+            return
+        if node.target is operator.getitem and reduction_of(node) is None:
+            return
+        reason = self._why_call(node)
+        if reason is None:
+            self._take_native(node)
+        else:
+            self._call(node, reason)
+
+    def _why_call(self, node: fx.Node) -> str | None:
+        if not self.options.fuse:
+            return "fusion is off"
+        reason = why_not_native(node)
+        if reason is not None:
+            return reason
+        try:
+            self.templates[node] = Template(node)
+        except UnsupportedError as error:
+            return error.why
+        return None
+
+    def _take_other(self, node: fx.Node) -> None:
+        """A node that gives no single tensor: sizes are computed when asked for, pairs by their parts."""
+        value = node.meta.get("val")
+        if isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool | int | float | bool):
+            if is_effect(node):
+                self._call(node, "reads a value on the host")
+            return
+        users = list(node.users)
+        native = users and all(reduction_of(u) is not None and self._why_call(u) is None for u in users)
+        if not native:
+            self._call(node, why_not_native(node) or "its results are used whole")
+
+    # -- calls ----------------------------------------------------------------------------------------------------------
+
+    def _call(self, node: fx.Node, reason: str) -> Unit:
+        unit = self._add(CallStep(node, call_kind(node), reason))
+        self.owner[node] = unit
+        self._materialize_all(node, unit)
+        if is_effect(node):
+            if self.last_effect is not None:
+                unit.waits.add(self.last_effect)
+            self.last_effect = unit
+        return unit
+
+    def _add(self, content: Region | CallStep) -> Unit:
+        unit = Unit(len(self.units), content)
+        self.units.append(unit)
+        return unit
+
+    def _materialize_all(self, node: fx.Node, unit: Unit | None = None) -> None:
+        for operand in node.all_input_nodes:
+            source = self.materialize(operand)
+            if unit is not None and source is not None:
+                unit.waits.add(source)
+
+    def materialize(self, node: fx.Node) -> Unit | None:
+        """Make sure that `node` exists as a tensor (or number) of its own; the step that makes it, None for inputs."""
+        if node.op in ("placeholder", "get_attr"):
+            return None
+        unit = self.owner.get(node)
+        if unit is None:
+            reason = "a view" if is_view(node) else "a part" if node.target is operator.getitem else "a size"
+            return self._call(node, reason)
+        if isinstance(unit.content, Region):
+            unit.content.stored.setdefault(node)
+        return unit
+
+    # -- regions ------------------------------------------------------------------------------------------------------------
+
+    def _take_native(self, node: fx.Node) -> None:
+        template = self.templates[node]
+        for unit in self._candidates(template):
+            if self._join(unit, template):
+                return
+        self._open(template)
+
+    def _candidates(self, template: Template) -> list[Unit]:
+        """Regions that compute what is read, latest first; then those that read the same memory."""
+        makers = {
+            self.owner[n] for n, _ in template.reads if n in self.owner and self._is_region(self.owner[n])
+        }
+        sharers = {u for n, _ in template.reads for u in self.readers.get(n, ())[-2:]} - makers
+        by_age = sorted(makers, key=lambda u: -u.order)
+        return by_age[:4] + sorted(sharers, key=lambda u: -u.order)[:3]
+
+    @staticmethod
+    def _is_region(unit: Unit) -> bool:
+        return isinstance(unit.content, Region)
+
+    def _open(self, template: Template) -> None:
+        domain = [Var(f"i{k}", v.size) for k, v in enumerate(template.vars) if v.size != 1]
+        fresh = iter(domain)
+        values = {v: ix.ZERO if v.size == 1 else ix.of(next(fresh)) for v in template.vars}
+        unit = self._add(Region(len(self.units), domain))
+        joined = self._join(unit, template, values)
+        assert joined, f"{template.node} does not fit a region of its own"
+
+    def _join(self, unit: Unit, template: Template, values: dict[Var, Index] | None = None) -> bool:
+        region = unit.content
+        assert isinstance(region, Region)
+        if len(region.members) >= MOST_MEMBERS or len(region.reads) >= MOST_READS:
+            return False
+        values = values or self._placed(unit, region, template)
+        if values is None:
+            return False
+        if template.reduction is not None:
+            values = self._reduction_fits(region, template, values)
+        elif not self._pointwise_fits(region, template, values):
+            values = None
+        if values is None:
+            return False
+        inlined: set[tuple[fx.Node, Point]] = set()
+        leaves = self._leaves(unit, region, template, values, inlined)
+        if leaves is None:
+            return False
+        self._commit(unit, region, template, values, leaves, inlined)
+        return True
+
+    def _placed(self, unit: Unit, region: Region, template: Template) -> dict[Var, Index] | None:
+        """The node's variables in terms of the region's: by a member that it reads, else by the same shape."""
+        for read, point in template.reads:
+            if read in region.members:
+                values = solve(template.vars, point, region.members[read], region.domain)
+                if values is not None:
+                    return values
+        if any(read in region.members for read, _ in template.reads):
+            return None
+        return self._same_shape(region, template)
+
+    def _same_shape(self, region: Region, template: Template) -> dict[Var, Index] | None:
+        """Side by side: the same domain and at least one read in common."""
+        sizes = [v.size for v in region.domain]
+        if not ix.same_size(ix.product(sizes), template.numel()):
+            return None
+        point = ix.reshaped([ix.of(v) for v in region.domain], sizes, template.shape)
+        if point is None:
+            return None
+        values = dict(zip(template.vars, point, strict=True))
+        for read, at in template.reads:
+            moved = tuple(i.substitute(values) for i in at)
+            if (read, moved) in region.reads and any(i.terms for i in moved):
+                return values
+        return None
+
+    def _pointwise_fits(self, region: Region, template: Template, values: dict[Var, Index]) -> bool:
+        point = [values[v] for v in template.vars]
+        used = {v for i in point for v in i.variables()}
+        whole = set(region.domain)
+        if used != whole and not (region.reduced and used == whole - region.reduced):
+            return False
+        if used == whole and region.needs_split and region.reduced:
+            return not self._follows_reduction(region, template)
+        return covers(point, template.numel())
+
+    def _follows_reduction(self, region: Region, template: Template) -> bool:
+        return any(self._after_reduction(region, read) for read, _ in template.reads)
+
+    def _after_reduction(self, region: Region, node: fx.Node) -> bool:
+        if node in region.spaces:
+            return True
+        template = self.templates.get(node)
+        if node not in region.members or template is None:
+            return False
+        return any(self._after_reduction(region, read) for read, _ in template.reads)
+
+    def _reduction_fits(
+        self, region: Region, template: Template, values: dict[Var, Index]
+    ) -> dict[Var, Index] | None:
+        """The node's variables once every domain variable is either kept or reduced; None where that cannot be."""
+        assert template.reduction is not None
+        dims = set(template.reduction.dims)
+        for _ in range(4):
+            kept: set[Var] = set()
+            gone: set[Var] = set()
+            for d, var in enumerate(template.vars):
+                (gone if d in dims else kept).update(values[var].variables())
+            if kept | gone != set(region.domain):
+                return None
+            if not kept & gone:
+                break
+            mixed = next(iter(sorted(kept & gone, key=lambda v: v.name)))
+            by = next((b for i in values.values() if (b := _divisor(i, mixed)) is not None), None)
+            if by is None or region.reduced:
+                return None
+            before = dict(region.members), region.domain[:]
+            region.split_variable(mixed, by)
+            k = next(k for k, v in enumerate(region.domain) if v not in before[1])
+            high, low = region.domain[k], region.domain[k + 1]
+            values = {v: i.substitute({mixed: ix.of(high) * by + ix.of(low)}) for v, i in values.items()}
+        else:
+            return None
+        if region.reduced and region.reduced != gone:
+            return None
+        if not gone:
+            return None if region.members else values
+        return values
+
+    def _leaves(
+        self,
+        unit: Unit,
+        region: Region,
+        template: Template,
+        values: dict[Var, Index],
+        inlined: set[tuple[fx.Node, Point]],
+    ) -> list[tuple[fx.Node, Point]] | None:
+        """What the node reads from memory when it is computed in `region`; None where that would go in a circle."""
+        result: list[tuple[fx.Node, Point]] = []
+        for read, at in template.reads:
+            point = tuple(i.substitute(values) for i in at)
+            if region.members.get(read) == point:
+                continue
+            owner = self._maker(read)
+            computed = owner is not None and self._is_region(owner) and is_elementwise(read)
+            if computed and worth_inlining(read, template.node, self.templates, owner is unit):
+                inlined.add((read, point))
+                inner = self.templates[read]
+                shift = dict(zip(inner.vars, point, strict=True))
+                deeper = self._leaves(unit, region, inner, shift, inlined)
+                if deeper is None:
+                    return None
+                result.extend(deeper)
+                continue
+            if owner is unit or (owner is not None and owner.reaches(unit)):
+                return None
+            result.append((read, point))
+        return result
+
+    def _maker(self, node: fx.Node) -> Unit | None:
+        """The step that `node`, or what it is a view of, comes from."""
+        while node not in self.owner and is_view(node):
+            node = base_of(node)
+        return self.owner.get(node)
+
+    def _commit(
+        self,
+        unit: Unit,
+        region: Region,
+        template: Template,
+        values: dict[Var, Index],
+        leaves: Iterable[tuple[fx.Node, Point]],
+        inlined: set[tuple[fx.Node, Point]],
+    ) -> None:
+        space = tuple(values[v] for v in template.vars)
+        node = template.node
+        region.members[node] = template.kept(space)
+        if template.reduction is not None:
+            region.spaces[node] = space
+            gone = {v for d in template.reduction.dims for v in space[d].variables()}
+            region.reduced |= gone
+            region.needs_split = _few_long_rows(region)
+        region.inlined |= inlined
+        for read, point in leaves:
+            region.reads.add((read, point))
+            source = self.materialize(read)
+            if source is not None and source is not unit:
+                unit.waits.add(source)
+            self.readers.setdefault(read, []).append(unit)
+        self.owner[node] = unit
+
+    # -- order ----------------------------------------------------------------------------------------------------------------
+
+    def steps(self) -> list[Step]:
+        """Units in an order that respects what they wait for, as close to the program's as can be."""
+        done: set[Unit] = set()
+        result: list[Step] = []
+        for unit in self.units:
+            self._emit(unit, done, result)
+        return result
+
+    def _emit(self, unit: Unit, done: set[Unit], result: list[Step]) -> None:
+        stack: list[tuple[Unit, bool]] = [(unit, False)]
+        while stack:
+            current, ready = stack.pop()
+            if current in done:
+                continue
+            if ready:
+                done.add(current)
+                content = current.content
+                if isinstance(content, CallStep):
+                    result.append(content)
+                elif content.stored:
+                    result.append(KernelStep(content))
+                continue
+            stack.append((current, True))
+            waits = sorted(current.waits - done, key=lambda u: -u.order)
+            stack.extend((w, False) for w in waits)
+
+
+def _divisor(index: Index, var: Var) -> int | None:
+    """The radix at which `index` takes `var` apart."""
+    for atom in index.terms:
+        if isinstance(atom, ix.Div | ix.Mod):
+            if atom.index.as_var() is var and isinstance(atom.by, int) and ix.exact_quotient(var.size, atom.by):
+                return atom.by
+            found = _divisor(atom.index, var)
+            if found is not None:
+                return found
+    return None
+
+
+def _few_long_rows(region: Region) -> bool:
+    rows = ix.product([v.size for v in region.outer()])
+    length = ix.product([v.size for v in region.inner()])
+    return isinstance(rows, int) and rows < FEW_ROWS and (not isinstance(length, int) or length >= LONG_ROW)
+
+
+_LIBRARY = (
+    "mm", "bmm", "addmm", "baddbmm", "convolution", "convolution_backward", "scaled_dot_product", "attention",
+    "sort", "topk", "scatter", "index_put", "nonzero", "pool", "fft", "linalg", "rand", "bernoulli", "dropout",
+    "dot", "mv", "addmv", "embedding", "upsample", "cat", "lstm", "gru", "cum", "normal", "uniform", "multinomial",
+)  # fmt: skip
+
+
+def call_kind(node: fx.Node) -> str:
+    if is_view(node) or node.target in (operator.getitem, torch.ops.aten.as_strided.default):
+        return "view"
+    if not isinstance(node.target, torch._ops.OpOverload):
+        return "host"
+    if not any(isinstance(v, torch.Tensor) for v in _values(node.meta.get("val"))):
+        return "host"
+    name = node.target._schema.name.split("::")[1]
+    return "library" if any(word in name for word in _LIBRARY) else "fallback"
+
+
+def _values(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def is_effect(node: fx.Node) -> bool:
+    """Random, mutating or otherwise not a pure function of its operands: keeps its place in the order."""
+    target = node.target
+    if isinstance(target, torch._ops.HigherOrderOperator):
+        return True
+    if not isinstance(target, torch._ops.OpOverload):
+        return False
+    if target._schema.is_mutable or torch.Tag.nondeterministic_seeded in target.tags:
+        return True
+    return target.namespace not in ("aten", "prims") or target in _HOST_EFFECTS
+
+
+_HOST_EFFECTS = {
+    torch.ops.aten._assert_async.msg, torch.ops.aten._assert_async.default,
+    torch.ops.aten._assert_scalar.default, torch.ops.aten._local_scalar_dense.default,
+    torch.ops.aten.sym_constrain_range_for_size.default, torch.ops.aten.sym_constrain_range.default,
+}  # fmt: skip

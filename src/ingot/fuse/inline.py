@@ -1,0 +1,61 @@
+"""When a value is cheaper to compute again than to store and load. What holds: only elementwise nodes whose operands are
+in memory anyway, and never a chain whose cost could multiply."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import fx
+
+from ingot.codegen.rules import pointwise_rules
+from ingot.fuse import index as ix
+from ingot.fuse.elements import is_elementwise
+from ingot.fuse.region import Template
+from ingot.fuse.shapes import shape_of
+
+CHEAP = 4
+MOST_DEPTH = 6
+
+
+def worth_inlining(
+    node: fx.Node, user: fx.Node, templates: Mapping[fx.Node, Template], same_region: bool
+) -> bool:
+    """Should `user`, which lies in another region than `node` or reads it at other points, compute it again?"""
+    cost, loads = _chain(node, templates, MOST_DEPTH)
+    if cost is None:
+        return False
+    if loads == 0 or (loads <= 1 and cost <= CHEAP):
+        return True
+    alone = len(node.users) == 1 and _not_larger(user, node)
+    return same_region and alone and cost <= 60 and loads <= 4
+
+
+def _chain(
+    node: fx.Node, templates: Mapping[fx.Node, Template], depth: int
+) -> tuple[int | None, int]:
+    """(instructions for one element or None where it cannot be inlined, full-size loads) down to memory."""
+    template = templates.get(node)
+    if template is None or not is_elementwise(node) or depth == 0:
+        return None, 0
+    if node.target in (torch.ops.aten.cat.default, torch.ops.aten.constant_pad_nd.default):
+        return None, 0
+    rule = pointwise_rules.get(node.target)
+    cost = rule.cost if rule is not None else 1
+    loads = 0
+    for read, point in template.reads:
+        if read.op in ("placeholder", "get_attr") or read not in templates:
+            loads += any(i.terms for i in point)
+            continue
+        inner, inner_loads = _chain(read, templates, depth - 1)
+        if inner is None:
+            loads += any(i.terms for i in point)
+            continue
+        cost += inner
+        loads += inner_loads
+    return cost, loads
+
+
+def _not_larger(user: fx.Node, node: fx.Node) -> bool:
+    a, b = ix.product(shape_of(user)), ix.product(shape_of(node))
+    return isinstance(a, int) and isinstance(b, int) and a <= b

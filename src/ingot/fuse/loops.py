@@ -1,0 +1,225 @@
+"""A region as a loop nest. Comes in: a region with its stored values; goes out: loops in order, the variable that runs
+along the vector, and what each iteration stores. What holds: divisions in indexes are gone where splitting a loop removes
+them; neighbouring loops that every access walks as one are one loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from torch import fx
+
+from ingot.fuse import index as ix
+from ingot.fuse.expr import Expr, Guarded, Load, ordered, rewritten
+from ingot.fuse.index import Index, Size, Var
+from ingot.fuse.region import Region, RegionContext
+from ingot.fuse.shapes import strides_of
+
+MOST_SPLITS = 12
+
+
+@dataclass(frozen=True)
+class Store:
+    buffer: fx.Node
+    index: Index
+    """Element of the buffer's memory."""
+    value: Expr
+
+
+@dataclass(frozen=True)
+class Nest:
+    outer: tuple[Var, ...]
+    """Loops that every value has, outermost first."""
+    inner: tuple[Var, ...]
+    """Loops that the reductions run over."""
+    vector: Var | None
+    """The loop that runs along the vector; last of `outer` or last of `inner`. None: nothing to loop over."""
+    stores: tuple[Store, ...]
+    split: bool
+    """Few rows, long ones: the reduction itself is cut in pieces."""
+
+    def expressions(self) -> list[Expr]:
+        """Everything the nest computes, operands first."""
+        return ordered(s.value for s in self.stores)
+
+    def accesses(self) -> list[Index]:
+        loads = [e.index for e in self.expressions() if isinstance(e, Load)]
+        return [*(s.index for s in self.stores), *loads]
+
+
+def make_nest(region: Region) -> Nest:
+    context = RegionContext(region)
+    stores = tuple(
+        Store(n, ix.linear(point := region.members[n], strides_of(n)), context.value(n, point))
+        for n in region.stored
+    )
+    nest = Nest(tuple(region.outer()), tuple(region.inner()), None, stores, region.needs_split)
+    nest = _split_loops(nest)
+    nest = _ordered(nest)
+    return _merged(_with_vector(nest))
+
+
+def _moved(nest: Nest, values: dict[Var, Index], into: dict[Var, tuple[Var, ...]]) -> Nest:
+    """The nest with loop variables replaced."""
+
+    def loops(vs: Iterable[Var]) -> tuple[Var, ...]:
+        return tuple(new for v in vs for new in into.get(v, (v,)))
+
+    exprs = rewritten((s.value for s in nest.stores), lambda i: i.substitute(values), over=loops)
+    stores = tuple(
+        replace(s, index=s.index.substitute(values), value=e) for s, e in zip(nest.stores, exprs, strict=True)
+    )
+    return replace(nest, outer=loops(nest.outer), inner=loops(nest.inner), stores=stores)
+
+
+# -- splitting --------------------------------------------------------------------------------------------------------------
+
+
+def _split_loops(nest: Nest) -> Nest:
+    """Take loops apart where indexes divide them."""
+    for _ in range(MOST_SPLITS):
+        found = _first_division(nest)
+        if found is None:
+            break
+        var, by = found
+        high, low = Var(f"{var.name}h", var.size // by), Var(f"{var.name}l", by)  # type: ignore[operator]
+        nest = _moved(nest, {var: ix.of(high) * by + ix.of(low)}, {var: (high, low)})
+    return nest
+
+
+def _first_division(nest: Nest) -> tuple[Var, int] | None:
+    for expr in nest.expressions():
+        for index in expr.indexes():
+            found = _division(index)
+            if found is not None:
+                return found
+    for store in nest.stores:
+        found = _division(store.index)
+        if found is not None:
+            return found
+    return None
+
+
+def _division(index: Index) -> tuple[Var, int] | None:
+    for atom in index.terms:
+        if not isinstance(atom, ix.Div | ix.Mod):
+            continue
+        var = atom.index.as_var()
+        if var is not None and isinstance(var.size, int) and isinstance(atom.by, int):
+            if var.size % atom.by == 0 and 1 < atom.by < var.size:
+                return var, atom.by
+        found = _division(atom.index)
+        if found is not None:
+            return found
+    return None
+
+
+# -- order -------------------------------------------------------------------------------------------------------------------
+
+
+def _ordered(nest: Nest) -> Nest:
+    """Loops by the strides of what is stored, or read where a reduction stores little; size 1 goes away."""
+    ones = {v: ix.ZERO for v in (*nest.outer, *nest.inner) if v.size == 1}
+    if ones:
+        nest = _moved(nest, ones, {v: () for v in ones})
+    accesses = nest.accesses()
+    return replace(
+        nest, outer=_by_stride(nest.outer, accesses), inner=_by_stride(nest.inner, accesses[::-1])
+    )
+
+
+def _by_stride(loops: tuple[Var, ...], accesses: Sequence[Index]) -> tuple[Var, ...]:
+    for access in accesses:
+        strides = {v: access.coefficient(v) for v in loops}
+        if all(isinstance(s, int) and s != 0 for s in strides.values()):
+            return tuple(sorted(loops, key=lambda v: -abs(strides[v])))  # type: ignore[arg-type]
+    return loops
+
+
+def _with_vector(nest: Nest) -> Nest:
+    """Pick the loop that most accesses walk by ones, and move it to the end of its kind."""
+    loops = (*nest.outer, *nest.inner)
+    if not loops:
+        return nest
+    accesses = nest.accesses()
+    weights = [3.0] * len(nest.stores) + [2.0] * (len(accesses) - len(nest.stores))
+    scores = {v: _score(v, accesses, weights) for v in loops}
+    best = max(reversed(loops), key=lambda v: scores[v])
+    outer, inner = ([v for v in group if v is not best] for group in (nest.outer, nest.inner))
+    if best in nest.outer:
+        return replace(nest, outer=(*outer, best), vector=best)
+    return replace(nest, inner=(*inner, best), vector=best)
+
+
+def _score(var: Var, accesses: Sequence[Index], weights: Sequence[float]) -> float:
+    total = 0.0
+    for access, weight in zip(accesses, weights, strict=True):
+        stride = access.coefficient(var)
+        if stride == 1:
+            total += weight
+        elif stride != 0:
+            total -= weight if stride is not None else 2 * weight
+    if isinstance(var.size, int) and var.size < 8:
+        total -= 4.0 / var.size
+    return total
+
+
+# -- merging ---------------------------------------------------------------------------------------------------------------
+
+
+def _merged(nest: Nest) -> Nest:
+    changed = True
+    while changed:
+        changed = False
+        for group in (nest.outer, nest.inner):
+            for a, b in zip(group, group[1:], strict=False):
+                merged = _merge(nest, a, b)
+                if merged is not None:
+                    nest, changed = merged, True
+                    break
+            if changed:
+                break
+    return nest
+
+
+def _merge(nest: Nest, a: Var, b: Var) -> Nest | None:
+    """One loop for a and the b inside it, where every access steps evenly through both."""
+    exprs = nest.expressions()
+    guards = [e for e in exprs if isinstance(e, Guarded)]
+    indexes = [i for e in exprs if not isinstance(e, Guarded) for i in e.indexes()]
+    if not all(_even(i, a, b) for i in [*indexes, *(s.index for s in nest.stores)]):
+        return None
+    if not all(_even(g.index, a, b) or g.index.as_var() is a for g in guards):
+        return None
+    both = Var(f"{a.name}{b.name}", a.size * b.size)
+
+    def on_index(index: Index) -> Index:
+        terms = dict(index.terms)
+        terms.pop(a, None)
+        step = terms.pop(b, 0)
+        if step != 0:
+            terms[both] = step
+        return Index(terms, index.const)
+
+    def on_guard(guard: Guarded) -> tuple[Index, Size, Size]:
+        if guard.index.as_var() is a:
+            return ix.of(both), guard.low * b.size, guard.high * b.size
+        return on_index(guard.index), guard.low, guard.high
+
+    def loops(vs: Iterable[Var]) -> tuple[Var, ...]:
+        return tuple(both if v is a else v for v in vs if v is not b)
+
+    values = rewritten((s.value for s in nest.stores), on_index, on_guard, loops)
+    stores = tuple(
+        replace(s, index=on_index(s.index), value=e) for s, e in zip(nest.stores, values, strict=True)
+    )
+    vector = both if nest.vector in (a, b) else nest.vector
+    return replace(nest, outer=loops(nest.outer), inner=loops(nest.inner), stores=stores, vector=vector)
+
+
+def _even(index: Index, a: Var, b: Var) -> bool:
+    first, second = index.coefficient(a), index.coefficient(b)
+    if first is None or second is None:
+        return False
+    return ix.same_size(first, second * b.size)

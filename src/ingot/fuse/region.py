@@ -1,0 +1,174 @@
+"""A region: one iteration domain and the nodes computed over it. What holds: every member has an index in terms of the
+domain's variables, and each of its elements is computed exactly once; `reduced` variables are those that the region's
+reductions sum over, all of them over the same ones; members that need the reductions' results come after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from torch import fx
+
+from ingot.fuse import index as ix
+from ingot.fuse.elements import Reduction, element_of, reduction_of
+from ingot.fuse.expr import Apply, Expr, ExprTable, Load, Number, Reduce
+from ingot.fuse.index import Index, Size, Var
+from ingot.fuse.shapes import shape_of, strides_of, tensor_of
+from ingot.fuse.views import resolve
+
+Point = tuple[Index, ...]
+Read = tuple[fx.Node, Point]
+
+
+class Template:
+    """A node over loop variables of its own: what it reads, and where. Serves as the rules' Context."""
+
+    def __init__(self, node: fx.Node):
+        self.node = node
+        self.reduction: Reduction | None = reduction_of(node)
+        space = self.reduction.operand if self.reduction else node
+        self.shape = shape_of(space)
+        self.vars = [Var(f"n{k}", size) for k, size in enumerate(self.shape)]
+        self.reads: list[Read] = []
+        point = tuple(ix.ZERO if size == 1 else ix.of(v) for v, size in zip(self.vars, self.shape, strict=True))
+        if self.reduction:
+            self.value(self.reduction.operand, point)
+        else:
+            element_of(self, node, point)
+
+    def value(self, node: fx.Node, index: Point) -> Expr:
+        self.reads.append(resolve(node, index))
+        return Number(tensor_of(node).dtype, None)
+
+    def make(self, kind: type[Expr], *values: Any) -> Any:
+        return kind(*values)
+
+    def kept(self, point: Point) -> Point:
+        """The node's own index, given that of its iteration space."""
+        if self.reduction is None:
+            return point
+        gone = set(self.reduction.dims)
+        kept = [i for d, i in enumerate(point) if d not in gone]
+        rank = len(shape_of(self.node))
+        if rank == len(point) and gone:
+            return tuple(ix.ZERO if d in gone else i for d, i in enumerate(point))
+        return tuple(kept) if rank == len(kept) else tuple([ix.ZERO] * rank)
+
+    def numel(self) -> Size:
+        return ix.product(self.shape)
+
+
+class Region:
+    def __init__(self, number: int, domain: list[Var]):
+        self.number = number
+        self.domain = domain
+        self.reduced: set[Var] = set()
+        self.members: dict[fx.Node, Point] = {}
+        self.spaces: dict[fx.Node, Point] = {}
+        """For reductions: the index of the operand's element."""
+        self.inlined: set[Read] = set()
+        """Values of other regions that are computed again here, point by point."""
+        self.stored: dict[fx.Node, None] = {}
+        """Members whose values leave the region, in order."""
+        self.reads: set[Read] = set()
+        self.needs_split = False
+        """Few rows, long ones: the reduction itself is cut in pieces, and nothing full-size may follow it."""
+
+    def outer(self) -> list[Var]:
+        return [v for v in self.domain if v not in self.reduced]
+
+    def inner(self) -> list[Var]:
+        return [v for v in self.domain if v in self.reduced]
+
+    def split_variable(self, var: Var, by: int) -> None:
+        """Replace `var` by two: var == high * by + low."""
+        size = ix.exact_quotient(var.size, by)
+        assert size is not None
+        high, low = Var(f"{var.name}h", size), Var(f"{var.name}l", by)
+        k = self.domain.index(var)
+        self.domain[k : k + 1] = [high, low]
+        if var in self.reduced:
+            self.reduced = (self.reduced - {var}) | {high, low}
+        self.substitute({var: ix.of(high) * by + ix.of(low)})
+
+    def substitute(self, values: dict[Var, Index]) -> None:
+        def moved(point: Point) -> Point:
+            return tuple(i.substitute(values) for i in point)
+
+        self.members = {n: moved(p) for n, p in self.members.items()}
+        self.spaces = {n: moved(p) for n, p in self.spaces.items()}
+        self.reads = {(n, moved(p)) for n, p in self.reads}
+        self.inlined = {(n, moved(p)) for n, p in self.inlined}
+
+    def as_text(self) -> str:
+        outer = ", ".join(f"{v.name}<{v.size}" for v in self.outer())
+        inner = ", ".join(f"{v.name}<{v.size}" for v in self.inner())
+        head = f"region {self.number} [{outer}]" + (f" reduce [{inner}]" if inner else "")
+        lines = [head]
+        for node, point in self.members.items():
+            at = ", ".join(map(str, point))
+            mark = "store " if node in self.stored else ""
+            lines.append(f"  {mark}{node.name}[{at}] = {node.target}({', '.join(map(str, node.args))})")
+        return "\n".join(lines)
+
+
+class RegionContext:
+    """Pulls a region's stored values as expressions. Serves as the rules' Context."""
+
+    def __init__(self, region: Region):
+        self.region = region
+        self.table = ExprTable()
+        self._done: dict[tuple[fx.Node, Point], Expr] = {}
+
+    def make(self, kind: type[Expr], *values: Any) -> Any:
+        return self.table.make(kind, *values)
+
+    def value(self, node: fx.Node, index: Point) -> Expr:
+        node, index = resolve(node, index)
+        key = (node, index)
+        found = self._done.get(key)
+        if found is None:
+            found = self._done[key] = self._computed(node, index)
+        return found
+
+    def _computed(self, node: fx.Node, index: Point) -> Expr:
+        if self.region.members.get(node) == index:
+            return self._reduced(node) if node in self.region.spaces else element_of(self, node, index)
+        if (node, index) in self.region.inlined:
+            return element_of(self, node, index)
+        return self.make(Load, tensor_of(node).dtype, node, ix.linear(index, strides_of(node)))  # type: ignore[no-any-return]
+
+    def _reduced(self, node: fx.Node) -> Expr:
+        rule = reduction_of(node)
+        assert rule is not None
+        space = self.region.spaces[node]
+        operand = self.value(rule.operand, space)
+        if operand.dtype is not rule.accumulate:
+            convert = torch.ops.prims.convert_element_type.default
+            operand = self.make(
+                Apply, rule.accumulate, convert, ("a", "dtype"), (operand, rule.accumulate), rule.accumulate
+            )
+        over = tuple(v for v in self.region.domain if v in self.region.reduced)
+        position = None
+        if rule.kind.startswith("arg"):
+            shape = shape_of(rule.operand)
+            position = ix.ZERO
+            for d in rule.dims:
+                position = position * shape[d] + space[d]
+        dtype = torch.int64 if rule.part else rule.accumulate
+        value = self.make(Reduce, dtype, rule.kind, operand, over, rule.part, position)
+        result = tensor_of(node).dtype
+        if value.dtype is result:
+            return value  # type: ignore[no-any-return]
+        convert = torch.ops.prims.convert_element_type.default
+        return self.make(Apply, result, convert, ("a", "dtype"), (value, result), result)  # type: ignore[no-any-return]
+
+
+def covers(point: Iterable[Index], size: Size) -> bool:
+    """Do the variables of `point` run through exactly `size` combinations?"""
+    found: set[Var] = set()
+    for i in point:
+        found |= i.variables()
+    return ix.same_size(ix.product([v.size for v in found]), size)

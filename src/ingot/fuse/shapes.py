@@ -1,0 +1,57 @@
+"""Sizes of FX values as ingot sees them: ints, or sympy expressions where a dimension is dynamic."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy
+import torch
+from torch import fx
+
+from ingot.fuse.index import Size
+
+
+def size_of(value: Any) -> Size:
+    """A size given as an int, a SymInt or the FX node that computes it."""
+    if isinstance(value, fx.Node):
+        value = value.meta["val"]
+    if isinstance(value, torch.SymInt):
+        expr = value.node.expr
+        return int(expr) if expr.is_Integer else expr
+    if isinstance(value, sympy.Expr):
+        return int(value) if value.is_Integer else value
+    return int(value)
+
+
+def tensor_of(node: fx.Node) -> torch.Tensor:
+    value = node.meta["val"]
+    assert isinstance(value, torch.Tensor), f"{node} is no tensor"
+    return value
+
+
+def shape_of(node: fx.Node) -> tuple[Size, ...]:
+    known = node.meta.get("ingot_shape")
+    if known is None:
+        known = node.meta["ingot_shape"] = tuple(size_of(s) for s in tensor_of(node).shape)
+    return known  # type: ignore[no-any-return]
+
+
+def strides_of(node: fx.Node) -> tuple[Size, ...]:
+    known = node.meta.get("ingot_strides")
+    if known is None:
+        known = node.meta["ingot_strides"] = tuple(size_of(s) for s in tensor_of(node).stride())
+    return known  # type: ignore[no-any-return]
+
+
+def arguments_of(node: fx.Node) -> dict[str, Any]:
+    """The node's arguments by schema name, defaults included."""
+    schema = node.target._schema  # type: ignore[union-attr]
+    bound: dict[str, Any] = {}
+    for position, argument in enumerate(schema.arguments):
+        if position < len(node.args):
+            bound[argument.name] = node.args[position]
+        elif argument.name in node.kwargs:
+            bound[argument.name] = node.kwargs[argument.name]
+        else:
+            bound[argument.name] = argument.default_value
+    return bound

@@ -1,0 +1,47 @@
+"""The whole compiler on one page: a functional ATen graph in, a callable out. Each step is a function of the stage before
+it; nothing else imports every stage.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from torch import fx
+
+from ingot import observe
+from ingot.codegen.kernels import build_kernels
+from ingot.execute.runner import build_runner
+from ingot.fuse.group import fuse
+from ingot.options import Options
+from ingot.passes.base import core_passes, run_passes
+from ingot.program.program import Program, program_from_fx
+from ingot.program.verify import verify
+from ingot.stages import Compiled
+
+T = TypeVar("T")
+
+
+def compile_graph(gm: fx.GraphModule, options: Options) -> Compiled:
+    """The graph AOTAutograd hands over, as native code."""
+    return compile_program(program_from_fx(gm), options)
+
+
+def compile_program(program: Program, options: Options) -> Compiled:
+    timings: dict[str, float] = {}
+
+    def step(name: str, run: Callable[[], T]) -> T:
+        start = time.perf_counter()
+        result = run()
+        timings[name] = 1e3 * (time.perf_counter() - start)
+        return result
+
+    core = step("passes", lambda: run_passes(program, core_passes(), verify=options.verify))
+    step("verify", lambda: verify(core))
+    fused = step("fuse", lambda: fuse(core, options))
+    kernels = step("codegen", lambda: build_kernels(fused, options))
+    run, source = step("plan", lambda: build_runner(fused, kernels, options))
+    compiled = Compiled(fused, run, source, kernels.distinct, timings)
+    observe.compiled(compiled, options)
+    return compiled

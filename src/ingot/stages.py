@@ -1,0 +1,71 @@
+"""The stages a program passes, as records that can be held and printed: Program (program/), Fused, Compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch import fx
+
+from ingot.fuse.region import Region
+from ingot.program.program import Program
+
+
+@dataclass(frozen=True)
+class KernelStep:
+    """A region, to be compiled to one native kernel."""
+
+    region: Region
+
+    def as_text(self) -> str:
+        return self.region.as_text()
+
+
+@dataclass(frozen=True)
+class CallStep:
+    """A node that runs through PyTorch's own kernel."""
+
+    node: fx.Node
+    kind: str
+    """library (what ATen does best: products, convolutions, sorting …), view, host (Python), fallback."""
+    reason: str
+    """Why no native code was generated."""
+
+    def as_text(self) -> str:
+        arguments = ", ".join(str(a) for a in self.node.args)
+        return f"{self.kind} {self.node.name} = {self.node.target}({arguments})  # {self.reason}"
+
+
+Step = KernelStep | CallStep
+
+
+@dataclass(frozen=True)
+class Fused:
+    """An ordered list of steps that computes the program."""
+
+    program: Program
+    steps: tuple[Step, ...]
+
+    def as_text(self) -> str:
+        return "\n".join(step.as_text() for step in self.steps)
+
+    def count(self, kind: str) -> int:
+        return sum(isinstance(s, CallStep) and s.kind == kind for s in self.steps)
+
+    def regions(self) -> list[Region]:
+        return [s.region for s in self.steps if isinstance(s, KernelStep)]
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A program that runs: `run(list of inputs) -> list of outputs`, mutations written back."""
+
+    fused: Fused
+    run: Callable[[list[Any]], Sequence[Any]]
+    source: str
+    """The Python text of `run`."""
+    kernels: int
+    """Distinct native kernels."""
+    timings: dict[str, float] = field(default_factory=dict)
+    """Milliseconds of each compile step."""
