@@ -1,6 +1,6 @@
 """`make demo`: a transformer and a convolutional network, eager and compiled, side by side in one
 table. Every compiled result is compared with eager's before anything is timed; a wrong one ends the
-demo.
+demo. Eager is timed twice: how far it is from itself is the noise a speed-up has to stand out from.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ import timing
 
 TOLERANCE = 1e-4
 """Of the largest number in the output: float32 sums in another order stay well inside."""
+BUSY = 0.15
+"""The spread of samples from which on the machine is too busy for a speed-up to mean anything."""
 
 
 class Counts(Protocol):
@@ -36,6 +38,10 @@ class Row:
     name: str
     eager_ms: float
     compiled_ms: float
+    control_ms: float
+    """Eager once more, in turns with the other two."""
+    spread: float
+    """The widest spread among the three."""
     error: float
     """The largest absolute difference from eager."""
     compile_s: float
@@ -46,7 +52,13 @@ class Row:
 
 @click.command()
 @click.option("--backend", default="ingot", show_default=True, help="Any backend of torch.compile.")
-@click.option("--rounds", default=15, show_default=True, help="Timed calls of each contender.")
+@click.option(
+    "--rounds",
+    default=15,
+    show_default=True,
+    type=click.IntRange(min=2),
+    help="Timed calls of each contender.",
+)
 @click.option("--quick", is_flag=True, help="Small networks: does it work, not how fast.")
 @torch.no_grad()
 def main(backend: str, rounds: int, quick: bool) -> None:
@@ -60,6 +72,12 @@ def main(backend: str, rounds: int, quick: bool) -> None:
         with console.status(f"{name} …"):
             rows.append(measure(name, model, args, backend=backend, rounds=rounds))
     console.print(table_of(rows, backend))
+    widest = max(row.spread for row in rows)
+    if widest > BUSY:
+        console.print(
+            f"[yellow]equal calls took times {widest:.0%} apart: this machine is busy, and the "
+            "speed-ups above mean nothing. Run again when it is idle.[/]"
+        )
 
 
 def workloads(quick: bool) -> dict[str, nets.Workload]:
@@ -81,15 +99,22 @@ def measure(
     actual = compiled(*args)
     first_s = time.perf_counter() - start
     error = checked_error(name, actual, expected)
-    ms = timing.medians_ms(
-        {"eager": lambda: model(*args), "compiled": lambda: compiled(*args)}, rounds=rounds
+    times = timing.time_in_turns(
+        {
+            "eager": lambda: model(*args),
+            "compiled": lambda: compiled(*args),
+            "control": lambda: model(*args),
+        },
+        rounds=rounds,
     )
     return Row(
         name=name,
-        eager_ms=ms["eager"],
-        compiled_ms=ms["compiled"],
+        eager_ms=times["eager"].median_ms,
+        compiled_ms=times["compiled"].median_ms,
+        control_ms=times["control"].median_ms,
+        spread=max(each.spread for each in times.values()),
         error=error,
-        compile_s=first_s - ms["compiled"] / 1e3,
+        compile_s=first_s - times["compiled"].median_ms / 1e3,
         counts=explained(model, args) if backend == "ingot" else None,
     )
 
@@ -132,6 +157,8 @@ def cells(row: Row, backend: str) -> dict[str, str]:
         "eager ms": f"{row.eager_ms:.2f}",
         f"{backend} ms": f"{row.compiled_ms:.2f}",
         "speed-up": f"{row.eager_ms / row.compiled_ms:.2f}×",
+        "eager against itself": f"{row.eager_ms / row.control_ms:.2f}×",
+        "spread of samples": f"{row.spread:.0%}",
         "max error": f"{row.error:.1e}",
         "compile seconds": f"{row.compile_s:.2f}",
         "kernels generated": str(counts.kernels) if counts else "–",

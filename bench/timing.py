@@ -1,5 +1,6 @@
 """Fair timing on a machine that is not idle. Comes in: named callables; goes out: milliseconds for
-each, measured in turns in one run, so that what slows the machine down slows all of them down.
+each, measured in turns in one run. What holds: turns cancel slow drift only. On a busy machine
+equal calls can differ by far more than a compiler gains, so every result carries its spread.
 """
 
 from __future__ import annotations
@@ -7,6 +8,23 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Timing:
+    samples: tuple[float, ...]
+    """Milliseconds of each timed call, in the order of the rounds."""
+
+    @property
+    def median_ms(self) -> float:
+        return statistics.median(self.samples)
+
+    @property
+    def spread(self) -> float:
+        """The distance between the quartiles, as a share of the median."""
+        low, _, high = statistics.quantiles(self.samples, n=4)
+        return (high - low) / self.median_ms
 
 
 def timed_ms(call: Callable[[], object]) -> float:
@@ -15,15 +33,17 @@ def timed_ms(call: Callable[[], object]) -> float:
     return (time.perf_counter() - start) * 1e3
 
 
-def medians_ms(
+def time_in_turns(
     contenders: Mapping[str, Callable[[], object]], *, rounds: int, warmup: int = 2
-) -> dict[str, float]:
-    """The median of `rounds` calls of each contender; a round calls each of them once, in order."""
+) -> dict[str, Timing]:
+    """A round calls each contender once; who goes first changes from round to round."""
     for call in contenders.values():
         for _ in range(warmup):
             call()
-    samples: dict[str, list[float]] = {name: [] for name in contenders}
-    for _ in range(rounds):
-        for name, call in contenders.items():
-            samples[name].append(timed_ms(call))
-    return {name: statistics.median(values) for name, values in samples.items()}
+    names = list(contenders)
+    samples: dict[str, list[float]] = {name: [] for name in names}
+    for turn in range(rounds):
+        first = turn % len(names)
+        for name in names[first:] + names[:first]:
+            samples[name].append(timed_ms(contenders[name]))
+    return {name: Timing(tuple(values)) for name, values in samples.items()}
