@@ -178,7 +178,8 @@ class Units:
         self.along: Var | None = nest.vector if along else None
         self.lead = nest.outer[:-1] if along else nest.outer
         rows = ix.product([v.size for v in self.lead])
-        self.blocked = self.along is not None and isinstance(rows, int) and rows < MANY_ROWS
+        few = isinstance(rows, int) and rows < MANY_ROWS
+        self.blocked = self.along is not None and few and (not self.lead or _longer(self.along, VECTOR_BLOCK))
 
     def count(self) -> ix.Size:
         """Units, as a size; blocks of the vector loop are counted by `count_value`."""
@@ -213,10 +214,11 @@ class Units:
         rest = w.at[unit]
         low = high = None
         if self.blocked:
+            assert self.along is not None
             blocks = self._blocks()
             block = w.const(VECTOR_BLOCK)
             low = w.b.mul(w.b.op("arith.remsi", rest, blocks), block)
-            high = w.b.add(low, block)
+            high = w.b.minimum(w.b.add(low, block), w.size(self.along.size))
             rest = w.b.op("arith.divsi", rest, blocks)
         for k, var in reversed(list(enumerate(self.lead))):
             size = w.size(var.size)
@@ -230,6 +232,10 @@ class Units:
             w.row()
         for var in self.lead:
             del w.at[var]
+
+
+def _longer(var: Var, size: int) -> bool:
+    return not isinstance(var.size, int) or var.size > size
 
 
 def _assemble(

@@ -24,8 +24,8 @@ from ingot.fuse.loops import Nest, Store
 
 Body = Callable[[], None]
 ZERO_DIVISION, OUT_OF_RANGE = 1, 2
-BLOCK = 8192
-"""Elements of a row that one accumulator sums before it is added to the next: keeps the error of long sums low."""
+BLOCK = 64
+"""Steps of a loop that one accumulator sums before it is added to the next: keeps the error of long sums low."""
 
 
 class NestWriter:
@@ -140,12 +140,14 @@ class NestWriter:
         return list(zip(points, points[1:], strict=False))
 
     def over(self, var: Var, roots: Sequence[Expr], body: Body, low: Val | None = None, high: Val | None = None) -> None:
-        """The loop of `var`, or the part low … high of it, in its segments."""
+        """The loop of `var`, or the part low … high of it (low a multiple of the lanes), in its segments."""
         parts = self.segments(var, roots)
         for start, end in parts:
-            first = self.size(start) if low is None else self.b.maximum(low, self.size(start))
-            last = self.size(end) if high is None else self.b.minimum(high, self.size(end))
-            known = end - start if low is None and isinstance(end, int) and isinstance(start, int) else None
+            first, last = low or self.size(start), high or self.size(end)
+            if len(parts) > 1:
+                first = self.b.maximum(first, self.size(start))
+                last = self.b.minimum(last, self.size(end))
+            known = self._extent(start, end, len(parts) == 1, low is not None)
             self.range[var] = (start, end)
             self.hoist(roots)
             if var is self.nest.vector:
@@ -153,6 +155,34 @@ class NestWriter:
             else:
                 self.loop(var, first, last, body)
             del self.range[var]
+
+    def _extent(self, start: Size, end: Size, whole: bool, part: bool) -> int | None:
+        """How long the loop is, as far as its tail is concerned: of a part only that there is none."""
+        if not isinstance(start, int) or not isinstance(end, int):
+            return None
+        if part and not (whole and end % self.lanes == 0):
+            return None
+        return end - start
+
+    def in_blocks(self, var: Var, roots: Sequence[Expr], body: Body, open_: Body, close: Body) -> None:
+        """The loop of `var` in blocks of BLOCK steps, with something to do before and after each."""
+        step = BLOCK * (self.lanes if var is self.nest.vector else 1)
+        if isinstance(var.size, int) and var.size <= 2 * step:
+            open_()
+            self.over(var, roots, body)
+            close()
+            return
+        self.hoist(roots)
+        name = self.b.fresh()
+        size = self.size(var.size)
+        self.b.line(f"scf.for {name} = {self.const(0).name} to {size.name} step {self.const(step).name} : i64 {{")
+        with self.scope():
+            open_()
+            low = Val(name, I64)
+            high = self.b.minimum(self.b.add(low, self.const(step)), size)
+            self.over(var, roots, body, low, high)
+            close()
+        self.b.line("}")
 
     def over_all(self, loops: Sequence[Var], roots: Sequence[Expr], body: Body) -> None:
         if not loops:
@@ -360,7 +390,9 @@ class NestWriter:
         if not reductions and not stores:
             return
         groups = _pairs(reductions)
-        slots = [self._accumulators(group[0]) for group in groups]
+        totals = [self._accumulators(group[0]) for group in groups]
+        summed = [k for k, group in enumerate(groups) if _needs_blocks(group[0])]
+        slots = [self._accumulators(g[0]) if k in summed else totals[k] for k, g in enumerate(groups)]
         roots = [*(r.operand for r in reductions), *(s.value for s in stores)]
 
         def body() -> None:
@@ -369,9 +401,35 @@ class NestWriter:
             for store in stores:
                 self.store(store)
 
-        self.over_all(self.nest.inner, roots, body)
-        for group, slot in zip(groups, slots, strict=True):
-            self._finish(group, slot)
+        def open_() -> None:
+            for k in summed:
+                self._reset(groups[k][0], slots[k])
+
+        def close() -> None:
+            for k in summed:
+                self._add_block(groups[k][0], slots[k], totals[k])
+
+        *rest, last = self.nest.inner
+        if summed:
+            self.over_all(rest, roots, lambda: self.in_blocks(last, roots, body, open_, close))
+        else:
+            self.over_all(self.nest.inner, roots, body)
+        for group, total in zip(groups, totals, strict=True):
+            self._finish(group, total)
+
+    def _reset(self, reduce: Reduce, slots: list[tuple[str, torch.dtype]]) -> None:
+        initial = identity(self.b, reduce.kind, reduce.operand.dtype, self._acc_lanes(reduce))
+        for (slot, _), value in zip(slots, initial, strict=True):
+            self.put(slot, value)
+
+    def _add_block(
+        self, reduce: Reduce, slots: list[tuple[str, torch.dtype]], totals: list[tuple[str, torch.dtype]]
+    ) -> None:
+        lanes = self._acc_lanes(reduce)
+        part = tuple(self.get(s, dtype, lanes) for s, dtype in slots)
+        total = tuple(self.get(s, dtype, lanes) for s, dtype in totals)
+        for (slot, _), value in zip(totals, combine(self.b, reduce.kind, total, part), strict=True):
+            self.put(slot, value)
 
     def _acc_lanes(self, reduce: Reduce) -> int:
         return self.lanes if self.nest.vector is not None else 1
@@ -379,11 +437,8 @@ class NestWriter:
     def _accumulators(self, reduce: Reduce) -> list[tuple[str, torch.dtype]]:
         lanes = self._acc_lanes(reduce)
         initial = identity(self.b, reduce.kind, reduce.operand.dtype, lanes)
-        slots = []
-        for value in initial:
-            slot = self.slot(value.dtype, lanes)
-            self.put(slot, value)
-            slots.append((slot, value.dtype))
+        slots = [(self.slot(value.dtype, lanes), value.dtype) for value in initial]
+        self._reset(reduce, slots)
         return slots
 
     def _accumulate(self, reduce: Reduce, slots: list[tuple[str, torch.dtype]]) -> None:
@@ -428,6 +483,10 @@ class Phases:
         self.stores = [[s for s in full if self.of[s.value] == p] for p in range(last)]
 
 
+def _needs_blocks(reduce: Reduce) -> bool:
+    return reduce.kind == "sum" and is_float(reduce.operand.dtype)
+
+
 def _pairs(reductions: Sequence[Reduce]) -> list[list[Reduce]]:
     """Value and index of one arg reduction share their accumulators."""
     groups: dict[Any, list[Reduce]] = {}
@@ -435,6 +494,3 @@ def _pairs(reductions: Sequence[Reduce]) -> list[list[Reduce]]:
         key = (r.kind, r.operand, r.position) if is_positional(r.kind) else r
         groups.setdefault(key, []).append(r)
     return list(groups.values())
-
-
-__all__ = ["BLOCK", "NestWriter", "Phases", "is_float"]

@@ -3,21 +3,17 @@ of the function. What holds: f32 is branch-free vector arithmetic unless said ot
 is total (NaN, ±inf, denormals) and its worst error is tested.
 """
 
-from ingot.codegen.polynomials.error import erf
+from ingot.codegen.polynomials.error import erf, erfc, half_erfc_of_minus
 from ingot.codegen.polynomials.exponential import exp, exp2, expm1, sigmoid, tanh
+from ingot.codegen.polynomials.hyperbolic import acosh, asinh, atanh, cosh, sinh
 from ingot.codegen.polynomials.library import library
 from ingot.codegen.polynomials.logarithm import log, log1p, log2, log10
+from ingot.codegen.polynomials.modulo import fmod
+from ingot.codegen.polynomials.power import hypot, pow
+from ingot.codegen.polynomials.trigonometric import acos, asin, atan, atan2, cos, sin, tan
 
 __all__ = [
-    "erf",
-    "exp",
-    "exp2",
-    "expm1",
-    "library",
-    "log",
-    "log1p",
-    "log2",
-    "log10",
-    "sigmoid",
-    "tanh",
-]
+    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cos", "cosh", "erf", "erfc", "exp",
+    "exp2", "expm1", "fmod", "half_erfc_of_minus", "hypot", "library", "log", "log1p", "log2", "log10",
+    "pow", "sigmoid", "sin", "sinh", "tan", "tanh",
+]  # fmt: skip

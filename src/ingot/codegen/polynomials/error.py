@@ -6,10 +6,21 @@ to Sleef.
 from __future__ import annotations
 
 from ingot.codegen.builder import Builder, Val
-from ingot.codegen.polynomials.exponential import exp_in_range
-from ingot.codegen.polynomials.forms import F64, absolute, at_most, horner, with_sign_of
+from ingot.codegen.polynomials.exponential import exp
+from ingot.codegen.polynomials.forms import (
+    F64,
+    absolute,
+    at_most,
+    horner,
+    narrow,
+    widen,
+    with_sign_of,
+)
 from ingot.codegen.polynomials.library import library
+from ingot.codegen.polynomials.wide import exp_wide
 
+# Where the two forms meet.
+_SEAM = 0.927734375
 # erf(x) / x - 1 in powers of x², |x| <= 0.9277.
 ERF_SMALL = (
     1.28379166e-1, -3.76125336e-1, 1.12819925e-1, -2.67681349e-2, 4.99119423e-3, -5.96761703e-4,
@@ -20,13 +31,55 @@ ERFC_LOG = (
 )  # fmt: skip
 
 
+# exp(x²) erfc(x) (1 + 2x) in powers of (x - 4) / (x + 4), 0 <= x <= 10.3; minimax, 2^-34.
+_ERFCX = (
+    1.2329951186113448, -0.13962111715372388, 0.015379655227449277, 0.06809707937117046,
+    -0.10103916166902517, 0.09373221413114648, -0.06632962750295356, 0.037174051557562086,
+    -0.01619593906139431, 0.005003021319575707, -0.0007946935923786588, -0.00016855842480519273,
+    0.00024691433183441817, 4.557552727761554e-05,
+)  # fmt: skip
+
+
 def erf(b: Builder, x: Val) -> Val:
     if x.dtype is F64:
         return library(b, "erf", x)
+    size, small, complement = _parts(b, x)
+    large = with_sign_of(b, b.sub(b.const(1.0, x.dtype), complement), x)
+    return b.select(b.cmp("gt", size, b.const(_SEAM, x.dtype)), large, small)
+
+
+def half_erfc_of_minus(b: Builder, x: Val) -> Val:
+    """(1 + erf(x)) / 2. Where x is negative this is erfc(-x) / 2, which nothing cancels."""
+    one, half = b.const(1.0, x.dtype), b.const(0.5, x.dtype)
+    if x.dtype is F64:
+        return b.mul(half, b.add(one, library(b, "erf", x)))
+    size, small, complement = _parts(b, x)
+    tail = b.mul(half, complement)
+    large = b.select(b.cmp("lt", x, b.const(0.0, x.dtype)), tail, b.sub(one, tail))
+    near = b.fma(half, small, half)
+    return b.select(b.cmp("gt", size, b.const(_SEAM, x.dtype)), large, near)
+
+
+def _parts(b: Builder, x: Val) -> tuple[Val, Val, Val]:
+    """|x|, erf(x) where |x| is small, and erfc(|x|) where it is not."""
     size = absolute(b, x)
     square = b.mul(x, x)
     small = b.fma(horner(b, square, ERF_SMALL), x, x)
-    t = at_most(b, size, 4.0)
-    complement = exp_in_range(b, b.fma(horner(b, t, ERFC_LOG), t, b.neg(t)))
-    large = with_sign_of(b, b.sub(b.const(1.0, x.dtype), complement), x)
-    return b.select(b.cmp("gt", size, b.const(0.927734375, x.dtype)), large, small)
+    # Beyond 10 the polynomial still falls, and exp gives 0.
+    t = at_most(b, size, 10.0)
+    complement = exp(b, b.fma(horner(b, t, ERFC_LOG), t, b.neg(t)))
+    return size, small, complement
+
+
+def erfc(b: Builder, x: Val) -> Val:
+    if x.dtype is F64:
+        return library(b, "erfc", x, suffix="_u15")
+    wide = widen(b, x)
+    size = at_most(b, absolute(b, wide), 10.3)
+    four, one = b.const(4.0, F64), b.const(1.0, F64)
+    t = b.div(b.sub(size, four), b.add(size, four))
+    gauss = exp_wide(b, b.neg(b.mul(size, size)))
+    scaled = b.div(horner(b, t, _ERFCX), b.fma(size, b.const(2.0, F64), one))
+    tail = b.mul(gauss, scaled)
+    negative = b.cmp("lt", wide, b.const(0.0, F64))
+    return narrow(b, b.select(negative, b.sub(b.const(2.0, F64), tail), tail))
