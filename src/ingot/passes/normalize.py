@@ -54,9 +54,11 @@ def without_default(node: Node, index: int, name: str, value: Any) -> Node:
 
 
 def named_dims(dims: Any, rank: int) -> list[int]:
-    """Which dims, none of them negative, in order; none given means all."""
+    """Which dims, none of them negative, in order; none given means all. A number has none."""
     given = [dims] if isinstance(dims, int) else list(dims or ())
-    return sorted({dim % rank for dim in given}) if given else list(range(rank))
+    if not given or rank == 0:
+        return list(range(rank))
+    return sorted({dim % rank for dim in given})
 
 
 @normalize_rules.on(

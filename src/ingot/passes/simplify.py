@@ -163,6 +163,12 @@ def _holds(wide: torch.dtype, narrow: torch.dtype) -> bool:
     return bits <= _INTEGER_BITS.get(wide, 0)
 
 
+@simplify_rules.on(aten.sum.dim_IntList, aten.amax.default, aten.amin.default)
+def reduction_of_nothing(draft: Draft, node: Node) -> Node | None:
+    """A number is its own sum."""
+    return become(draft, node, args_of(node)[0]) if not args_of(node)[1] else None
+
+
 @simplify_rules.on(aten.where.self)
 def choice_made(draft: Draft, node: Node) -> Node | None:
     condition = number(args_of(node)[0])

@@ -61,8 +61,13 @@ def _verify_node(program: Program, node: Node) -> None:
         raise _error(program, node, f"a {node.op} node has no place in a functional graph")
     elif reason := illegal(node, program.level):
         raise _error(program, node, reason)
-    if "val" not in node.meta and node.op != "output":
+    if "val" not in node.meta and _makes_value(node):
         raise _error(program, node, 'nothing is known of its value: it has no meta["val"]')
+
+
+def _makes_value(node: Node) -> bool:
+    schema = getattr(node.target, "_schema", None)
+    return node.op != "output" and (schema is None or bool(schema.returns))
 
 
 def _verify_attribute(program: Program, node: Node) -> None:

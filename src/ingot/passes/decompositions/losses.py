@@ -1,5 +1,6 @@
-"""The backward of nll_loss without scatter: the one place each row is touched at is found by
-comparing with the class numbers, so that it fuses with the log-softmax backward behind it.
+"""Losses. mse_loss rounds to half once, as its kernel does. The backward of nll_loss goes without
+scatter: the one place each row is touched at is found by comparing with the class numbers, so that
+it fuses with the log-softmax backward behind it.
 """
 
 from __future__ import annotations
@@ -10,9 +11,21 @@ import torch
 from torch import Tensor
 
 from ingot.passes.decompositions import decomposes
+from ingot.passes.decompositions.norms import narrow, widen
 
 aten = torch.ops.aten
-MEAN = 1
+MEAN, SUM = 1, 2
+
+
+@decomposes("mse_loss")
+def mse_loss(x: Tensor, target: Tensor, reduction: int = MEAN) -> Tensor:
+    if not x.dtype.is_floating_point or x.dtype != target.dtype:
+        return NotImplemented
+    difference = aten.sub.Tensor(widen(x), widen(target))
+    loss = narrow(aten.mul.Tensor(difference, difference), x.dtype)
+    if reduction == MEAN:
+        return aten.mean(loss)
+    return aten.sum.dim_IntList(loss, list(range(loss.dim()))) if reduction == SUM else loss
 
 
 @decomposes("nll_loss_backward", "nll_loss2d_backward")
