@@ -243,6 +243,34 @@ class Builder:
         self.lines[header] = "  " * self._depth + f"{name} = scf.if {condition.name} -> ({first.type}) {{"
         return Val(name, first.dtype, first.lanes)
 
+    def repeat_while(
+        self,
+        start: Sequence[Val],
+        condition: Callable[[Sequence[Val]], Val],
+        step: Callable[[Sequence[Val]], Sequence[Val]],
+    ) -> list[Val]:
+        """Values that `step` renews as long as `condition`, a scalar of them, holds."""
+        kinds = [v.type for v in start]
+        names, before, inside = ([self.fresh() for _ in start] for _ in range(3))
+
+        def typed(fresh: Sequence[str]) -> list[Val]:
+            return [Val(n, v.dtype, v.lanes) for n, v in zip(fresh, start, strict=True)]
+
+        joined = ", ".join(kinds)
+        given = ", ".join(f"{n} = {v.name}" for n, v in zip(before, start, strict=True))
+        self.line(f"{names[0]}:{len(names)} = scf.while ({given}) : ({joined}) -> ({joined}) {{")
+        with self.indented():
+            held = condition(typed(before))
+            self.line(f"scf.condition({held.name}) {', '.join(before)} : {joined}")
+        self.line("} do {")
+        arguments = ", ".join(f"{n}: {k}" for n, k in zip(inside, kinds, strict=True))
+        self.line(f"^bb0({arguments}):")
+        with self.indented():
+            renewed = step(typed(inside))
+            self.line(f"scf.yield {', '.join(v.name for v in renewed)} : {joined}")
+        self.line("}")
+        return [Val(f"{names[0]}#{i}", v.dtype, v.lanes) for i, v in enumerate(start)]
+
     def select(self, condition: Val, x: Val, y: Val) -> Val:
         c, a, b = self.same_lanes(condition, x, y)
         return self.assign(
@@ -482,7 +510,26 @@ def _literal(value: complex, dtype: torch.dtype) -> str:
     number_f = float(value)
     if dtype is torch.float64:
         return f"0x{struct.unpack('<Q', struct.pack('<d', number_f))[0]:016X}"
-    if math.isnan(number_f):
-        return "0x7FC00000"
-    rounded = torch.tensor(number_f, dtype=torch.float64).to(dtype).to(torch.float32).item()
-    return f"0x{struct.unpack('<I', struct.pack('<f', rounded))[0]:08X}"
+    return f"0x{_f32_bits(number_f, dtype):08X}"
+
+
+def _f32_bits(value: float, dtype: torch.dtype) -> int:
+    """The bits, as f32, of `value` rounded to f32, f16 or bf16. Not by torch: this runs under fake tensor modes."""
+    if math.isnan(value):
+        return 0x7FC00000
+    bits = _packed(value, "<f", "<I", 0x7F800000)
+    if dtype is torch.float16:
+        half = _packed(value, "<e", "<H", 0x7C00)
+        exact: float = struct.unpack("<e", struct.pack("<H", half))[0]
+        return _packed(exact, "<f", "<I", 0x7F800000)
+    if dtype is torch.bfloat16 and not math.isinf(value):
+        return (bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000
+    return bits
+
+
+def _packed(value: float, kind: str, unsigned: str, infinity: int) -> int:
+    try:
+        return int(struct.unpack(unsigned, struct.pack(kind, value))[0])
+    except OverflowError:
+        sign = 1 << (8 * struct.calcsize(unsigned) - 1) if value < 0 else 0
+        return infinity | sign

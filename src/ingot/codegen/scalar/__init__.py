@@ -4,12 +4,32 @@ belong together and looks only at its own.
 
 from ingot.codegen.scalar import (
     activation,
+    activation_backward,
     arithmetic,
+    bits,
     choose,
     compare,
     convert,
     division,
+    power,
+    prims,
+    rounding,
+    special,
     transcendental,
 )
 
-__all__ = ["activation", "arithmetic", "choose", "compare", "convert", "division", "transcendental"]
+__all__ = [
+    "activation",
+    "activation_backward",
+    "arithmetic",
+    "bits",
+    "choose",
+    "compare",
+    "convert",
+    "division",
+    "power",
+    "prims",
+    "rounding",
+    "special",
+    "transcendental",
+]

@@ -36,7 +36,7 @@ def masked_fill_tensor(b: Builder, x: Val, mask: Val, value: Val) -> Val:
     return b.select(mask, b.cast(value, x.dtype), x)
 
 
-@pointwise("maximum.default", cost=3, halves="exact")
+@pointwise("maximum.default", "max.other", cost=3, halves="exact")
 def maximum(b: Builder, x: Val, y: Val) -> Val:
     if not is_float(x.dtype):
         return b.maximum(x, y)
@@ -44,7 +44,7 @@ def maximum(b: Builder, x: Val, y: Val) -> Val:
     return b.select(b.isnan(x), x, b.select(b.cmp("gt", x, y), x, y))
 
 
-@pointwise("minimum.default", cost=3, halves="exact")
+@pointwise("minimum.default", "min.other", cost=3, halves="exact")
 def minimum(b: Builder, x: Val, y: Val) -> Val:
     if not is_float(x.dtype):
         return b.minimum(x, y)
@@ -65,7 +65,7 @@ def fmin(b: Builder, x: Val, y: Val) -> Val:
     return b.select(b.isnan(x), y, b.select(b.cmp("lt", y, x), y, x))
 
 
-@pointwise("clamp.default", "clamp.Tensor", cost=2, halves="exact")
+@pointwise("clamp.default", "clamp.Tensor", "clip.default", "clip.Tensor", cost=2, halves="exact")
 def clamp(b: Builder, x: Val, low: Val | None, high: Val | None) -> Val:
     x = x if low is None else clamp_min(b, x, low)
     return x if high is None else clamp_max(b, x, high)

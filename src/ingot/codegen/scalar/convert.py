@@ -1,5 +1,5 @@
-"""Ops that only change how a value is held: casts, copies, aliases. What holds: `b.cast` says what a conversion means;
-the rules here name the dtypes. Device, layout and memory format are the caller's business.
+"""Ops that only change how a value is held: casts, copies, aliases, fills. What holds: `b.cast` says what a conversion
+means; the rules here name the dtypes. Device, layout and memory format are the caller's business.
 """
 
 from __future__ import annotations
@@ -25,7 +25,17 @@ def convert(b: Builder, x: Val, *_: object) -> Val:
 
 
 @pointwise(
-    "clone.default", "alias.default", "detach.default", dtypes=_to_dtype, halves="exact", cost=0
-)
+    "clone.default", "alias.default", "detach.default", "positive.default", "conj_physical.default",
+    "lift_fresh_copy.default", dtypes=_to_dtype, halves="exact", cost=0,
+)  # fmt: skip
 def same(b: Builder, x: Val, *_: object) -> Val:
     return x
+
+
+@pointwise(
+    "fill.Scalar", "fill.Tensor", "copy.default", unpromoted=("value", "src"), dtypes=_to_dtype,
+    halves="exact", cost=0,
+)  # fmt: skip
+def replaced(b: Builder, x: Val, value: Val, *_: object) -> Val:
+    """The second operand, in the dtype of the first."""
+    return b.cast(value, x.dtype)

@@ -19,7 +19,7 @@ from ingot.errors import UnsupportedError
 ZERO_DIVISION = 1
 
 
-@pointwise("div.Tensor", "div.Scalar", kind=Kind.INT_TO_FLOAT, cost=4)
+@pointwise("div.Tensor", "div.Scalar", "true_divide.Tensor", "true_divide.Scalar", kind=Kind.INT_TO_FLOAT, cost=4)
 def true_divide(b: Builder, x: Val, y: Val) -> Val:
     return b.div(x, y)
 
@@ -40,7 +40,12 @@ def divide_mode(b: Builder, x: Val, y: Val, rounding_mode: str | None) -> Val:
         return floor_divide(b, x, y)
     if is_float(x.dtype):
         return b.math("trunc", b.div(x, y))
-    return _integer_quotient(b, x, _checked_divisor(b, y))
+    return truncating_quotient(b, x, y)
+
+
+def truncating_quotient(b: Builder, x: Val, y: Val) -> Val:
+    """The quotient of integers towards zero, with its check."""
+    return integer_quotient(b, x, _checked_divisor(b, y))
 
 
 @pointwise("floor_divide.default", "floor_divide.Scalar", cost=12, checks="ZeroDivisionError")
@@ -48,7 +53,7 @@ def floor_divide(b: Builder, x: Val, y: Val) -> Val:
     if is_float(x.dtype):
         return _floor_divide_float(b, x, y)
     y = _checked_divisor(b, y)
-    quotient = _integer_quotient(b, x, y)
+    quotient = integer_quotient(b, x, y)
     if x.dtype in UNSIGNED:
         return quotient
     inexact, rest = _rest(b, x, y, quotient)
@@ -89,7 +94,7 @@ def remainder(b: Builder, x: Val, y: Val) -> Val:
         differ = b.xor(b.cmp("lt", y, zero), b.cmp("lt", rest, zero))
         return b.select(b.and_(b.cmp("ne", rest, zero), differ), b.add(rest, y), rest)
     y = _checked_divisor(b, y)
-    inexact, rest = _rest(b, x, y, _integer_quotient(b, x, y))
+    inexact, rest = _rest(b, x, y, integer_quotient(b, x, y))
     if x.dtype in UNSIGNED:
         return rest
     return b.select(b.and_(inexact, _signs_differ(b, rest, y)), b.add(rest, y), rest)
@@ -101,7 +106,7 @@ def fmod(b: Builder, x: Val, y: Val) -> Val:
     if is_float(x.dtype):
         return float_fmod(b, x, y)
     y = _checked_divisor(b, y)
-    return _rest(b, x, y, _integer_quotient(b, x, y))[1]
+    return _rest(b, x, y, integer_quotient(b, x, y))[1]
 
 
 def _checked_divisor(b: Builder, y: Val) -> Val:
@@ -121,7 +126,7 @@ def _signs_differ(b: Builder, x: Val, y: Val) -> Val:
     return b.cmp("lt", b.xor(x, y), b.const(0, x.dtype))
 
 
-def _integer_quotient(b: Builder, x: Val, y: Val) -> Val:
+def integer_quotient(b: Builder, x: Val, y: Val) -> Val:
     """x / y towards zero; y is not 0. Vector units have no integer division: a float one is exact when its mantissa is
     wider than the operands, for the quotient is at least 1/|y| away from the next integer or is one."""
     if bits_of(x.dtype) < 64 and (x.lanes > 1 or y.lanes > 1):

@@ -1,0 +1,122 @@
+"""Bitwise ops, shifts, gcd, lcm and nextafter. What holds: a shift by a negative count or by the width and more gives
+what ATen gives: 0 to the left, the sign to the right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+
+from ingot.codegen.builder import HALVES, UNSIGNED, Builder, Val, bits_of, is_float
+from ingot.codegen.rules import pointwise
+from ingot.codegen.scalar.arithmetic import absolute
+from ingot.codegen.scalar.division import integer_quotient
+from ingot.errors import UnsupportedError
+
+
+def _bitwise(name: str, combine: Callable[[Builder, Val, Val], Val], *more: str) -> None:
+    forms = [f"bitwise_{name}.{form}" for form in ("Tensor", "Scalar", "Scalar_Tensor")]
+
+    @pointwise(*forms, f"prims::bitwise_{name}.default", *more)
+    def bitwise(b: Builder, x: Val, y: Val) -> Val:
+        _integers_only(x)
+        return combine(b, x, y)
+
+
+def _integers_only(x: Val) -> None:
+    if is_float(x.dtype):
+        raise UnsupportedError("eager has no bitwise ops on floats")
+
+
+_bitwise("and", Builder.and_, "__and__.Tensor", "__and__.Scalar")
+_bitwise("or", Builder.or_, "__or__.Tensor", "__or__.Scalar")
+_bitwise("xor", Builder.xor, "__xor__.Tensor", "__xor__.Scalar")
+
+
+@pointwise("bitwise_not.default", "prims::bitwise_not.default")
+def bitwise_not(b: Builder, x: Val) -> Val:
+    _integers_only(x)
+    return b.not_(x)
+
+
+@pointwise(
+    "bitwise_left_shift.Tensor", "bitwise_left_shift.Tensor_Scalar",
+    "bitwise_left_shift.Scalar_Tensor", "__lshift__.Tensor", "__lshift__.Scalar",
+    "prims::shift_left.default", cost=3,
+)  # fmt: skip
+def left_shift(b: Builder, x: Val, count: Val) -> Val:
+    inside, safe = _checked_count(b, x, count, bits_of(x.dtype))
+    return b.select(inside, b.shl(x, safe), b.const(0, x.dtype))
+
+
+@pointwise(
+    "bitwise_right_shift.Tensor", "bitwise_right_shift.Tensor_Scalar",
+    "bitwise_right_shift.Scalar_Tensor", "__rshift__.Tensor", "__rshift__.Scalar",
+    "prims::shift_right_arithmetic.default", cost=3,
+)  # fmt: skip
+def right_shift(b: Builder, x: Val, count: Val) -> Val:
+    width = bits_of(x.dtype)
+    inside, safe = _checked_count(b, x, count, width)
+    if x.dtype in UNSIGNED:
+        return b.select(inside, b.shr(x, safe), b.const(0, x.dtype))
+    return b.shr(x, b.select(inside, safe, b.const(width - 1, x.dtype)))
+
+
+def _checked_count(b: Builder, x: Val, count: Val, width: int) -> tuple[Val, Val]:
+    """Whether the count is below the width, as unsigned numbers, and a count that surely is."""
+    if is_float(x.dtype) or x.dtype is torch.bool:
+        raise UnsupportedError(f"shifts of {x.dtype}")
+    unsigned = {8: torch.uint8, 16: torch.uint16, 32: torch.uint32, 64: torch.uint64}[width]
+    inside = b.cmp("lt", b.cast(count, unsigned), b.const(width, unsigned))
+    return inside, b.select(inside, count, b.const(0, x.dtype))
+
+
+@pointwise("gcd.default", "prims::gcd.default", cost=60)
+def gcd(b: Builder, x: Val, y: Val) -> Val:
+    """Euclid's algorithm, until every lane has come to its end."""
+    if is_float(x.dtype) or x.dtype is torch.bool:
+        raise UnsupportedError(f"gcd of {x.dtype}")
+    first, second = b.same_lanes(absolute(b, x), absolute(b, y))
+    zero, one = b.const(0, x.dtype), b.const(1, x.dtype)
+
+    def step(values: list[Val]) -> list[Val]:
+        a, c = values
+        done = b.cmp("eq", a, zero)
+        divisor = b.select(done, one, a)
+        rest = b.sub(c, b.mul(integer_quotient(b, c, divisor), divisor))
+        return [b.select(done, a, rest), b.select(done, c, a)]
+
+    _, result = b.repeat_while(
+        [first, second],
+        lambda v: b.any(b.cmp("ne", v[0], zero)),
+        lambda v: step(list(v)),
+    )
+    return result
+
+
+@pointwise("lcm.default", cost=70)
+def lcm(b: Builder, x: Val, y: Val) -> Val:
+    divisor = gcd(b, x, y)
+    zero = b.cmp("eq", divisor, b.const(0, x.dtype))
+    safe = b.select(zero, b.const(1, x.dtype), divisor)
+    product = b.mul(integer_quotient(b, x, safe), y)
+    return b.select(zero, b.const(0, x.dtype), absolute(b, product))
+
+
+@pointwise("nextafter.default", "prims::nextafter.default", cost=8, halves="exact")
+def nextafter(b: Builder, x: Val, y: Val) -> Val:
+    """The neighbour of x towards y: one step on the bits, up when both grow away from zero."""
+    if x.dtype is torch.float16:
+        raise UnsupportedError("nextafter of float16: its bits are not those of the register")
+    x, y = b.same_lanes(x, y)
+    kind = torch.int64 if x.dtype is torch.float64 else torch.int32
+    step = 1 << 16 if x.dtype in HALVES else 1
+    zero = b.const(0, x.dtype)
+    bits = b.bitcast(x, kind)
+    away = b.xor(b.cmp("gt", y, x), b.cmp("lt", x, zero))
+    moved = b.select(away, b.add(bits, b.const(step, kind)), b.sub(bits, b.const(step, kind)))
+    sign = b.and_(b.bitcast(y, kind), b.const(-1 << (bits_of(x.dtype) - 1), kind))
+    moved = b.select(b.cmp("eq", x, zero), b.or_(sign, b.const(step, kind)), moved)
+    result = b.select(b.cmp("eq", x, y), y, b.bitcast(moved, x.dtype))
+    return b.select(b.cmp("uno", x, y), b.add(x, y), result)

@@ -1,0 +1,89 @@
+"""Special functions: logarithms of sums and of odds, entropy, gamma functions and the like. What holds: values at the
+poles and outside the domain are those of ATen's kernels.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND as Kind
+
+from ingot.codegen import polynomials
+from ingot.codegen.builder import Builder, Val
+from ingot.codegen.rules import pointwise
+from ingot.codegen.scalar.choose import maximum
+
+special = partial(pointwise, kind=Kind.INT_TO_FLOAT)
+
+
+@special("xlogy.Tensor", "xlogy.Scalar_Other", "xlogy.Scalar_Self", cost=18)
+def xlogy(b: Builder, x: Val, y: Val) -> Val:
+    return _times_or_zero(b, x, y, polynomials.log(b, y))
+
+
+@special(
+    "special_xlog1py.default", "special_xlog1py.other_scalar", "special_xlog1py.self_scalar", cost=20
+)
+def xlog1py(b: Builder, x: Val, y: Val) -> Val:
+    return _times_or_zero(b, x, y, polynomials.log1p(b, y))
+
+
+def _times_or_zero(b: Builder, x: Val, y: Val, value: Val) -> Val:
+    """x · value, but 0 where x is 0 and NaN where y is."""
+    zero = b.const(0.0, x.dtype)
+    product = b.select(b.cmp("eq", x, zero), zero, b.mul(x, value))
+    return b.select(b.isnan(y), b.const(math.nan, x.dtype), product)
+
+
+@special("logit.default", cost=22)
+def logit(b: Builder, x: Val, eps: float | None) -> Val:
+    one = b.const(1.0, x.dtype)
+    if eps is not None:
+        low = b.const(eps, x.dtype)
+        high = b.sub(one, low)
+        x = b.select(b.cmp("lt", x, low), low, b.select(b.cmp("gt", x, high), high, x))
+    return polynomials.log(b, b.div(x, b.sub(one, x)))
+
+
+@pointwise("logaddexp.default", cost=34, integers=False)
+def logaddexp(b: Builder, x: Val, y: Val) -> Val:
+    rest = polynomials.log1p(b, polynomials.exp(b, _minus_distance(b, x, y)))
+    return _same_infinity_or(b, x, y, b.add(maximum(b, x, y), rest))
+
+
+@pointwise("logaddexp2.default", cost=34, integers=False)
+def logaddexp2(b: Builder, x: Val, y: Val) -> Val:
+    rest = polynomials.log1p(b, polynomials.exp2(b, _minus_distance(b, x, y)))
+    scaled = b.mul(rest, b.const(1 / math.log(2), x.dtype))
+    return _same_infinity_or(b, x, y, b.add(maximum(b, x, y), scaled))
+
+
+def _minus_distance(b: Builder, x: Val, y: Val) -> Val:
+    return b.neg(b.math("absf", b.sub(x, y)))
+
+
+def _same_infinity_or(b: Builder, x: Val, y: Val, value: Val) -> Val:
+    infinite = b.cmp("eq", b.math("absf", x), b.const(math.inf, x.dtype))
+    return b.select(b.and_(b.cmp("eq", x, y), infinite), x, value)
+
+
+@special("special_entr.default", cost=18)
+def entr(b: Builder, x: Val) -> Val:
+    zero = b.const(0.0, x.dtype)
+    value = b.mul(b.neg(x), polynomials.log(b, x))
+    value = b.select(b.cmp("gt", x, zero), value, b.const(-math.inf, x.dtype))
+    value = b.select(b.cmp("eq", x, zero), zero, value)
+    return b.select(b.isnan(x), x, value)
+
+
+@special("lgamma.default", "prims::lgamma.default", cost=50)
+def lgamma(b: Builder, x: Val) -> Val:
+    return polynomials.library(b, "lgamma", x)
+
+
+@pointwise("heaviside.default", cost=3, halves="exact")
+def heaviside(b: Builder, x: Val, values: Val) -> Val:
+    zero, one = b.const(0, x.dtype), b.const(1, x.dtype)
+    step = b.select(b.cmp("gt", x, zero), one, zero)
+    return b.select(b.cmp("eq", x, zero), values, step)
