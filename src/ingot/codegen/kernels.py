@@ -14,24 +14,18 @@ import torch
 from torch import fx
 
 from ingot.codegen.builder import NATIVE_DTYPES, Val
-from ingot.codegen.jit import FUNCTION_ATTRIBUTES, Native, compile_module
-from ingot.codegen.machine import has_symbol, this_machine
+from ingot.codegen.entry import Frame, Units, assemble, openmp_declarations
+from ingot.codegen.jit import Native, compile_module
+from ingot.codegen.machine import this_machine
 from ingot.codegen.nest import NestWriter
 from ingot.codegen.rules import pointwise_rules
+from ingot.codegen.split import write_finish
 from ingot.errors import CompileError, IngotError
-from ingot.fuse import index as ix
 from ingot.fuse.expr import Apply, Expr, Load, Reduce
-from ingot.fuse.index import Var
 from ingot.fuse.loops import Nest, make_nest
 from ingot.fuse.region import Region
 from ingot.options import Options
 from ingot.stages import Fused
-
-WORK_PER_THREAD = 65536
-"""Instructions, roughly, that are worth waking a thread for."""
-VECTOR_BLOCK = 2048
-"""Elements of the vector loop that are one parallel unit where there are few outer iterations."""
-MANY_ROWS = 64
 
 
 @dataclass(frozen=True)
@@ -138,9 +132,15 @@ def draft_kernel(region: Region, options: Options) -> Draft:
     cost = cost_of(nest.expressions())
     names = {node: f"%buffer{i}" for i, node in enumerate(buffers)}
     writer = NestWriter(nest, choose_lanes(nest, cost, options), names, symbols)
-    plan = Units(nest, writer)
-    plan.write_body()
-    text, declarations = _assemble(writer, plan, len(buffers), symbols, cost)
+    units = Units(nest, writer)
+    units.write_body()
+    finish = None
+    if units.cut is not None:
+        finish = NestWriter(nest, 1, names, symbols)
+        write_finish(finish, units.cut)
+    frame = Frame(list(names.values()), symbols)
+    text = assemble(frame, writer, units, finish, cost)
+    declarations = {**writer.b.declarations, **(finish.b.declarations if finish else {}), **openmp_declarations()}
     return Draft(region, buffers, tuple(symbols), text, declarations)
 
 
@@ -166,217 +166,3 @@ def choose_lanes(nest: Nest, cost: int, options: Options) -> int:
     if isinstance(size, int):
         lanes = min(lanes, 1 << (size - 1).bit_length())
     return max(1, lanes)
-
-
-class Units:
-    """How the outer loops are cut into units that threads share."""
-
-    def __init__(self, nest: Nest, writer: NestWriter):
-        self.nest = nest
-        self.writer = writer
-        along = nest.vector is not None and nest.vector in nest.outer
-        self.along: Var | None = nest.vector if along else None
-        self.lead = nest.outer[:-1] if along else nest.outer
-        rows = ix.product([v.size for v in self.lead])
-        few = isinstance(rows, int) and rows < MANY_ROWS
-        self.blocked = self.along is not None and few and (not self.lead or _longer(self.along, VECTOR_BLOCK))
-
-    def count(self) -> ix.Size:
-        """Units, as a size; blocks of the vector loop are counted by `count_value`."""
-        return ix.product([v.size for v in self.lead])
-
-    def count_value(self) -> Val:
-        w = self.writer
-        rows = w.size(self.count())
-        return w.b.mul(rows, self._blocks()) if self.blocked else rows
-
-    def _blocks(self) -> Val:
-        assert self.along is not None
-        w = self.writer
-        return w.b.div(w.b.add(w.size(self.along.size), w.const(VECTOR_BLOCK - 1)), w.const(VECTOR_BLOCK))
-
-    def write_body(self) -> None:
-        w = self.writer
-        roots = [s.value for s in self.nest.stores]
-        begin, end = Val("%begin", torch.int64), Val("%end", torch.int64)
-        if self.blocked and not self.lead:
-            assert self.along is not None
-            block = w.const(VECTOR_BLOCK)
-            low = w.b.mul(begin, block)
-            high = w.b.minimum(w.b.mul(end, block), w.size(self.along.size))
-            w.over(self.along, roots, w.row, low, high)
-            return
-        unit = Var("unit", 0)
-        w.loop(unit, begin, end, lambda: self._unit(unit, roots))
-
-    def _unit(self, unit: Var, roots: list[Expr]) -> None:
-        w = self.writer
-        rest = w.at[unit]
-        low = high = None
-        if self.blocked:
-            assert self.along is not None
-            blocks = self._blocks()
-            block = w.const(VECTOR_BLOCK)
-            low = w.b.mul(w.b.op("arith.remsi", rest, blocks), block)
-            high = w.b.minimum(w.b.add(low, block), w.size(self.along.size))
-            rest = w.b.op("arith.divsi", rest, blocks)
-        for k, var in reversed(list(enumerate(self.lead))):
-            size = w.size(var.size)
-            w.at[var] = w.b.op("arith.remsi", rest, size) if k else rest
-            if k:
-                rest = w.b.op("arith.divsi", rest, size)
-        w.hoist(roots)
-        if self.along is not None:
-            w.over(self.along, roots, w.row, low, high)
-        else:
-            w.row()
-        for var in self.lead:
-            del w.at[var]
-
-
-def _longer(var: Var, size: int) -> bool:
-    return not isinstance(var.size, int) or var.size > size
-
-
-def _assemble(
-    writer: NestWriter, plan: Units, buffers: int, symbols: _Symbols, cost: int
-) -> tuple[str, dict[str, str]]:
-    """Entry, task and body around what the writer wrote."""
-    declarations = dict(writer.b.declarations)
-    body_lines = list(writer.b.lines)
-    writer.b.lines.clear()
-    elements = ix.product([v.size for v in (*plan.nest.outer, *plan.nest.inner)])
-    units = plan.count_value()
-    work = writer.size(elements)
-    sizing = list(writer.b.lines)
-    slots = [f"%buffer{i}" for i in range(buffers)]
-    names = [v.name for v in symbols.values()]
-    error = len(slots) + len(names)
-    text = "\n".join(
-        [
-            _body(writer, slots, names, error, body_lines),
-            _task(slots, names, sizing, writer, units),
-            _entry(slots, names, error, sizing, writer, units, work, cost),
-        ]
-    )
-    if _parallel():
-        declarations["GOMP_parallel"] = "  llvm.func @GOMP_parallel(!llvm.ptr, !llvm.ptr, i32, i32)"
-        declarations["omp_get_thread_num"] = "  llvm.func @omp_get_thread_num() -> i32"
-        declarations["omp_get_num_threads"] = "  llvm.func @omp_get_num_threads() -> i32"
-        declarations["omp_get_max_threads"] = "  llvm.func @omp_get_max_threads() -> i32"
-    return text, declarations
-
-
-def _parallel() -> bool:
-    return has_symbol("GOMP_parallel") and has_symbol("omp_get_max_threads")
-
-
-def _frame_loads(slots: Sequence[str], names: Sequence[str]) -> list[str]:
-    lines = []
-    for i, name in enumerate([*slots, *names]):
-        kind = "!llvm.ptr" if i < len(slots) else "i64"
-        lines.append(f"    {name}at = llvm.getelementptr %frame[{i}] : (!llvm.ptr) -> !llvm.ptr, i64")
-        lines.append(f"    {name} = llvm.load {name}at : !llvm.ptr -> {kind}")
-    return lines
-
-
-def _body(writer: NestWriter, slots: list[str], names: list[str], error: int, lines: list[str]) -> str:
-    start, end = [], []
-    for code, slot in sorted(writer.failed.items()):
-        start += [f"    {slot}z = arith.constant 0 : i32", f"    llvm.store {slot}z, {slot} : i32, !llvm.ptr"]
-        end += [
-            f"    {slot}v = llvm.load {slot} : !llvm.ptr -> i32",
-            f"    {slot}c = arith.cmpi ne, {slot}v, {slot}z : i32",
-            f"    scf.if {slot}c {{",
-            f"      {slot}e = arith.constant {code} : i64",
-            f"      {slot}p = llvm.getelementptr %frame[{error}] : (!llvm.ptr) -> !llvm.ptr, i64",
-            f"      llvm.store {slot}e, {slot}p : i64, !llvm.ptr",
-            "    }",
-        ]
-    return "\n".join(
-        [
-            f"  llvm.func internal @NAME_body(%frame: !llvm.ptr, %begin: i64, %end: i64) "
-            f"attributes {{{FUNCTION_ATTRIBUTES}}} {{",
-            *writer.b.constant_lines(), *writer.entry, *_frame_loads(slots, names), *start, *lines, *end,
-            "    llvm.return", "  }",
-        ]
-    )  # fmt: skip
-
-
-def _task(slots: list[str], names: list[str], sizing: list[str], writer: NestWriter, units: Val) -> str:
-    if not _parallel():
-        return ""
-    return "\n".join(
-        [
-            "  llvm.func internal @NAME_task(%frame: !llvm.ptr) {",
-            *writer.b.constant_lines(), *_frame_loads(slots, names)[2 * len(slots) :], *sizing,
-            "    %thread32 = llvm.call @omp_get_thread_num() : () -> i32",
-            "    %threads32 = llvm.call @omp_get_num_threads() : () -> i32",
-            "    %thread = arith.extsi %thread32 : i32 to i64",
-            "    %threads = arith.extsi %threads32 : i32 to i64",
-            "    %one = arith.constant 1 : i64",
-            f"    %rounded = arith.addi {units.name}, %threads : i64",
-            "    %upper = arith.subi %rounded, %one : i64",
-            "    %share = arith.divsi %upper, %threads : i64",
-            "    %begin = arith.muli %thread, %share : i64",
-            "    %stop = arith.addi %begin, %share : i64",
-            f"    %end = arith.minsi %stop, {units.name} : i64",
-            "    %some = arith.cmpi slt, %begin, %end : i64",
-            "    scf.if %some {",
-            "      llvm.call @NAME_body(%frame, %begin, %end) : (!llvm.ptr, i64, i64) -> ()",
-            "    }",
-            "    llvm.return", "  }",
-        ]
-    )  # fmt: skip
-
-
-def _entry(
-    slots: list[str], names: list[str], error: int, sizing: list[str], writer: NestWriter, units: Val, work: Val, cost: int
-) -> str:
-    arguments = ", ".join([f"{s}: !llvm.ptr" for s in slots] + [f"{n}: i64" for n in names])
-    lines = [
-        f"  llvm.func internal @NAME({arguments}) -> i64 attributes {{{FUNCTION_ATTRIBUTES}}} {{",
-        *writer.b.constant_lines(), *sizing,
-        f"    %framesize = llvm.mlir.constant({error + 1} : i64) : i64",
-        "    %frame = llvm.alloca %framesize x i64 : (i64) -> !llvm.ptr",
-    ]  # fmt: skip
-    for i, name in enumerate([*slots, *names]):
-        kind = "!llvm.ptr" if i < len(slots) else "i64"
-        lines.append(f"    %f{i} = llvm.getelementptr %frame[{i}] : (!llvm.ptr) -> !llvm.ptr, i64")
-        lines.append(f"    llvm.store {name}, %f{i} : {kind}, !llvm.ptr")
-    lines += [
-        "    %nothing = arith.constant 0 : i64",
-        f"    %errorat = llvm.getelementptr %frame[{error}] : (!llvm.ptr) -> !llvm.ptr, i64",
-        "    llvm.store %nothing, %errorat : i64, !llvm.ptr",
-    ]
-    call = f"llvm.call @NAME_body(%frame, %nothing, {units.name}) : (!llvm.ptr, i64, i64) -> ()"
-    if _parallel():
-        grain = max(1, WORK_PER_THREAD // cost)
-        lines += [
-            "    %one = arith.constant 1 : i64",
-            f"    %grain = arith.constant {grain} : i64",
-            f"    %wanted = arith.divsi {work.name}, %grain : i64",
-            f"    %useful = arith.minsi %wanted, {units.name} : i64",
-            "    %several = arith.cmpi sgt, %useful, %one : i64",
-            "    scf.if %several {",
-            "      %most32 = llvm.call @omp_get_max_threads() : () -> i32",
-            "      %most = arith.extsi %most32 : i32 to i64",
-            "      %threads = arith.minsi %useful, %most : i64",
-            "      %alone = arith.cmpi sle, %threads, %one : i64",
-            "      scf.if %alone {",
-            f"        {call}",
-            "      } else {",
-            "        %task = llvm.mlir.addressof @NAME_task : !llvm.ptr",
-            "        %threads32 = arith.trunci %threads : i64 to i32",
-            "        %flags = arith.constant 0 : i32",
-            "        llvm.call @GOMP_parallel(%task, %frame, %threads32, %flags) : "
-            "(!llvm.ptr, !llvm.ptr, i32, i32) -> ()",
-            "      }",
-            "    } else {",
-            f"      {call}",
-            "    }",
-        ]
-    else:
-        lines.append(f"    {call}")
-    lines += ["    %error = llvm.load %errorat : !llvm.ptr -> i64", "    llvm.return %error : i64", "  }"]
-    return "\n".join(lines)

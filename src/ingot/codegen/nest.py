@@ -42,10 +42,13 @@ class NestWriter:
         self.entry: list[str] = []
         self.at: dict[Var, Val] = {}
         self.range: dict[Var, tuple[Size, Size]] = {}
+        self.limits: dict[Var, tuple[Val, Val]] = {}
+        """Loops of which only a part is to be run; a part of the vector loop starts at a multiple of the lanes."""
         self.memo: list[dict[Expr, Val]] = [{}]
         self.tail: Val | None = None
         self.guard: Val | None = None
         self.failed: dict[int, str] = {}
+        self.finished: dict[Reduce, Accumulators] = {}
         self._slots = 0
 
     # -- small things ---------------------------------------------------------------------------------------------------
@@ -140,7 +143,9 @@ class NestWriter:
         return list(zip(points, points[1:], strict=False))
 
     def over(self, var: Var, roots: Sequence[Expr], body: Body, low: Val | None = None, high: Val | None = None) -> None:
-        """The loop of `var`, or the part low … high of it (low a multiple of the lanes), in its segments."""
+        """The loop of `var`, or the part low … high of it, in its segments."""
+        if low is None and var in self.limits:
+            low, high = self.limits[var]
         parts = self.segments(var, roots)
         for start, end in parts:
             first, last = low or self.size(start), high or self.size(end)
@@ -167,19 +172,19 @@ class NestWriter:
     def in_blocks(self, var: Var, roots: Sequence[Expr], body: Body, open_: Body, close: Body) -> None:
         """The loop of `var` in blocks of BLOCK steps, with something to do before and after each."""
         step = BLOCK * (self.lanes if var is self.nest.vector else 1)
-        if isinstance(var.size, int) and var.size <= 2 * step:
+        if isinstance(var.size, int) and var.size <= 2 * step and var not in self.limits:
             open_()
             self.over(var, roots, body)
             close()
             return
         self.hoist(roots)
         name = self.b.fresh()
-        size = self.size(var.size)
-        self.b.line(f"scf.for {name} = {self.const(0).name} to {size.name} step {self.const(step).name} : i64 {{")
+        first, last = self.limits.get(var) or (self.const(0), self.size(var.size))
+        self.b.line(f"scf.for {name} = {first.name} to {last.name} step {self.const(step).name} : i64 {{")
         with self.scope():
             open_()
             low = Val(name, I64)
-            high = self.b.minimum(self.b.add(low, self.const(step)), size)
+            high = self.b.minimum(self.b.add(low, self.const(step)), last)
             self.over(var, roots, body, low, high)
             close()
         self.b.line("}")
@@ -381,15 +386,15 @@ class NestWriter:
             return
         phases = Phases(self.nest)
         for number in range(phases.count):
-            self._phase(phases.reductions[number], phases.stores[number])
+            self.phase(phases.reductions[number], phases.stores[number])
         for store in phases.row_stores:
             self.store(store)
 
-    def _phase(self, reductions: Sequence[Reduce], stores: Sequence[Store]) -> None:
+    def phase(self, reductions: Sequence[Reduce], stores: Sequence[Store]) -> None:
         """One pass over the inner loops."""
         if not reductions and not stores:
             return
-        groups = _pairs(reductions)
+        groups = pairs(reductions)
         totals = [self._accumulators(group[0]) for group in groups]
         summed = [k for k, group in enumerate(groups) if _needs_blocks(group[0])]
         slots = [self._accumulators(g[0]) if k in summed else totals[k] for k, g in enumerate(groups)]
@@ -461,6 +466,11 @@ class NestWriter:
         result: Accumulators = tuple(self.get(s, dtype, lanes) for s, dtype in slots)
         if self.nest.vector in self.nest.inner:
             result = across_lanes(self.b, reduce.kind, result)
+        self.finish_with(group, result)
+
+    def finish_with(self, group: Sequence[Reduce], result: Accumulators) -> None:
+        """The reductions of `group` are known from here on."""
+        self.finished[group[0]] = result
         for member in group:
             self.memo[-1][member] = result[member.part if is_positional(member.kind) else 0]
 
@@ -487,7 +497,7 @@ def _needs_blocks(reduce: Reduce) -> bool:
     return reduce.kind == "sum" and is_float(reduce.operand.dtype)
 
 
-def _pairs(reductions: Sequence[Reduce]) -> list[list[Reduce]]:
+def pairs(reductions: Sequence[Reduce]) -> list[list[Reduce]]:
     """Value and index of one arg reduction share their accumulators."""
     groups: dict[Any, list[Reduce]] = {}
     for r in reductions:

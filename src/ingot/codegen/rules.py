@@ -142,6 +142,8 @@ def apply_rule(
         number = isinstance(value, int | float | bool) and str(argument.type) in _SCALARS | _TENSORS
         if number and argument.name not in rule.raw:
             value = b.const(value, compute)
+        elif number and relabel and isinstance(value, float):
+            value = torch.tensor(value, dtype=compute).item()
         if isinstance(value, Val) and converted:
             value = b.cast(value, compute)
             value = Val(value.name, torch.float32, value.lanes) if relabel else value

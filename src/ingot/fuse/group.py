@@ -186,7 +186,8 @@ class Grouper:
         assert isinstance(region, Region)
         if len(region.members) >= MOST_MEMBERS or len(region.reads) >= MOST_READS:
             return False
-        values = values or self._placed(unit, region, template)
+        if values is None:
+            values = self._placed(unit, region, template)
         if values is None:
             return False
         if template.reduction is not None:

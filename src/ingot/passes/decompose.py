@@ -39,7 +39,6 @@ from_pytorch: dict[str, tuple[str, ...]] = {
         "native_batch_norm_backward",
         "_native_batch_norm_legit",
         "_native_batch_norm_legit_functional",
-        "_native_batch_norm_legit_no_training",
         "_batch_norm_with_update_functional",
         "_batch_norm_no_update",
         "batch_norm_backward",
@@ -112,6 +111,7 @@ from_pytorch: dict[str, tuple[str, ...]] = {
 def decomposition_table() -> dict[OpOverload, Decomposition]:
     """For aot_autograd(decompositions=...). Made once; do not change it."""
     import ingot.passes.decompositions.factories
+    import ingot.passes.decompositions.foreach
     import ingot.passes.decompositions.losses
     import ingot.passes.decompositions.norms
     import ingot.passes.decompositions.shapes  # noqa: F401

@@ -88,7 +88,7 @@ def elu_backward(
         below = b.mul(below, b.add(x, coefficient))
     else:
         below = b.mul(b.mul(below, coefficient), polynomials.exp(b, b.mul(x, input_scale)))
-    return b.select(b.cmp("le", x, b.const(0.0, x.dtype)), below, b.mul(grad, scale))
+    return b.select(b.cmp("gt", x, b.const(0.0, x.dtype)), b.mul(grad, scale), below)
 
 
 @gradient("leaky_relu_backward.default", cost=2, unpromoted=("negative_slope",))
@@ -98,8 +98,8 @@ def leaky_relu_backward(b: Builder, grad: Val, x: Val, slope: Val, _: bool) -> V
 
 @gradient("hardtanh_backward.default", cost=3, unpromoted=("min_val", "max_val"), halves="exact")
 def hardtanh_backward(b: Builder, grad: Val, x: Val, low: Val, high: Val) -> Val:
-    outside = b.or_(b.cmp("le", x, low), b.cmp("ge", x, high))
-    return b.select(outside, b.const(0.0, x.dtype), grad)
+    inside = b.and_(b.cmp("gt", x, low), b.cmp("lt", x, high))
+    return b.select(inside, grad, b.const(0.0, x.dtype))
 
 
 @gradient("hardsigmoid_backward.default", cost=4)
@@ -123,8 +123,8 @@ def hardswish_backward(b: Builder, grad: Val, x: Val) -> Val:
     halves="exact",
 )  # fmt: skip
 def shrink_backward(b: Builder, grad: Val, x: Val, limit: Val) -> Val:
-    inside = b.and_(b.cmp("ge", x, b.neg(limit)), b.cmp("le", x, limit))
-    return b.select(inside, b.const(0.0, x.dtype), grad)
+    outside = b.or_(b.cmp("lt", x, b.neg(limit)), b.cmp("gt", x, limit))
+    return b.select(outside, grad, b.const(0.0, x.dtype))
 
 
 @gradient("log_sigmoid_backward.default", cost=8)

@@ -25,8 +25,7 @@ def true_divide(b: Builder, x: Val, y: Val) -> Val:
 
 
 def _mode_dtypes(arguments: dict[str, Any]) -> tuple[torch.dtype, torch.dtype]:
-    mode = arguments.get("rounding_mode")
-    kind = Kind.INT_TO_FLOAT if mode is None else Kind.DEFAULT
+    kind = Kind.INT_TO_FLOAT if arguments.get("rounding_mode") is None else Kind.DEFAULT
     return elementwise_dtypes(arguments["self"], arguments["other"], type_promotion_kind=kind)
 
 

@@ -44,8 +44,8 @@ _unary("erf", 18, polynomials.erf)
 _unary("erfc", 60, polynomials.erfc)
 
 function("sigmoid.default", cost=16)(polynomials.sigmoid)
-function("atan2.default", "prims::atan2.default", cost=50)(polynomials.atan2)
-pointwise("hypot.default", "prims::hypot.default", cost=16, integers=False)(polynomials.hypot)
+function("atan2.default", "prims::atan2.default", cost=50, halves="rounded")(polynomials.atan2)
+pointwise("hypot.default", "prims::hypot.default", cost=16, halves="rounded", integers=False)(polynomials.hypot)
 
 
 @function("reciprocal.default", "prims::reciprocal.default", cost=4)

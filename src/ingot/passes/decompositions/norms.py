@@ -180,3 +180,29 @@ def layer_norm(
     # The CPU kernel keeps its statistics in f32 only where the weights are (mixed precision).
     stats = weight.dtype if weight is not None else x.dtype
     return narrow(out, x.dtype), narrow(mean, stats), narrow(rstd, stats)
+
+
+@decomposes("_native_batch_norm_legit_no_training")
+def batch_norm_inference(
+    x: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor,
+    running_var: Tensor,
+    momentum: float,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """One factor and one summand for each channel, as the CPU kernel has it: what is left for each
+    element is a multiply and an add."""
+    factor = aten.rsqrt(aten.add.Tensor(widen(running_var), eps))
+    if weight is not None:
+        factor = aten.mul.Tensor(factor, weight)
+    summand = aten.neg(aten.mul.Tensor(widen(running_mean), factor))
+    if bias is not None:
+        summand = aten.add.Tensor(summand, bias)
+    channels = [1] * x.dim()
+    channels[1] = x.shape[1]
+    scaled = aten.mul.Tensor(widen(x), aten.view(factor, channels))
+    out = aten.add.Tensor(scaled, aten.view(summand, channels))
+    empty = aten.full([0], 0, dtype=running_mean.dtype, device=x.device)
+    return narrow(out, x.dtype), empty, empty

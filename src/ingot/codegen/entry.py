@@ -1,0 +1,290 @@
+"""The functions around a loop nest: an entry with a C signature, a task for the threads, the body. What holds: the entry
+puts buffers and symbols into a frame that all three read; the number of threads follows the work, never more than
+`torch.set_num_threads` allows; without OpenMP everything runs on the caller's thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import sympy
+import torch
+
+from ingot.codegen.builder import Val
+from ingot.codegen.jit import FUNCTION_ATTRIBUTES
+from ingot.codegen.machine import has_symbol
+from ingot.codegen.nest import NestWriter
+from ingot.codegen.split import Cut, used_chunks, write_chunk
+from ingot.fuse import index as ix
+from ingot.fuse.expr import Expr
+from ingot.fuse.index import Var
+from ingot.fuse.loops import Nest
+
+WORK_PER_THREAD = 65536
+"""Instructions, roughly, that are worth waking a thread for."""
+VECTOR_BLOCK = 2048
+"""Elements of the vector loop that are one parallel unit where there are few outer iterations."""
+MANY_ROWS = 64
+
+
+class Units:
+    """How a nest is cut into units that threads share, and the body that runs a range of them."""
+
+    def __init__(self, nest: Nest, writer: NestWriter):
+        self.nest = nest
+        self.writer = writer
+        self.cut = Cut(nest, writer.lanes) if nest.split else None
+        along = nest.vector is not None and nest.vector in nest.outer
+        self.along: Var | None = nest.vector if along else None
+        self.lead = nest.outer[:-1] if along else nest.outer
+        rows = ix.product([v.size for v in self.lead])
+        few = isinstance(rows, int) and rows < MANY_ROWS and self.cut is None
+        self.blocked = self.along is not None and few and (not self.lead or _longer(self.along, VECTOR_BLOCK))
+
+    def count(self, writer: NestWriter) -> Val:
+        rows = writer.size(ix.product([v.size for v in self.lead]))
+        if self.cut is not None:
+            return writer.b.mul(rows, used_chunks(writer, self.cut))
+        return writer.b.mul(rows, self._blocks()) if self.blocked else rows
+
+    def _blocks(self) -> Val:
+        assert self.along is not None
+        w = self.writer
+        return w.b.div(w.b.add(w.size(self.along.size), w.const(VECTOR_BLOCK - 1)), w.const(VECTOR_BLOCK))
+
+    def write_body(self) -> None:
+        w = self.writer
+        roots = [s.value for s in self.nest.stores]
+        begin, end = Val("%begin", torch.int64), Val("%end", torch.int64)
+        if self.blocked and not self.lead:
+            assert self.along is not None
+            block = w.const(VECTOR_BLOCK)
+            low = w.b.mul(begin, block)
+            high = w.b.minimum(w.b.mul(end, block), w.size(self.along.size))
+            w.over(self.along, roots, w.row, low, high)
+            return
+        unit = Var("unit", 0)
+        w.loop(unit, begin, end, lambda: self._unit(unit, roots))
+
+    def _unit(self, unit: Var, roots: list[Expr]) -> None:
+        w = self.writer
+        rest = w.at[unit]
+        low = high = chunk = None
+        if self.blocked:
+            assert self.along is not None
+            rest, part = self._divided(rest, self._blocks())
+            block = w.const(VECTOR_BLOCK)
+            low = w.b.mul(part, block)
+            high = w.b.minimum(w.b.add(low, block), w.size(self.along.size))
+        if self.cut is not None:
+            rest, chunk = self._divided(rest, used_chunks(w, self.cut))
+        for k, var in reversed(list(enumerate(self.lead))):
+            if k:
+                rest, w.at[var] = self._divided(rest, w.size(var.size))
+            else:
+                w.at[var] = rest
+        w.hoist(roots)
+        self._row(roots, chunk, low, high)
+        for var in self.lead:
+            del w.at[var]
+
+    def _divided(self, value: Val, by: Val) -> tuple[Val, Val]:
+        return self.writer.b.div(value, by), self.writer.b.rem(value, by)
+
+    def _row(self, roots: list[Expr], chunk: Val | None, low: Val | None, high: Val | None) -> None:
+        w = self.writer
+
+        def body() -> None:
+            if self.cut is None:
+                w.row()
+            else:
+                assert chunk is not None
+                write_chunk(w, self.cut, chunk)
+
+        if self.along is not None:
+            w.over(self.along, roots, body, low, high)
+        else:
+            body()
+
+
+def _longer(var: Var, size: int) -> bool:
+    return not isinstance(var.size, int) or var.size > size
+
+
+# -- text -----------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What a kernel's functions pass each other: buffers, symbols, the error code, scratch memory."""
+
+    buffers: list[str]
+    symbols: Mapping[sympy.Symbol, Val]
+
+    def names(self) -> list[str]:
+        return [*self.buffers, *(v.name for v in self.symbols.values())]
+
+    def kind(self, position: int) -> str:
+        return "!llvm.ptr" if position < len(self.buffers) else "i64"
+
+    @property
+    def error(self) -> int:
+        return len(self.buffers) + len(self.symbols)
+
+    @property
+    def scratch(self) -> int:
+        return self.error + 1
+
+    def loads(self, scratch: bool) -> list[str]:
+        """Lines that read the frame at a function's top."""
+        lines = []
+        for i, name in enumerate(self.names()):
+            lines.append(f"    {name}at = llvm.getelementptr %frame[{i}] : (!llvm.ptr) -> !llvm.ptr, i64")
+            lines.append(f"    {name} = llvm.load {name}at : !llvm.ptr -> {self.kind(i)}")
+        if scratch:
+            lines.append(f"    %scratchat = llvm.getelementptr %frame[{self.scratch}] : (!llvm.ptr) -> !llvm.ptr, i64")
+            lines.append("    %scratch = llvm.load %scratchat : !llvm.ptr -> !llvm.ptr")
+        return lines
+
+
+def openmp_declarations() -> dict[str, str]:
+    if not has_openmp():
+        return {}
+    return {
+        "GOMP_parallel": "  llvm.func @GOMP_parallel(!llvm.ptr, !llvm.ptr, i32, i32)",
+        "omp_get_thread_num": "  llvm.func @omp_get_thread_num() -> i32",
+        "omp_get_num_threads": "  llvm.func @omp_get_num_threads() -> i32",
+        "omp_get_max_threads": "  llvm.func @omp_get_max_threads() -> i32",
+    }
+
+
+def has_openmp() -> bool:
+    return has_symbol("GOMP_parallel") and has_symbol("omp_get_max_threads")
+
+
+def assemble(frame: Frame, writer: NestWriter, units: Units, finish: NestWriter | None, cost: int) -> str:
+    """The text of all functions of a kernel, with @NAME for its name."""
+    body = _function("body", ", %begin: i64, %end: i64", frame, writer, finish is not None)
+    writer.b.lines.clear()
+    count = units.count(writer)
+    work = writer.size(ix.product([v.size for v in (*units.nest.outer, *units.nest.inner)]))
+    sizing = [*writer.b.constant_lines(), *writer.b.lines]
+    parts = [body]
+    if finish is not None:
+        parts.append(_function("finish", "", frame, finish, True))
+    if has_openmp():
+        parts.append(_task(frame, sizing, count))
+    scratch = units.cut.scratch_bytes() if units.cut is not None else 0
+    parts.append(_entry(frame, sizing, count, work, cost, scratch))
+    return "\n".join(parts)
+
+
+def _function(name: str, more: str, frame: Frame, writer: NestWriter, scratch: bool) -> str:
+    """A function around what `writer` wrote; failures go to the frame at its end."""
+    start, end = [], []
+    for code, slot in sorted(writer.failed.items()):
+        start += [f"    {slot}z = arith.constant 0 : i32", f"    llvm.store {slot}z, {slot} : i32, !llvm.ptr"]
+        end += [
+            f"    {slot}v = llvm.load {slot} : !llvm.ptr -> i32",
+            f"    {slot}c = arith.cmpi ne, {slot}v, {slot}z : i32",
+            f"    scf.if {slot}c {{",
+            f"      {slot}e = arith.constant {code} : i64",
+            f"      {slot}p = llvm.getelementptr %frame[{frame.error}] : (!llvm.ptr) -> !llvm.ptr, i64",
+            f"      llvm.store {slot}e, {slot}p : i64, !llvm.ptr",
+            "    }",
+        ]
+    head = f"  llvm.func internal @NAME_{name}(%frame: !llvm.ptr{more}) attributes {{{FUNCTION_ATTRIBUTES}}} {{"
+    return "\n".join(
+        [
+            head, *writer.b.constant_lines(), *writer.entry, *frame.loads(scratch), *start, *writer.b.lines, *end,
+            "    llvm.return", "  }",
+        ]
+    )  # fmt: skip
+
+
+def _task(frame: Frame, sizing: list[str], count: Val) -> str:
+    """What each thread runs: its share of the units."""
+    return "\n".join(
+        [
+            "  llvm.func internal @NAME_task(%frame: !llvm.ptr) {",
+            *frame.loads(False)[2 * len(frame.buffers) :], *sizing,
+            "    %thread32 = llvm.call @omp_get_thread_num() : () -> i32",
+            "    %threads32 = llvm.call @omp_get_num_threads() : () -> i32",
+            "    %thread = arith.extsi %thread32 : i32 to i64",
+            "    %threads = arith.extsi %threads32 : i32 to i64",
+            "    %one = arith.constant 1 : i64",
+            f"    %rounded = arith.addi {count.name}, %threads : i64",
+            "    %upper = arith.subi %rounded, %one : i64",
+            "    %share = arith.divsi %upper, %threads : i64",
+            "    %begin = arith.muli %thread, %share : i64",
+            "    %stop = arith.addi %begin, %share : i64",
+            f"    %end = arith.minsi %stop, {count.name} : i64",
+            "    %some = arith.cmpi slt, %begin, %end : i64",
+            "    scf.if %some {",
+            "      llvm.call @NAME_body(%frame, %begin, %end) : (!llvm.ptr, i64, i64) -> ()",
+            "    }",
+            "    llvm.return", "  }",
+        ]
+    )  # fmt: skip
+
+
+def _entry(frame: Frame, sizing: list[str], count: Val, work: Val, cost: int, scratch: int) -> str:
+    arguments = ", ".join(f"{name}: {frame.kind(i)}" for i, name in enumerate(frame.names()))
+    lines = [
+        f"  llvm.func internal @NAME({arguments}) -> i64 attributes {{{FUNCTION_ATTRIBUTES}}} {{",
+        *sizing,
+        f"    %framesize = llvm.mlir.constant({frame.scratch + 1} : i64) : i64",
+        "    %frame = llvm.alloca %framesize x i64 : (i64) -> !llvm.ptr",
+    ]
+    for i, name in enumerate(frame.names()):
+        lines.append(f"    %f{i} = llvm.getelementptr %frame[{i}] : (!llvm.ptr) -> !llvm.ptr, i64")
+        lines.append(f"    llvm.store {name}, %f{i} : {frame.kind(i)}, !llvm.ptr")
+    if scratch:
+        lines += [
+            f"    %scratchsize = llvm.mlir.constant({scratch} : i64) : i64",
+            "    %scratch = llvm.alloca %scratchsize x i8 {alignment = 64 : i64} : (i64) -> !llvm.ptr",
+            f"    %scratchat = llvm.getelementptr %frame[{frame.scratch}] : (!llvm.ptr) -> !llvm.ptr, i64",
+            "    llvm.store %scratch, %scratchat : !llvm.ptr, !llvm.ptr",
+        ]
+    lines += [
+        "    %nothing = arith.constant 0 : i64",
+        f"    %errorat = llvm.getelementptr %frame[{frame.error}] : (!llvm.ptr) -> !llvm.ptr, i64",
+        "    llvm.store %nothing, %errorat : i64, !llvm.ptr",
+        *_launch(count, work, max(1, WORK_PER_THREAD // cost)),
+    ]
+    if scratch:
+        lines.append("    llvm.call @NAME_finish(%frame) : (!llvm.ptr) -> ()")
+    return "\n".join(
+        [*lines, "    %error = llvm.load %errorat : !llvm.ptr -> i64", "    llvm.return %error : i64", "  }"]
+    )
+
+
+def _launch(count: Val, work: Val, grain: int) -> list[str]:
+    call = f"llvm.call @NAME_body(%frame, %nothing, {count.name}) : (!llvm.ptr, i64, i64) -> ()"
+    if not has_openmp():
+        return [f"    {call}"]
+    return [
+        "    %one = arith.constant 1 : i64",
+        f"    %grain = arith.constant {grain} : i64",
+        f"    %wanted = arith.divsi {work.name}, %grain : i64",
+        f"    %useful = arith.minsi %wanted, {count.name} : i64",
+        "    %several = arith.cmpi sgt, %useful, %one : i64",
+        "    scf.if %several {",
+        "      %most32 = llvm.call @omp_get_max_threads() : () -> i32",
+        "      %most = arith.extsi %most32 : i32 to i64",
+        "      %threads = arith.minsi %useful, %most : i64",
+        "      %alone = arith.cmpi sle, %threads, %one : i64",
+        "      scf.if %alone {",
+        f"        {call}",
+        "      } else {",
+        "        %task = llvm.mlir.addressof @NAME_task : !llvm.ptr",
+        "        %threads32 = arith.trunci %threads : i64 to i32",
+        "        %flags = arith.constant 0 : i32",
+        "        llvm.call @GOMP_parallel(%task, %frame, %threads32, %flags) : "
+        "(!llvm.ptr, !llvm.ptr, i32, i32) -> ()",
+        "      }",
+        "    } else {",
+        f"      {call}",
+        "    }",
+    ]

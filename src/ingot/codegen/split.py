@@ -1,0 +1,178 @@
+"""Reductions of few, long rows: each row is cut into chunks that threads share, and the chunks' results are combined in
+order. What holds: the cut depends on sizes only, so the result does not depend on the number of threads; partial results
+lie in scratch memory as [accumulator][chunk][row].
+"""
+
+from __future__ import annotations
+
+import torch
+
+from ingot.codegen.builder import Val
+from ingot.codegen.nest import NestWriter, Phases, pairs
+from ingot.codegen.reduce import Accumulators, combine, identity
+from ingot.fuse import index as ix
+from ingot.fuse.expr import Reduce
+from ingot.fuse.index import Index, Size, Var
+from ingot.fuse.loops import Nest
+
+MOST_CHUNKS = 128
+SMALLEST_CHUNK = 8192
+SLOT_BYTES = 8
+
+
+class Cut:
+    """Which loop is cut, and how."""
+
+    def __init__(self, nest: Nest, lanes: int):
+        self.nest = nest
+        self.var: Var = max(nest.inner, key=lambda v: v.size if isinstance(v.size, int) else 1 << 60)
+        self.unit = lanes if self.var is nest.vector else 1
+        self.rows = ix.product([v.size for v in nest.outer])
+        assert isinstance(self.rows, int)
+        phases = Phases(nest)
+        assert phases.count == 1, "a split region has one pass"
+        self.groups = pairs(phases.reductions[0])
+        self.stores = phases.stores[0]
+        self.row_stores = phases.row_stores
+        self.parts = [len(group_identity(g[0])) for g in self.groups]
+
+    def chunks(self) -> int:
+        """How many at most."""
+        size = self.var.size
+        if not isinstance(size, int):
+            return MOST_CHUNKS
+        return -(-size // self._static_length(size))
+
+    def _static_length(self, size: int) -> int:
+        others = ix.product([v.size for v in self.nest.inner if v is not self.var])
+        beside = others if isinstance(others, int) else 1
+        length = max(-(-size // MOST_CHUNKS), -(-SMALLEST_CHUNK // max(1, beside)), 1)
+        return -(-length // self.unit) * self.unit
+
+    def length(self, writer: NestWriter) -> Val:
+        """Steps of the cut loop in one chunk."""
+        size = self.var.size
+        if isinstance(size, int):
+            return writer.const(self._static_length(size))
+        per = MOST_CHUNKS * self.unit
+        blocks = writer.b.div(writer.b.add(writer.size(size), writer.const(per - 1)), writer.const(per))
+        return writer.b.mul(blocks, writer.const(self.unit))
+
+    def scratch_bytes(self) -> int:
+        assert isinstance(self.rows, int)
+        return SLOT_BYTES * sum(self.parts) * self.chunks() * self.rows
+
+    def slot(self, number: int, chunk: Val, row: Index, writer: NestWriter, vector: bool) -> str:
+        """Address of an accumulator's partial result."""
+        assert isinstance(self.rows, int)
+        rows = writer.const(self.rows)
+        base = writer.b.mul(writer.b.add(chunk, writer.const(number * self.chunks())), rows)
+        offset = writer.b.add(base, writer.index(row, first_lane=vector))
+        return writer.b.pointer_at("%scratch", offset, torch.int64)
+
+    def row(self) -> Index:
+        total = ix.ZERO
+        for var in self.nest.outer:
+            total = total * var.size + ix.of(var)
+        return total
+
+
+def group_identity(reduce: Reduce) -> tuple[torch.dtype, ...]:
+    """Dtypes of a reduction's accumulators."""
+    if reduce.kind.startswith("arg"):
+        return reduce.operand.dtype, torch.int64
+    return (reduce.operand.dtype,)
+
+
+def write_chunk(writer: NestWriter, cut: Cut, chunk: Val) -> None:
+    """One chunk of one row (or of a vector of rows): reduce, then leave the accumulators in scratch memory."""
+    length = cut.length(writer)
+    low = writer.b.mul(chunk, length)
+    high = writer.b.minimum(writer.b.add(low, length), writer.size(cut.var.size))
+    writer.limits[cut.var] = (low, high)
+    writer.phase([r for g in cut.groups for r in g], cut.stores)
+    del writer.limits[cut.var]
+    number = 0
+    for group in cut.groups:
+        for value in writer.finished[group[0]]:
+            _put(writer, cut, number, chunk, value)
+            number += 1
+
+
+def _put(writer: NestWriter, cut: Cut, number: int, chunk: Val, value: Val) -> None:
+    """Each partial result takes eight bytes; a vector of rows is stored lane by lane."""
+    along = value.lanes > 1
+    address = cut.slot(number, chunk, cut.row(), writer, along)
+    wide = _as_eight_bytes(writer, value)
+    if not along:
+        writer.b.store(address, wide)
+        return
+    writer.b.store(address, wide, writer.tail)
+
+
+def _as_eight_bytes(writer: NestWriter, value: Val) -> Val:
+    b = writer.b
+    if value.dtype in (torch.float32, torch.bfloat16, torch.float16):
+        value = b.cast(Val(value.name, torch.float32, value.lanes), torch.float64)
+    if value.dtype is torch.float64:
+        return b.bitcast(value, torch.int64)
+    return b.cast(value, torch.int64)
+
+
+def _from_eight_bytes(writer: NestWriter, value: Val, dtype: torch.dtype) -> Val:
+    b = writer.b
+    if dtype.is_floating_point:
+        return b.cast(b.bitcast(value, torch.float64), dtype)
+    return b.cast(value, dtype)
+
+
+def write_finish(writer: NestWriter, cut: Cut) -> None:
+    """Combine the chunks of every row in order and store what depends on the rows. `writer` has one lane."""
+
+    def body() -> None:
+        number = 0
+        for group in cut.groups:
+            total = _combined(writer, cut, group[0], number)
+            writer.finish_with(group, total)
+            number += len(total)
+        for store in cut.row_stores:
+            writer.store(store)
+
+    roots = [s.value for s in cut.row_stores]
+    writer.over_all(cut.nest.outer, roots, body)
+
+
+def _combined(writer: NestWriter, cut: Cut, reduce: Reduce, number: int) -> Accumulators:
+    dtypes = group_identity(reduce)
+    slots = [(writer.slot(dtype, 1), dtype) for dtype in dtypes]
+    initial = identity(writer.b, reduce.kind, reduce.operand.dtype, 1)
+    for (slot, _), value in zip(slots, initial, strict=True):
+        writer.put(slot, value)
+    chunk = Var("chunk", 0)
+
+    def body() -> None:
+        at = writer.at[chunk]
+        part = []
+        for k, dtype in enumerate(dtypes):
+            address = cut.slot(number + k, at, cut.row(), writer, False)
+            part.append(_from_eight_bytes(writer, writer.b.load(address, torch.int64, 1), dtype))
+        current = tuple(writer.get(slot, dtype, 1) for slot, dtype in slots)
+        for (slot, _), value in zip(slots, combine(writer.b, reduce.kind, current, tuple(part)), strict=True):
+            writer.put(slot, value)
+
+    writer.loop(chunk, writer.const(0), used_chunks(writer, cut), body)
+    return tuple(writer.get(slot, dtype, 1) for slot, dtype in slots)
+
+
+def used_chunks(writer: NestWriter, cut: Cut) -> Val:
+    """Chunks that hold anything."""
+    if isinstance(cut.var.size, int):
+        return writer.const(cut.chunks())
+    length = cut.length(writer)
+    size = writer.size(cut.var.size)
+    up = writer.b.sub(writer.b.add(size, length), writer.const(1))
+    return writer.b.div(up, writer.b.maximum(length, writer.const(1)))
+
+
+def units(writer: NestWriter, cut: Cut, rows: Size) -> Val:
+    return writer.b.mul(writer.size(rows), used_chunks(writer, cut))
