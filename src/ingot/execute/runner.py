@@ -92,7 +92,7 @@ class RunnerWriter:
             made = [step.node] if isinstance(step, CallStep) else list(step.region.stored)
             for node in [*made, *self._uses(step)]:
                 last[node] = number
-        for node in self._output().all_input_nodes:
+        for node in [*self._output().all_input_nodes, *self._written_inputs()]:
             last.pop(node, None)
         for node in self.fused.program.graph.nodes:
             if node.op == "get_attr":
@@ -101,6 +101,10 @@ class RunnerWriter:
         for node, number in last.items():
             grouped.setdefault(number, []).append(node)
         return grouped
+
+    def _written_inputs(self) -> list[fx.Node]:
+        inputs = [n for n in self.fused.program.graph.nodes if n.op == "placeholder"]
+        return [inputs[s.target] for s in self.fused.program.signature.outputs if s.target is not None]
 
     def _output(self) -> fx.Node:
         return next(iter(reversed(self.fused.program.graph.nodes)))
