@@ -13,6 +13,7 @@ import operator
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -32,7 +33,10 @@ WIDER: dict[torch.dtype, torch.dtype] = {
 
 
 def backend() -> Callable[..., Any]:
-    return lookup_backend(os.environ.get("INGOT_TEST_BACKEND", "ingot"))
+    """ingot, with a kernel that fails to compile an error rather than a fall-back."""
+    name = os.environ.get("INGOT_TEST_BACKEND", "ingot")
+    found = lookup_backend(name)
+    return partial(found, options={"strict": True}) if name == "ingot" else found
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from torch import fx
 
 from ingot.codegen.builder import Builder, Val, is_float
 from ingot.codegen.reduce import Accumulators, across_lanes, combine, identity, is_positional
-from ingot.codegen.rules import apply_rule
+from ingot.codegen.rules import apply_rule, pointwise_rules
 from ingot.codegen.sizes import I64, emit_size
 from ingot.fuse import index as ix
 from ingot.fuse.expr import Apply, Checked, Expr, FromIndex, Guarded, Load, Number, Reduce, all_children, ordered
@@ -49,6 +49,9 @@ class NestWriter:
         self.guard: Val | None = None
         self.failed: dict[int, str] = {}
         self.finished: dict[Reduce, Accumulators] = {}
+        self.kept: dict[Expr, str] = {}
+        """Values of a row that later phases need too, and their memory."""
+        self.kept_ready: set[Expr] = set()
         self._slots = 0
 
     # -- small things ---------------------------------------------------------------------------------------------------
@@ -216,9 +219,22 @@ class NestWriter:
     def value(self, expr: Expr) -> Val:
         known = self._known(expr)
         if known is None:
-            known = self._write(expr)
+            known = self._kept_or_written(expr)
             self.memo[-1][expr] = known
         return known
+
+    def _kept_or_written(self, expr: Expr) -> Val:
+        """A value that an earlier phase computed comes from the row's memory."""
+        if expr not in self.kept or self.guard is not None:
+            return self._write(expr)
+        kind = Val("", expr.dtype, self.lanes)
+        align = f"{{alignment = {max(1, expr.dtype.itemsize)} : i64}}"
+        if expr in self.kept_ready:
+            address = self._row_address(expr)
+            return self.b.assign(f"llvm.load {address} {align} : !llvm.ptr -> {kind.type}", expr.dtype, self.lanes)
+        value = self.b.broadcast(self._write(expr), self.lanes)
+        self.b.line(f"llvm.store {value.name}, {self._row_address(expr)} {align} : {kind.type}, !llvm.ptr")
+        return value
 
     def _write(self, expr: Expr) -> Val:
         if isinstance(expr, Load):
@@ -385,10 +401,34 @@ class NestWriter:
                 self.store(store)
             return
         phases = Phases(self.nest)
+        kept = worth_keeping(phases, self.nest, self.lanes)
+        self.kept = {expr: self._row_memory(expr) for expr in kept}
         for number in range(phases.count):
             self.phase(phases.reductions[number], phases.stores[number])
+            self.kept_ready |= {expr for expr, first in kept.items() if first == number}
+        self.kept, self.kept_ready = {}, set()
         for store in phases.row_stores:
             self.store(store)
+
+    def _row_memory(self, expr: Expr) -> str:
+        length = ix.product([v.size for v in self.nest.inner])
+        assert isinstance(length, int)
+        along = self.nest.vector in self.nest.inner
+        return self.slot(expr.dtype, self.lanes, -(-length // self.lanes) + 1 if along else length)
+
+    def _row_address(self, expr: Expr) -> str:
+        position = ix.ZERO
+        for var in self.nest.inner:
+            position = position * var.size + ix.of(var)
+        if self.nest.vector not in self.nest.inner:
+            position = position * self.lanes
+        at = self.index(position, first_lane=True)
+        element = Val("", expr.dtype).type
+        name = self.b.fresh()
+        self.b.line(
+            f"{name} = llvm.getelementptr {self.kept[expr]}[{at.name}] : (!llvm.ptr, i64) -> !llvm.ptr, {element}"
+        )
+        return name
 
     def phase(self, reductions: Sequence[Reduce], stores: Sequence[Store]) -> None:
         """One pass over the inner loops."""
@@ -491,6 +531,39 @@ class Phases:
         self.count = last
         self.reductions = [[r for r in reductions if self.of[r] == p + 1] for p in range(last)]
         self.stores = [[s for s in full if self.of[s.value] == p] for p in range(last)]
+
+
+ROW_BYTES = 32768
+DEAR = 8
+"""Instructions from which a value is kept rather than computed again in the next phase."""
+
+
+def worth_keeping(phases: Phases, nest: Nest, lanes: int) -> dict[Expr, int]:
+    """Values of a row that are dear and needed in more than one phase, with the first of those."""
+    length = ix.product([v.size for v in nest.inner])
+    if not isinstance(length, int) or nest.vector is None or lanes == 1:
+        return {}
+    if nest.vector not in nest.inner:
+        length *= lanes
+    uses = [_reach(phases.reductions[p], phases.stores[p]) for p in range(phases.count)]
+    inner = set(nest.inner)
+    kept: dict[Expr, int] = {}
+    covered: set[Expr] = set()
+    for expr in reversed(nest.expressions()):
+        where = [p for p, reached in enumerate(uses) if expr in reached]
+        if len(where) < 2 or expr in covered or not isinstance(expr, Apply) or expr.dtype is torch.bool:
+            continue
+        below = ordered([expr], stop=lambda e: isinstance(e, Reduce))
+        cost = sum(pointwise_rules[e.target].cost for e in below if isinstance(e, Apply))
+        if cost >= DEAR and expr.variables() & inner and 4 * length <= ROW_BYTES:
+            kept[expr] = where[0]
+            covered.update(below)
+    return kept
+
+
+def _reach(reductions: Sequence[Reduce], stores: Sequence[Store]) -> set[Expr]:
+    roots = [*(r.operand for r in reductions), *(s.value for s in stores)]
+    return set(ordered(roots, stop=lambda e: isinstance(e, Reduce)))
 
 
 def _needs_blocks(reduce: Reduce) -> bool:
