@@ -140,7 +140,21 @@ def edges(dtype: torch.dtype) -> list[float]:
         sizes = [*halves, *small, info.max, 1 - info.eps, 1 + info.eps, 0.1, 1 / 3, 0.7, 20.5]
         return [0.0, -0.0, math.inf, -math.inf, math.nan, *sizes, *(-s for s in sizes)]
     limits = torch.iinfo(dtype)
-    near: list[float] = [0, 1, 2, 3, 7, 8, 15, 31, 63, 100, limits.max, limits.max - 1, limits.max // 2]
+    near: list[float] = [
+        0,
+        1,
+        2,
+        3,
+        7,
+        8,
+        15,
+        31,
+        63,
+        100,
+        limits.max,
+        limits.max - 1,
+        limits.max // 2,
+    ]
     if limits.min < 0:
         near += [-1, -2, -3, -7, -8, -100, limits.min, limits.min + 1]
     return [n for n in near if limits.min <= n <= limits.max]

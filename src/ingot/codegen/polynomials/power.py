@@ -40,7 +40,5 @@ def hypot(b: Builder, x: Val, y: Val) -> Val:
     wide, high = widen(b, x), widen(b, y)
     result = narrow(b, b.math("sqrt", b.fma(wide, wide, b.mul(high, high))))
     infinity = b.const(math.inf, F32)
-    infinite = b.or_(
-        b.cmp("eq", absolute(b, x), infinity), b.cmp("eq", absolute(b, y), infinity)
-    )
+    infinite = b.or_(b.cmp("eq", absolute(b, x), infinity), b.cmp("eq", absolute(b, y), infinity))
     return b.select(infinite, infinity, result)

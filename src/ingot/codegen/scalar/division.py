@@ -19,7 +19,14 @@ from ingot.errors import UnsupportedError
 ZERO_DIVISION = 1
 
 
-@pointwise("div.Tensor", "div.Scalar", "true_divide.Tensor", "true_divide.Scalar", kind=Kind.INT_TO_FLOAT, cost=4)
+@pointwise(
+    "div.Tensor",
+    "div.Scalar",
+    "true_divide.Tensor",
+    "true_divide.Scalar",
+    kind=Kind.INT_TO_FLOAT,
+    cost=4,
+)
 def true_divide(b: Builder, x: Val, y: Val) -> Val:
     return b.div(x, y)
 

@@ -23,7 +23,10 @@ def xlogy(b: Builder, x: Val, y: Val) -> Val:
 
 
 @special(
-    "special_xlog1py.default", "special_xlog1py.other_scalar", "special_xlog1py.self_scalar", cost=20
+    "special_xlog1py.default",
+    "special_xlog1py.other_scalar",
+    "special_xlog1py.self_scalar",
+    cost=20,
 )
 def xlog1py(b: Builder, x: Val, y: Val) -> Val:
     return _times_or_zero(b, x, y, polynomials.log1p(b, y))

@@ -45,7 +45,9 @@ _unary("erfc", 60, polynomials.erfc)
 
 function("sigmoid.default", cost=16)(polynomials.sigmoid)
 function("atan2.default", "prims::atan2.default", cost=50, halves="rounded")(polynomials.atan2)
-pointwise("hypot.default", "prims::hypot.default", cost=16, halves="rounded", integers=False)(polynomials.hypot)
+pointwise("hypot.default", "prims::hypot.default", cost=16, halves="rounded", integers=False)(
+    polynomials.hypot
+)
 
 
 @function("reciprocal.default", "prims::reciprocal.default", cost=4)
