@@ -16,6 +16,7 @@ from ingot.codegen.jit import FUNCTION_ATTRIBUTES
 from ingot.codegen.machine import has_symbol
 from ingot.codegen.nest import NestWriter
 from ingot.codegen.split import Cut, used_chunks, write_chunk
+from ingot.codegen.tile import Tiles
 from ingot.fuse import index as ix
 from ingot.fuse.expr import Expr
 from ingot.fuse.index import Var
@@ -38,14 +39,19 @@ class Units:
         along = nest.vector is not None and nest.vector in nest.outer
         self.along: Var | None = nest.vector if along else None
         self.lead = nest.outer[:-1] if along else nest.outer
+        self.tiles = Tiles(nest, writer) if nest.across is not None and writer.lanes > 1 else None
+        if self.tiles is not None:
+            self.lead = tuple(v for v in self.lead if v is not nest.across)
         rows = ix.product([v.size for v in self.lead])
-        few = isinstance(rows, int) and rows < MANY_ROWS and self.cut is None
+        few = isinstance(rows, int) and rows < MANY_ROWS and self.cut is None and self.tiles is None
         self.blocked = self.along is not None and few and (not self.lead or _longer(self.along, VECTOR_BLOCK))
 
     def count(self, writer: NestWriter) -> Val:
         rows = writer.size(ix.product([v.size for v in self.lead]))
         if self.cut is not None:
             return writer.b.mul(rows, used_chunks(writer, self.cut))
+        if self.tiles is not None:
+            return writer.b.mul(rows, writer.const(self.tiles.count()))
         return writer.b.mul(rows, self._blocks()) if self.blocked else rows
 
     def _blocks(self) -> Val:
@@ -79,6 +85,8 @@ class Units:
             high = w.b.minimum(w.b.add(low, block), w.size(self.along.size))
         if self.cut is not None:
             rest, chunk = self._divided(rest, used_chunks(w, self.cut))
+        if self.tiles is not None:
+            rest, chunk = self._divided(rest, w.const(self.tiles.count()))
         for k, var in reversed(list(enumerate(self.lead))):
             if k:
                 rest, w.at[var] = self._divided(rest, w.size(var.size))
@@ -94,6 +102,10 @@ class Units:
 
     def _row(self, roots: list[Expr], chunk: Val | None, low: Val | None, high: Val | None) -> None:
         w = self.writer
+        if self.tiles is not None:
+            assert chunk is not None
+            self.tiles.write(chunk)
+            return
 
         def body() -> None:
             if self.cut is None:

@@ -160,7 +160,7 @@ def choose_lanes(nest: Nest, cost: int, options: Options) -> int:
         return 1
     bits = options.vector_bits or this_machine().vector_bits
     widest = max([e.dtype.itemsize for e in nest.expressions() if e.dtype in NATIVE_DTYPES], default=4)
-    unroll = 4 if cost <= 14 else 2 if cost <= 40 else 1
+    unroll = 1 if nest.across is not None else 4 if cost <= 14 else 2 if cost <= 40 else 1
     lanes = max(2, bits // 8 * unroll // max(4, widest))
     size = nest.vector.size
     if isinstance(size, int):

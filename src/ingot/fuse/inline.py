@@ -15,6 +15,8 @@ from ingot.fuse.region import Template
 from ingot.fuse.shapes import shape_of
 
 CHEAP = 4
+CHEAP_ROW = 12
+"""For a value that its user broadcasts: it is computed outside the inner loop."""
 MOST_DEPTH = 6
 
 
@@ -26,6 +28,8 @@ def worth_inlining(
     if cost is None:
         return False
     if loads == 0 or (loads <= 1 and cost <= CHEAP):
+        return True
+    if cost <= CHEAP_ROW and _much_larger(user, node):
         return True
     alone = len(node.users) == 1 and _not_larger(user, node)
     return same_region and alone and cost <= 60 and loads <= 4
@@ -59,3 +63,8 @@ def _chain(
 def _not_larger(user: fx.Node, node: fx.Node) -> bool:
     a, b = ix.product(shape_of(user)), ix.product(shape_of(node))
     return isinstance(a, int) and isinstance(b, int) and a <= b
+
+
+def _much_larger(user: fx.Node, node: fx.Node) -> bool:
+    a, b = ix.product(shape_of(user)), ix.product(shape_of(node))
+    return isinstance(a, int) and isinstance(b, int) and a >= 8 * b

@@ -17,6 +17,8 @@ from ingot.fuse.region import Region, RegionContext
 from ingot.fuse.shapes import strides_of
 
 MOST_SPLITS = 12
+COMMON_SIZE = 256.0
+SMALLEST_TILE = 8
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,8 @@ class Nest:
     stores: tuple[Store, ...]
     split: bool
     """Few rows, long ones: the reduction itself is cut in pieces."""
+    across: Var | None = None
+    """The loop that some loads walk by ones while the stores walk `vector`: such a nest goes tile by tile."""
 
     def expressions(self) -> list[Expr]:
         """Everything the nest computes, operands first."""
@@ -57,7 +61,7 @@ def make_nest(region: Region) -> Nest:
     nest = Nest(tuple(region.outer()), tuple(region.inner()), None, stores, region.needs_split)
     nest = _split_loops(nest)
     nest = _ordered(nest)
-    return _merged(_with_vector(nest))
+    return _tiled(_merged(_with_vector(nest)))
 
 
 def _moved(nest: Nest, values: dict[Var, Index], into: dict[Var, tuple[Var, ...]]) -> Nest:
@@ -143,7 +147,7 @@ def _with_vector(nest: Nest) -> Nest:
     if not loops:
         return nest
     accesses = nest.accesses()
-    weights = [3.0] * len(nest.stores) + [2.0] * (len(accesses) - len(nest.stores))
+    weights = [_elements(a) * (1.5 if k < len(nest.stores) else 1.0) for k, a in enumerate(accesses)]
     scores = {v: _score(v, accesses, weights) for v in loops}
     best = max(reversed(loops), key=lambda v: scores[v])
     outer, inner = ([v for v in group if v is not best] for group in (nest.outer, nest.inner))
@@ -161,7 +165,15 @@ def _score(var: Var, accesses: Sequence[Index], weights: Sequence[float]) -> flo
         elif stride != 0:
             total -= weight if stride is not None else 2 * weight
     if isinstance(var.size, int) and var.size < 8:
-        total -= 4.0 / var.size
+        total -= sum(weights) / var.size
+    return total
+
+
+def _elements(access: Index) -> float:
+    """How many elements an access touches over the whole nest; unknown sizes count as a common one."""
+    total = 1.0
+    for var in access.variables():
+        total *= var.size if isinstance(var.size, int) else COMMON_SIZE
     return total
 
 
@@ -223,3 +235,35 @@ def _even(index: Index, a: Var, b: Var) -> bool:
     if first is None or second is None:
         return False
     return ix.same_size(first, second * b.size)
+
+
+# -- tiles ------------------------------------------------------------------------------------------------------------------
+
+
+def _tiled(nest: Nest) -> Nest:
+    """Mark a nest in which a transposition is hidden."""
+    if nest.inner or nest.vector is None or not _long_enough(nest.vector):
+        return nest
+    weights: dict[Var, float] = {}
+    for expr in nest.expressions():
+        if isinstance(expr, Guarded):
+            return nest
+        if isinstance(expr, Load):
+            var = crosswise(nest, expr.index)
+            if var is not None:
+                weights[var] = weights.get(var, 0.0) + _elements(expr.index)
+    if not weights:
+        return nest
+    return replace(nest, across=max(weights, key=lambda v: weights[v]))
+
+
+def crosswise(nest: Nest, index: Index) -> Var | None:
+    """The loop that walks `index` by ones, where the vector does not."""
+    assert nest.vector is not None
+    if index.coefficient(nest.vector) in (0, 1, None):
+        return None
+    return next((v for v in nest.outer if index.coefficient(v) == 1 and _long_enough(v)), None)
+
+
+def _long_enough(var: Var) -> bool:
+    return isinstance(var.size, int) and var.size >= SMALLEST_TILE
