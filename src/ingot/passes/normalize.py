@@ -118,11 +118,10 @@ def write_view(draft: Draft, node: Node) -> Node | None:
 @normalize_rules.on(aten.t.default, aten.transpose.int)
 def write_permute(draft: Draft, node: Node) -> Node | None:
     rank = val(node).dim()
-    if rank == 0 or (node.target is aten.t.default and rank == 1):
-        return args_of(node)[0] if draft.may_stand_for(node, args_of(node)[0]) else None
-    first, second = (0, 1) if node.target is aten.t.default else args_of(node)[1:3]
     dims = list(range(rank))
-    dims[first % rank], dims[second % rank] = dims[second % rank], dims[first % rank]
+    if rank > 1:
+        first, second = (0, 1) if node.target is aten.t.default else args_of(node)[1:3]
+        dims[first % rank], dims[second % rank] = dims[second % rank], dims[first % rank]
     return respell(node, aten.permute.default, (args_of(node)[0], dims))
 
 

@@ -206,3 +206,20 @@ def batch_norm_inference(
     out = aten.add.Tensor(scaled, aten.view(summand, channels))
     empty = aten.full([0], 0, dtype=running_mean.dtype, device=x.device)
     return narrow(out, x.dtype), empty, empty
+
+
+@decomposes("_native_batch_norm_legit")
+def batch_norm(
+    x: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor,
+    running_var: Tensor,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> Any:
+    """Only without training does it not write to its running statistics."""
+    if training:
+        return NotImplemented
+    return batch_norm_inference(x, weight, bias, running_mean, running_var, momentum, eps)
