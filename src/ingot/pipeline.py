@@ -42,6 +42,6 @@ def compile_program(program: Program, options: Options) -> Compiled:
     fused = step("fuse", lambda: fuse(core, options))
     kernels = step("codegen", lambda: build_kernels(fused, options))
     run, source = step("plan", lambda: build_runner(fused, kernels, options))
-    compiled = Compiled(fused, run, source, kernels.distinct, timings)
+    compiled = Compiled(fused, run, source, kernels.distinct, timings, kernels)
     observe.compiled(compiled, options)
     return compiled

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch import fx
 
 from ingot.fuse.region import Region
 from ingot.program.program import Program
+
+if TYPE_CHECKING:
+    from ingot.codegen.kernels import Kernels
 
 
 @dataclass(frozen=True)
@@ -69,3 +72,5 @@ class Compiled:
     """Distinct native kernels."""
     timings: dict[str, float] = field(default_factory=dict)
     """Milliseconds of each compile step."""
+    native: Kernels | None = None
+    """Which region became which kernel, and why some did not."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import operator
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -30,6 +31,8 @@ def build_runner(fused: Fused, kernels: Kernels, options: Options) -> tuple[Run,
     source = writer.source()
     scope = writer.captured
     exec(compile(source, "<ingot runner>", "exec"), scope)
+    if options.profile:
+        scope["run"].seconds = scope["seconds"]
     return scope["run"], source
 
 
@@ -113,11 +116,17 @@ class RunnerWriter:
 
     def source(self) -> str:
         self._inputs()
+        if self.options.profile:
+            self.captured |= {"clock": time.perf_counter, "seconds": [0.0] * len(self.fused.steps)}
         for number, step in enumerate(self.fused.steps):
+            if self.options.profile:
+                self.lines.append("start = clock()")
             if isinstance(step, KernelStep):
                 self._kernel(step)
             else:
                 self._call(step)
+            if self.options.profile:
+                self.lines.append(f"seconds[{number}] += clock() - start")
             gone = [self.names[n] for n in self.last_use.get(number, []) if n in self.names]
             if gone:
                 self.lines.append(f"del {', '.join(gone)}")
