@@ -1,1 +1,52 @@
-"""ingot: a compiler for PyTorch programs."""
+"""ingot: a compiler for PyTorch programs. The names here are the public ones; each is imported when it is first used, so
+that `import ingot` costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ingot.errors import (
+        CaptureError,
+        CompileError,
+        IngotError,
+        OptionError,
+        Place,
+        UnsupportedError,
+        VerifyError,
+    )
+    from ingot.explain.listen import explain
+    from ingot.explain.report import Report
+    from ingot.options import Options
+
+__all__ = [
+    "CaptureError",
+    "CompileError",
+    "IngotError",
+    "OptionError",
+    "Options",
+    "Place",
+    "Report",
+    "UnsupportedError",
+    "VerifyError",
+    "explain",
+]
+
+_HOMES = {"Report": "explain.report", "Options": "options"}
+"""Public names that are not errors, and the module of each."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name == "explain":
+        return importlib.import_module("ingot.explain")  # a package that can be called
+    module = importlib.import_module(f"ingot.{_HOMES.get(name, 'errors')}")
+    value = globals()[name] = getattr(module, name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -283,6 +283,27 @@ class Builder:
         target = Val("", dtype, x.lanes)
         return self.assign(f"arith.bitcast {x.name} : {x.type} to {target.type}", dtype, x.lanes)
 
+    def bits(self, x: Val) -> Val:
+        """A float's bits as it lies in memory: 16 of them for a half."""
+        if x.dtype not in HALVES:
+            return self.bitcast(x, torch.int64 if x.dtype is torch.float64 else torch.int32)
+        name, kind = self._to_memory(x)
+        if x.dtype is torch.bfloat16:
+            return Val(name, torch.int16, x.lanes)
+        target = vector_type("i16", x.lanes)
+        return self.assign(f"arith.bitcast {name} : {kind} to {target}", torch.int16, x.lanes)
+
+    def from_bits(self, x: Val, dtype: torch.dtype) -> Val:
+        """The float that has these bits in memory."""
+        if dtype not in HALVES:
+            return self.bitcast(x, dtype)
+        kind = vector_type(_MEMORY[dtype], x.lanes)
+        name = x.name
+        if dtype is torch.float16:
+            name = self.fresh()
+            self.line(f"{name} = arith.bitcast {x.name} : {x.type} to {kind}")
+        return self._from_memory(name, dtype, x.lanes)
+
     def _convert(self, op: str, x: Val, dtype: torch.dtype) -> Val:
         target = Val("", dtype, x.lanes)
         return self.assign(f"{op} {x.name} : {x.type} to {target.type}", dtype, x.lanes)

@@ -27,6 +27,8 @@ WORK_PER_THREAD = 65536
 VECTOR_BLOCK = 2048
 """Elements of the vector loop that are one parallel unit where there are few outer iterations."""
 MANY_ROWS = 64
+MANY_UNITS = 96
+"""Units that keep any number of threads of one machine about equally busy."""
 
 
 class Units:
@@ -42,9 +44,23 @@ class Units:
         self.tiles = Tiles(nest, writer) if nest.across is not None and writer.lanes > 1 else None
         if self.tiles is not None:
             self.lead = tuple(v for v in self.lead if v is not nest.across)
+        self.lead, self.rest = self._shared(self.lead)
         rows = ix.product([v.size for v in self.lead])
         few = isinstance(rows, int) and rows < MANY_ROWS and self.cut is None and self.tiles is None
         self.blocked = self.along is not None and few and (not self.lead or _longer(self.along, VECTOR_BLOCK))
+
+    def _shared(self, lead: tuple[Var, ...]) -> tuple[tuple[Var, ...], tuple[Var, ...]]:
+        """The outer loops whose iterations are units, and those that every unit runs through."""
+        if self.cut is not None:
+            return lead, ()
+        rows = 1
+        for k, var in enumerate(lead):
+            if not isinstance(var.size, int):
+                break
+            rows *= var.size
+            if rows >= MANY_UNITS:
+                return lead[: k + 1], lead[k + 1 :]
+        return lead, ()
 
     def count(self, writer: NestWriter) -> Val:
         rows = writer.size(ix.product([v.size for v in self.lead]))
@@ -93,7 +109,7 @@ class Units:
             else:
                 w.at[var] = rest
         w.hoist(roots)
-        self._row(roots, chunk, low, high)
+        w.over_all(self.rest, roots, lambda: self._row(roots, chunk, low, high))
         for var in self.lead:
             del w.at[var]
 

@@ -139,7 +139,9 @@ def apply_rule(
         is_scalar = str(argument.type) in _SCALARS
         converted = argument.name in rule.promoted or is_scalar
         # Graphs also pass numbers where the schema says Tensor: add.Tensor(x, 2).
-        number = isinstance(value, int | float | bool) and str(argument.type) in _SCALARS | _TENSORS
+        number = isinstance(value, int | float | bool) and (
+            argument.name in rule.raw or str(argument.type) in _SCALARS | _TENSORS
+        )
         if number and argument.name not in rule.raw:
             value = b.const(value, compute)
         elif number and relabel and isinstance(value, float):

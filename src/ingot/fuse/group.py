@@ -298,7 +298,8 @@ class Grouper:
                 continue
             owner = self._maker(read)
             computed = owner is not None and self._is_region(owner) and is_elementwise(read)
-            if computed and worth_inlining(read, template.node, self.templates, owner is unit):
+            same = owner is unit
+            if computed and worth_inlining(read, template.node, self.templates, same, region.members):
                 inlined.add((read, point))
                 inner = self.templates[read]
                 shift = dict(zip(inner.vars, point, strict=True))
@@ -399,7 +400,7 @@ _LIBRARY = (
 
 
 def call_kind(node: fx.Node) -> str:
-    if is_view(node) or node.target in (operator.getitem, torch.ops.aten.as_strided.default):
+    if is_view(node) or node.target is operator.getitem:
         return "view"
     if not isinstance(node.target, torch._ops.OpOverload):
         return "host"

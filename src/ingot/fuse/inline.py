@@ -3,7 +3,7 @@ in memory anyway, and never a chain whose cost could multiply."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 import torch
 from torch import fx
@@ -21,10 +21,15 @@ MOST_DEPTH = 6
 
 
 def worth_inlining(
-    node: fx.Node, user: fx.Node, templates: Mapping[fx.Node, Template], same_region: bool
+    node: fx.Node,
+    user: fx.Node,
+    templates: Mapping[fx.Node, Template],
+    same_region: bool,
+    present: Container[fx.Node],
 ) -> bool:
-    """Should `user`, which lies in another region than `node` or reads it at other points, compute it again?"""
-    cost, loads = _chain(node, templates, MOST_DEPTH)
+    """Should `user`, which lies in another region than `node` or reads it at other points, compute it again? `present`
+    are the values that its region has anyway."""
+    cost, loads = _chain(node, templates, present, MOST_DEPTH)
     if cost is None:
         return False
     if loads == 0 or (loads <= 1 and cost <= CHEAP):
@@ -36,7 +41,7 @@ def worth_inlining(
 
 
 def _chain(
-    node: fx.Node, templates: Mapping[fx.Node, Template], depth: int
+    node: fx.Node, templates: Mapping[fx.Node, Template], present: Container[fx.Node], depth: int
 ) -> tuple[int | None, int]:
     """(instructions for one element or None where it cannot be inlined, full-size loads) down to memory."""
     template = templates.get(node)
@@ -48,10 +53,12 @@ def _chain(
     cost = rule.cost if rule is not None else 1
     loads = 0
     for read, point in template.reads:
+        if read in present:
+            continue
         if read.op in ("placeholder", "get_attr") or read not in templates:
             loads += any(i.terms for i in point)
             continue
-        inner, inner_loads = _chain(read, templates, depth - 1)
+        inner, inner_loads = _chain(read, templates, present, depth - 1)
         if inner is None:
             loads += any(i.terms for i in point)
             continue

@@ -12,7 +12,7 @@ from torch import fx
 
 from ingot.fuse import index as ix
 from ingot.fuse.index import Index, Size
-from ingot.fuse.shapes import arguments_of, shape_of, size_of
+from ingot.fuse.shapes import arguments_of, shape_of, size_of, strides_of
 
 aten = torch.ops.aten
 Forward = Callable[[fx.Node, tuple[Index, ...]], "tuple[Index, ...] | None"]
@@ -66,6 +66,33 @@ def reshape(node: fx.Node, index: tuple[Index, ...]) -> tuple[Index, ...] | None
 @view(aten.alias.default, aten.detach.default, aten.lift_fresh.default)
 def same(node: fx.Node, index: tuple[Index, ...]) -> tuple[Index, ...]:
     return index
+
+
+@view(aten.as_strided.default)
+def as_strided(node: fx.Node, index: tuple[Index, ...]) -> tuple[Index, ...] | None:
+    """Only where it is a reshape of a contiguous base; otherwise it depends on how the base lies in memory."""
+    arguments = arguments_of(node)
+    base = base_of(node)
+    strides = tuple(size_of(s) for s in arguments["stride"])
+    if arguments["storage_offset"] not in (None, 0):
+        return None
+    if not (_is_dense(shape_of(node), strides) and _is_dense(shape_of(base), strides_of(base))):
+        return None
+    if not ix.same_size(ix.product(shape_of(node)), ix.product(shape_of(base))):
+        return None
+    return ix.reshaped(index, shape_of(node), shape_of(base))
+
+
+def _is_dense(shape: Sequence[Size], strides: Sequence[Size]) -> bool:
+    """Row by row, without gaps."""
+    expected: Size = 1
+    for size, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if size == 1:
+            continue
+        if not ix.same_size(stride, expected):
+            return False
+        expected = expected * size
+    return True
 
 
 # -- permutations -----------------------------------------------------------------------------------------------------------

@@ -97,11 +97,10 @@ from_pytorch: dict[str, tuple[str, ...]] = {
         "select_copy",
     ),
     "pointwise": (
-        "_prelu_kernel",
         "_prelu_kernel_backward",
+        "log_sigmoid_forward",
         "glu",
         "glu_backward",
-        "native_dropout_backward",
         "rrelu_with_noise_backward",
     ),
 }

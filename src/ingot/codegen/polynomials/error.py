@@ -6,7 +6,7 @@ to Sleef.
 from __future__ import annotations
 
 from ingot.codegen.builder import Builder, Val
-from ingot.codegen.polynomials.exponential import exp
+from ingot.codegen.polynomials.exponential import exp, exp_in_range
 from ingot.codegen.polynomials.forms import (
     F64,
     absolute,
@@ -22,15 +22,19 @@ from ingot.codegen.polynomials.wide import exp_wide
 # Where the two forms meet.
 _SEAM = 0.927734375
 # erf(x) / x - 1 in powers of x², |x| <= 0.9277.
-ERF_SMALL = (
+_ERF_SMALL = (
     1.28379166e-1, -3.76125336e-1, 1.12819925e-1, -2.67681349e-2, 4.99119423e-3, -5.96761703e-4,
 )  # fmt: skip
-# log(erfc(t)) + t over t, 0.9277 <= t <= 4.
-ERFC_LOG = (
-    -1.28717512e-1, -6.34846687e-1, -1.06777877e-1, 2.42546219e-2, -3.88396438e-3, 3.83197126e-4, -1.72853470e-5,
+# log(erfc(t)) + t over t, 0.9277 <= t <= 4, so good that 1 - erfc is right to an ulp …
+_ERFC_LOG = (
+    -1.28717512e-1, -6.34846687e-1, -1.06777877e-1, 2.42546219e-2, -3.88396438e-3, 3.83197126e-4,
+    -1.72853470e-5,
 )  # fmt: skip
-
-
+# … and so good that erfc itself is right to 2^-22.
+_ERFC_LOG_FINE = (
+    -0.1289137899875641, -0.63410884141922, -0.10791342705488205, 0.025184812024235725,
+    -0.004324285313487053, 0.0005042061093263328, -3.514906347845681e-05, 1.0908217973337742e-06,
+)  # fmt: skip
 # exp(x²) erfc(x) (1 + 2x) in powers of (x - 4) / (x + 4), 0 <= x <= 10.3; minimax, 2^-34.
 _ERFCX = (
     1.2329951186113448, -0.13962111715372388, 0.015379655227449277, 0.06809707937117046,
@@ -43,9 +47,15 @@ _ERFCX = (
 def erf(b: Builder, x: Val) -> Val:
     if x.dtype is F64:
         return library(b, "erf", x)
-    size, small, complement = _parts(b, x)
+    size = absolute(b, x)
+    t = at_most(b, size, 4.0)
+    complement = exp_in_range(b, b.fma(horner(b, t, _ERFC_LOG), t, b.neg(t)))
     large = with_sign_of(b, b.sub(b.const(1.0, x.dtype), complement), x)
-    return b.select(b.cmp("gt", size, b.const(_SEAM, x.dtype)), large, small)
+    return b.select(b.cmp("gt", size, b.const(_SEAM, x.dtype)), large, _small_erf(b, x))
+
+
+def _small_erf(b: Builder, x: Val) -> Val:
+    return b.fma(horner(b, b.mul(x, x), _ERF_SMALL), x, x)
 
 
 def half_erfc_of_minus(b: Builder, x: Val) -> Val:
@@ -53,22 +63,14 @@ def half_erfc_of_minus(b: Builder, x: Val) -> Val:
     one, half = b.const(1.0, x.dtype), b.const(0.5, x.dtype)
     if x.dtype is F64:
         return b.mul(half, b.add(one, library(b, "erf", x)))
-    size, small, complement = _parts(b, x)
+    size = absolute(b, x)
+    # Beyond its range the polynomial still falls, and at 11 exp gives 0.
+    t = at_most(b, size, 11.0)
+    complement = exp(b, b.fma(horner(b, t, _ERFC_LOG_FINE), t, b.neg(t)))
     tail = b.mul(half, complement)
     large = b.select(b.cmp("lt", x, b.const(0.0, x.dtype)), tail, b.sub(one, tail))
-    near = b.fma(half, small, half)
+    near = b.fma(half, _small_erf(b, x), half)
     return b.select(b.cmp("gt", size, b.const(_SEAM, x.dtype)), large, near)
-
-
-def _parts(b: Builder, x: Val) -> tuple[Val, Val, Val]:
-    """|x|, erf(x) where |x| is small, and erfc(|x|) where it is not."""
-    size = absolute(b, x)
-    square = b.mul(x, x)
-    small = b.fma(horner(b, square, ERF_SMALL), x, x)
-    # Beyond 10 the polynomial still falls, and exp gives 0.
-    t = at_most(b, size, 10.0)
-    complement = exp(b, b.fma(horner(b, t, ERFC_LOG), t, b.neg(t)))
-    return size, small, complement
 
 
 def erfc(b: Builder, x: Val) -> Val:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingot.codegen.builder import Builder, Val
-from ingot.codegen.polynomials.forms import F64, absolute, horner, narrow, widen, with_sign_of
+from ingot.codegen.polynomials.forms import F64, LN2, absolute, horner, narrow, widen, with_sign_of
 from ingot.codegen.polynomials.library import library
 from ingot.codegen.polynomials.wide import exp_wide, log_wide
 
@@ -35,7 +35,7 @@ def cosh(b: Builder, x: Val) -> Val:
 
 def asinh(b: Builder, x: Val) -> Val:
     if x.dtype is F64:
-        return library(b, "asinh", x)
+        return _unless_huge(b, x, library(b, "asinh", x))
     wide = widen(b, x)
     size = absolute(b, wide)
     root = b.math("sqrt", b.fma(size, size, b.const(1.0, F64)))
@@ -44,7 +44,7 @@ def asinh(b: Builder, x: Val) -> Val:
 
 def acosh(b: Builder, x: Val) -> Val:
     if x.dtype is F64:
-        return library(b, "acosh", x)
+        return _unless_huge(b, x, library(b, "acosh", x))
     wide, one = widen(b, x), b.const(1.0, F64)
     # Below 1 one factor alone is negative, below -1 both are: the square root of the first tells.
     root = b.mul(b.math("sqrt", b.sub(wide, one)), b.math("sqrt", b.add(wide, one)))
@@ -61,6 +61,18 @@ def atanh(b: Builder, x: Val) -> Val:
     ratio = b.select(outside, b.const(float("nan"), F64), ratio)
     large = b.mul(b.const(0.5, F64), log_wide(b, ratio))
     return _odd(b, wide, size, large, (1 / 3, 1 / 5, 1 / 7))
+
+
+def _unless_huge(b: Builder, x: Val, value: Val) -> Val:
+    """Sleef squares its argument, which overflows; there the result is log(2|x|), with the sign of `value`."""
+    size = absolute(b, x)
+    huge = b.and_(b.cmp("gt", size, b.const(1e150, F64)), b.not_(b.isnan(value)))
+
+    def replaced() -> Val:
+        large = b.add(library(b, "log", size), b.const(LN2, F64))
+        return b.select(huge, with_sign_of(b, large, value), value)
+
+    return b.branch(b.any(huge), replaced, lambda: value)
 
 
 def _odd(b: Builder, x: Val, size: Val, large: Val, series: Sequence[float]) -> Val:

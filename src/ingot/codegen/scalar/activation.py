@@ -125,5 +125,5 @@ def hardshrink(b: Builder, x: Val, limit: Val) -> Val:
 
 @activation("softshrink.default", cost=5, unpromoted=("lambd",))
 def softshrink(b: Builder, x: Val, limit: Val) -> Val:
-    below = b.select(b.cmp("lt", x, b.neg(limit)), b.add(x, limit), b.mul(x, b.const(0.0, x.dtype)))
+    below = b.select(b.cmp("lt", x, b.neg(limit)), b.add(x, limit), b.const(0.0, x.dtype))
     return b.select(b.cmp("gt", x, limit), b.sub(x, limit), below)

@@ -8,6 +8,7 @@ import math
 from functools import partial
 
 import torch
+from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND as Kind
 
 from ingot.codegen import polynomials
 from ingot.codegen.builder import Builder, Val
@@ -34,7 +35,7 @@ def sigmoid_backward(b: Builder, grad: Val, output: Val) -> Val:
 
 @gradient("tanh_backward.default", cost=3)
 def tanh_backward(b: Builder, grad: Val, output: Val) -> Val:
-    return b.mul(grad, b.sub(_one(b, grad), b.mul(output, output)))
+    return b.mul(grad, b.fma(b.neg(output), output, _one(b, grad)))
 
 
 @gradient("gelu_backward.default", cost=40)
@@ -56,7 +57,7 @@ def gelu_backward(b: Builder, grad: Val, x: Val, approximate: str) -> Val:
 def silu_backward(b: Builder, grad: Val, x: Val) -> Val:
     one = _one(b, x)
     s = polynomials.sigmoid(b, x)
-    return b.mul(b.mul(grad, s), b.add(one, b.mul(x, b.sub(one, s))))
+    return b.mul(b.mul(grad, s), b.fma(x, b.sub(one, s), one))
 
 
 @gradient("mish_backward.default", cost=40)
@@ -96,7 +97,7 @@ def leaky_relu_backward(b: Builder, grad: Val, x: Val, slope: Val, _: bool) -> V
     return b.select(b.cmp("gt", x, b.const(0.0, x.dtype)), grad, b.mul(grad, slope))
 
 
-@gradient("hardtanh_backward.default", cost=3, unpromoted=("min_val", "max_val"), halves="exact")
+@gradient("hardtanh_backward.default", cost=3, unpromoted=("min_val", "max_val"))
 def hardtanh_backward(b: Builder, grad: Val, x: Val, low: Val, high: Val) -> Val:
     inside = b.and_(b.cmp("gt", x, low), b.cmp("lt", x, high))
     return b.select(inside, grad, b.const(0.0, x.dtype))
@@ -133,11 +134,11 @@ def log_sigmoid_backward(b: Builder, grad: Val, x: Val, buffer: Val) -> Val:
     zero, one = b.const(0.0, x.dtype), _one(b, x)
     negative = b.cmp("lt", x, zero)
     share = b.div(buffer, b.add(one, buffer))
-    value = b.select(negative, b.sub(one, share), share)
+    value = b.select(negative, b.sub(one, share), b.add(zero, share))
     return b.mul(value, grad)
 
 
-@gradient("logit_backward.default", cost=8)
+@gradient("logit_backward.default", cost=8, halves="rounded", raw=("eps",))
 def logit_backward(b: Builder, grad: Val, x: Val, eps: float | None) -> Val:
     one = _one(b, x)
     low = b.const(0.0 if eps is None else eps, x.dtype)
@@ -147,6 +148,6 @@ def logit_backward(b: Builder, grad: Val, x: Val, eps: float | None) -> Val:
     return b.select(inside, b.div(grad, b.mul(x, b.sub(one, x))), outside)
 
 
-@gradient("native_dropout_backward.default", cost=2, unpromoted=("mask",))
+@pointwise("native_dropout_backward.default", kind=Kind.INT_TO_FLOAT, cost=2, unpromoted=("mask",))
 def native_dropout_backward(b: Builder, grad: Val, mask: Val, scale: float) -> Val:
     return b.mul(grad, b.mul(b.cast(mask, grad.dtype), b.const(scale, grad.dtype)))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import torch
 
-from ingot.codegen.builder import HALVES, UNSIGNED, Builder, Val, bits_of, is_float
+from ingot.codegen.builder import UNSIGNED, Builder, Val, bits_of, is_float
 from ingot.codegen.rules import pointwise
 from ingot.codegen.scalar.arithmetic import absolute
 from ingot.codegen.scalar.division import integer_quotient
@@ -100,23 +100,23 @@ def lcm(b: Builder, x: Val, y: Val) -> Val:
     divisor = gcd(b, x, y)
     zero = b.cmp("eq", divisor, b.const(0, x.dtype))
     safe = b.select(zero, b.const(1, x.dtype), divisor)
-    product = b.mul(integer_quotient(b, x, safe), y)
-    return b.select(zero, b.const(0, x.dtype), absolute(b, product))
+    quotient = integer_quotient(b, x, safe)
+    # C multiplies narrow integers as int, and takes the absolute value of that.
+    wide = torch.int32 if bits_of(x.dtype) < 32 else x.dtype
+    product = absolute(b, b.mul(b.cast(quotient, wide), b.cast(y, wide)))
+    return b.select(zero, b.const(0, x.dtype), b.cast(product, x.dtype))
 
 
 @pointwise("nextafter.default", "prims::nextafter.default", cost=8, halves="exact")
 def nextafter(b: Builder, x: Val, y: Val) -> Val:
     """The neighbour of x towards y: one step on the bits, up when both grow away from zero."""
-    if x.dtype is torch.float16:
-        raise UnsupportedError("nextafter of float16: its bits are not those of the register")
     x, y = b.same_lanes(x, y)
-    kind = torch.int64 if x.dtype is torch.float64 else torch.int32
-    step = 1 << 16 if x.dtype in HALVES else 1
-    zero = b.const(0, x.dtype)
-    bits = b.bitcast(x, kind)
+    kind = {torch.float64: torch.int64, torch.float32: torch.int32}.get(x.dtype, torch.int16)
+    zero, one = b.const(0, x.dtype), b.const(1, kind)
+    bits = b.bits(x)
     away = b.xor(b.cmp("gt", y, x), b.cmp("lt", x, zero))
-    moved = b.select(away, b.add(bits, b.const(step, kind)), b.sub(bits, b.const(step, kind)))
-    sign = b.and_(b.bitcast(y, kind), b.const(-1 << (bits_of(x.dtype) - 1), kind))
-    moved = b.select(b.cmp("eq", x, zero), b.or_(sign, b.const(step, kind)), moved)
-    result = b.select(b.cmp("eq", x, y), y, b.bitcast(moved, x.dtype))
+    moved = b.select(away, b.add(bits, one), b.sub(bits, one))
+    sign = b.and_(b.bits(y), b.const(-1 << (bits_of(kind) - 1), kind))
+    moved = b.select(b.cmp("eq", x, zero), b.or_(sign, one), moved)
+    result = b.select(b.cmp("eq", x, y), y, b.from_bits(moved, x.dtype))
     return b.select(b.cmp("uno", x, y), b.add(x, y), result)

@@ -65,20 +65,41 @@ def fmin(b: Builder, x: Val, y: Val) -> Val:
     return b.select(b.isnan(x), y, b.select(b.cmp("lt", y, x), y, x))
 
 
-@pointwise("clamp.default", "clamp.Tensor", "clip.default", "clip.Tensor", cost=2, halves="exact")
+@pointwise("clamp.Tensor", "clip.Tensor", cost=6, halves="exact")
+def clamp_tensor(b: Builder, x: Val, low: Val | None, high: Val | None) -> Val:
+    x = x if low is None else maximum(b, x, low)
+    return x if high is None else minimum(b, x, high)
+
+
+pointwise("clamp_min.Tensor", cost=3, halves="exact")(maximum)
+pointwise("clamp_max.Tensor", cost=3, halves="exact")(minimum)
+
+
+@pointwise("clamp.default", "clip.default", cost=2, halves="exact")
 def clamp(b: Builder, x: Val, low: Val | None, high: Val | None) -> Val:
+    """Between two numbers. A bound is compared from the left, so that one instruction hands on x's NaN and its -0.0;
+    a bound that is NaN is handed on as well."""
     x = x if low is None else clamp_min(b, x, low)
     return x if high is None else clamp_max(b, x, high)
 
 
-@pointwise("clamp_min.default", "clamp_min.Tensor", halves="exact")
+@pointwise("clamp_min.default", halves="exact")
 def clamp_min(b: Builder, x: Val, low: Val) -> Val:
-    return maximum(b, x, low)
+    if not is_float(x.dtype):
+        return b.maximum(x, low)
+    return _or_nan(b, low, b.select(b.cmp("gt", low, x), low, x))
 
 
-@pointwise("clamp_max.default", "clamp_max.Tensor", halves="exact")
+@pointwise("clamp_max.default", halves="exact")
 def clamp_max(b: Builder, x: Val, high: Val) -> Val:
-    return minimum(b, x, high)
+    if not is_float(x.dtype):
+        return b.minimum(x, high)
+    return _or_nan(b, high, b.select(b.cmp("lt", high, x), high, x))
+
+
+def _or_nan(b: Builder, bound: Val, value: Val) -> Val:
+    """`value`, or the bound where that is NaN: LLVM drops the question where the bound is a constant."""
+    return b.select(b.isnan(bound), bound, value)
 
 
 @pointwise("relu.default", halves="exact")

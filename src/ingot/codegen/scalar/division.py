@@ -5,18 +5,22 @@ of zero is replaced by one and reported through `fail_if`, as eager raises ZeroD
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND as Kind
 from torch._prims_common import elementwise_dtypes
 
-from ingot.codegen.builder import UNSIGNED, Builder, Val, bits_of, is_float
+from ingot.codegen.builder import HALVES, UNSIGNED, Builder, Val, bits_of, is_float
 from ingot.codegen.polynomials.modulo import fmod as float_fmod
-from ingot.codegen.rules import pointwise
+from ingot.codegen.rules import Operand, pointwise
+from ingot.codegen.scalar.arithmetic import as_val
 from ingot.errors import UnsupportedError
 
 ZERO_DIVISION = 1
+Settle = Callable[[Val], Val]
 
 
 @pointwise(
@@ -33,31 +37,30 @@ def true_divide(b: Builder, x: Val, y: Val) -> Val:
 
 def _mode_dtypes(arguments: dict[str, Any]) -> tuple[torch.dtype, torch.dtype]:
     kind = Kind.INT_TO_FLOAT if arguments.get("rounding_mode") is None else Kind.DEFAULT
-    return elementwise_dtypes(arguments["self"], arguments["other"], type_promotion_kind=kind)
+    _, result = elementwise_dtypes(arguments["self"], arguments["other"], type_promotion_kind=kind)
+    return result, result
 
 
-@pointwise(
-    "div.Tensor_mode", "div.Scalar_mode", cost=8, dtypes=_mode_dtypes, checks="ZeroDivisionError"
-)
-def divide_mode(b: Builder, x: Val, y: Val, rounding_mode: str | None) -> Val:
-    if rounding_mode is None:
-        return b.div(x, y)
+division = partial(pointwise, halves="exact", raw=("other",), checks="ZeroDivisionError")
+
+
+@division("div.Tensor_mode", "div.Scalar_mode", cost=8, dtypes=_mode_dtypes)
+def divide_mode(b: Builder, x: Val, other: Operand, rounding_mode: str | None) -> Val:
     if rounding_mode == "floor":
-        return floor_divide(b, x, y)
+        return floor_divide(b, x, other)
+    wide, y, settle = _in_steps(b, x, other)
+    if rounding_mode is None:
+        return b.cast(b.div(wide, y), x.dtype)
     if is_float(x.dtype):
-        return b.math("trunc", b.div(x, y))
+        return b.cast(b.math("trunc", settle(b.div(wide, y))), x.dtype)
     return truncating_quotient(b, x, y)
 
 
-def truncating_quotient(b: Builder, x: Val, y: Val) -> Val:
-    """The quotient of integers towards zero, with its check."""
-    return integer_quotient(b, x, _checked_divisor(b, y))
-
-
-@pointwise("floor_divide.default", "floor_divide.Scalar", cost=12, checks="ZeroDivisionError")
-def floor_divide(b: Builder, x: Val, y: Val) -> Val:
+@division("floor_divide.default", "floor_divide.Scalar", cost=12)
+def floor_divide(b: Builder, x: Val, other: Operand) -> Val:
+    wide, y, settle = _in_steps(b, x, other)
     if is_float(x.dtype):
-        return _floor_divide_float(b, x, y)
+        return b.cast(_floor_divide_float(b, wide, y, settle), x.dtype)
     y = _checked_divisor(b, y)
     quotient = integer_quotient(b, x, y)
     if x.dtype in UNSIGNED:
@@ -67,19 +70,40 @@ def floor_divide(b: Builder, x: Val, y: Val) -> Val:
     return b.select(below, b.sub(quotient, b.const(1, x.dtype)), quotient)
 
 
-def _floor_divide_float(b: Builder, x: Val, y: Val) -> Val:
+def _in_steps(b: Builder, x: Val, other: Operand) -> tuple[Val, Val, Settle]:
+    """The operands to compute with, and what is done to each intermediate value: ATen rounds every step of a half to a
+    half, unless the divisor is a number, which it keeps in f32 like all the steps."""
+    if x.dtype not in HALVES:
+        return x, as_val(b, other, x.dtype), lambda value: value
+    wide = Val(x.name, torch.float32, x.lanes)
+    if not isinstance(other, Val):
+        return wide, b.const(other, torch.float32), lambda value: value
+    half = x.dtype
+    return (
+        wide,
+        Val(other.name, torch.float32, other.lanes),
+        lambda value: b.cast(b.cast(value, half), torch.float32),
+    )
+
+
+def truncating_quotient(b: Builder, x: Val, y: Val) -> Val:
+    """The quotient of integers towards zero, with its check."""
+    return integer_quotient(b, x, _checked_divisor(b, y))
+
+
+def _floor_divide_float(b: Builder, x: Val, y: Val, settle: Settle) -> Val:
     """Python's floor division: the quotient of x less its remainder is nearly whole, and is rounded to be so."""
     zero, one = b.const(0.0, x.dtype), b.const(1.0, x.dtype)
-    plain = b.div(x, y)
+    plain = settle(b.div(x, y))
     rest = float_fmod(b, x, y)
     # Sleef's fmod gives NaN where the quotient overflows.
     overflows = b.and_(_is_infinite(b, plain), b.not_(_is_infinite(b, x)))
-    quotient = b.div(b.select(overflows, x, b.sub(x, rest)), y)
+    quotient = settle(b.div(b.select(overflows, x, settle(b.sub(x, rest))), y))
     below = b.and_(b.cmp("ne", rest, zero), b.xor(b.cmp("lt", y, zero), b.cmp("lt", rest, zero)))
-    quotient = b.select(below, b.sub(quotient, one), quotient)
+    quotient = b.select(below, settle(b.sub(quotient, one)), quotient)
     floor = b.math("floor", quotient)
     far = b.cmp("gt", b.sub(quotient, floor), b.const(0.5, x.dtype))
-    floor = b.select(far, b.add(floor, one), floor)
+    floor = b.select(far, settle(b.add(floor, one)), floor)
     floor = b.select(b.cmp("eq", quotient, zero), b.math("copysign", zero, plain), floor)
     return b.select(b.cmp("eq", y, zero), plain, floor)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import torch
 
 from ingot.codegen import polynomials
-from ingot.codegen.builder import UNSIGNED, Builder, Val, is_float
+from ingot.codegen.builder import HALVES, UNSIGNED, Builder, Val, is_float
 from ingot.codegen.rules import Operand, pointwise
 from ingot.codegen.scalar.arithmetic import as_val
 from ingot.errors import UnsupportedError
@@ -20,16 +20,25 @@ def pow_tensor(b: Builder, x: Val, exponent: Val) -> Val:
     return _integer_power(b, x, exponent)
 
 
-@pointwise("pow.Tensor_Scalar", cost=20, raw=("exponent",))
+@pointwise("pow.Tensor_Scalar", cost=20, halves="exact", raw=("exponent",))
 def pow_scalar(b: Builder, x: Val, exponent: Operand) -> Val:
+    if x.dtype in HALVES:
+        wide = Val(x.name, torch.float32, x.lanes)
+        # ATen has no square roots among the powers of float16, which shows at -inf and -0.0.
+        rooted = x.dtype is not torch.float16
+        return b.cast(_power_of_number(b, wide, exponent, rooted), x.dtype)
+    return _power_of_number(b, x, exponent, True)
+
+
+def _power_of_number(b: Builder, x: Val, exponent: Operand, rooted: bool) -> Val:
     if not isinstance(exponent, int | float):
         return pow_tensor(b, x, b.cast(exponent, x.dtype))
     if x.dtype is torch.bool:
         raise UnsupportedError("powers of bool")
     if not is_float(x.dtype) and exponent < 0:
         raise UnsupportedError("eager refuses integers to negative integer powers")
-    special = _special_power(b, x, float(exponent))
-    return special or pow_tensor(b, x, as_val(b, exponent, x.dtype))
+    known = _special_power(b, x, float(exponent)) if rooted or abs(exponent) != 0.5 else None
+    return known or pow_tensor(b, x, as_val(b, exponent, x.dtype))
 
 
 def _special_power(b: Builder, x: Val, exponent: float) -> Val | None:

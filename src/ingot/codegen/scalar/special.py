@@ -58,8 +58,8 @@ def logaddexp(b: Builder, x: Val, y: Val) -> Val:
 @pointwise("logaddexp2.default", cost=34, integers=False)
 def logaddexp2(b: Builder, x: Val, y: Val) -> Val:
     rest = polynomials.log1p(b, polynomials.exp2(b, _minus_distance(b, x, y)))
-    scaled = b.mul(rest, b.const(1 / math.log(2), x.dtype))
-    return _same_infinity_or(b, x, y, b.add(maximum(b, x, y), scaled))
+    total = b.fma(rest, b.const(1 / math.log(2), x.dtype), maximum(b, x, y))
+    return _same_infinity_or(b, x, y, total)
 
 
 def _minus_distance(b: Builder, x: Val, y: Val) -> Val:

@@ -88,8 +88,3 @@ def angle(b: Builder, x: Val) -> Val:
     zero = b.const(0.0, x.dtype)
     value = b.select(b.cmp("lt", x, zero), b.const(math.pi, x.dtype), zero)
     return b.select(b.isnan(x), x, value)
-
-
-@function("ldexp.Tensor", cost=14)
-def ldexp(b: Builder, x: Val, exponent: Val) -> Val:
-    return b.mul(x, polynomials.exp2(b, exponent))

@@ -1,0 +1,91 @@
+"""Steps to rows. Comes in: every graph that was compiled and the milliseconds of its steps; goes out: one row for each
+distinct kernel and one for each operation of a source line that PyTorch runs. A region that did not compile is a row of
+calls: one operation left to PyTorch for each node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from torch import fx
+
+from ingot.codegen.kernels import Kernel
+from ingot.explain.origin import module_paths, op_name, places_of, ranges_of, user_op, user_ops
+from ingot.explain.report import CallRow, KernelRow
+from ingot.explain.traffic import kernel_bytes, size_hints
+from ingot.fuse.region import Region
+from ingot.program.source import node_place
+from ingot.stages import CallStep, Compiled, KernelStep
+
+StepTimes = Sequence[Sequence[float]]
+"""Milliseconds by graph and step."""
+
+
+def kernel_rows(graphs: Sequence[Compiled], times: StepTimes) -> tuple[KernelRow, ...]:
+    uses: dict[str, list[tuple[Kernel, float, int | None]]] = {}
+    for graph, ms in zip(graphs, times):
+        hints = size_hints(graph.fused.program.graph)
+        for step, cost in zip(graph.fused.steps, ms):
+            kernel = _kernel(graph, step.region) if isinstance(step, KernelStep) else None
+            if kernel is not None:
+                uses.setdefault(kernel.text, []).append((kernel, cost, kernel_bytes(kernel, hints)))
+    rows = [_kernel_row(group) for group in uses.values()]
+    return tuple(sorted(rows, key=lambda row: -row.ms))
+
+
+def _kernel_row(group: Sequence[tuple[Kernel, float, int | None]]) -> KernelRow:
+    regions = [kernel.region for kernel, _, _ in group]
+    nodes = [node for region in regions for node in region.members]
+    sizes = [size for _, _, size in group]
+    return KernelRow(
+        ops=user_ops(regions[0].members),
+        nodes=len(regions[0].members),
+        domain=_domain(regions[0]),
+        regions=len(regions),
+        modules=ranges_of(path for region in regions for path in module_paths(region.members)),
+        places=places_of(nodes),
+        ms=sum(ms for _, ms, _ in group),
+        bytes=None if None in sizes else sum(size for size in sizes if size is not None),
+    )
+
+
+def _domain(region: Region) -> str:
+    outer, inner = region.outer(), region.inner()
+    rows = "×".join(str(v.size) for v in outer) or "1"
+    if not inner:
+        return rows
+    return f"{rows} {'rows' if outer else 'row'} of {'×'.join(str(v.size) for v in inner)}"
+
+
+def _kernel(graph: Compiled, region: Region) -> Kernel | None:
+    return graph.native.by_region.get(region) if graph.native is not None else None
+
+
+def call_rows(graphs: Sequence[Compiled], times: StepTimes) -> tuple[CallRow, ...]:
+    groups: dict[tuple[object, ...], list[tuple[fx.Node, float]]] = {}
+    for graph, ms in zip(graphs, times):
+        for step, cost in zip(graph.fused.steps, ms):
+            for node, kind, op, reason, share in _calls(graph, step, cost):
+                groups.setdefault((op, kind, reason, node_place(node)), []).append((node, share))
+    rows = []
+    for (op, kind, reason, place), found in groups.items():
+        modules = ranges_of(path for node, _ in found for path in module_paths([node]))
+        total = sum(ms for _, ms in found)
+        rows.append(CallRow(op, kind, reason, len(found), modules, place, total))  # type: ignore[arg-type]
+    return tuple(sorted(rows, key=lambda row: -row.ms))
+
+
+def _calls(
+    graph: Compiled, step: KernelStep | CallStep, ms: float
+) -> Iterator[tuple[fx.Node, str, str, str, float]]:
+    """(node, kind, op, reason, milliseconds) of what PyTorch runs in a step."""
+    if isinstance(step, CallStep):
+        name = user_op(step.node) if step.kind == "view" else op_name(step.node.target)
+        yield step.node, step.kind, name, step.reason, ms
+        return
+    region = step.region
+    if graph.native is None or region in graph.native.by_region:
+        return
+    reason = graph.native.failures.get(region, "its kernel was not built")
+    for node in region.members:
+        yield node, "fallback", op_name(node.target), reason.splitlines()[0], ms / len(region.members)

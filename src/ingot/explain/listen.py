@@ -1,0 +1,171 @@
+"""`ingot.explain`: compile a model afresh, listen to what the compiler makes of it, run it a few times, and write the report.
+What holds: the user's own compiled functions, random state, inputs and buffers are as before; the model is called as
+often as RUNS says, so a function that trains does that as often.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch.utils._pytree import tree_leaves
+
+from ingot import observe
+from ingot.explain.gather import call_rows, kernel_rows
+from ingot.explain.report import CompileTimes, Report
+from ingot.options import Options, make_options
+from ingot.stages import Compiled
+
+RUNS = 6
+"""Timed calls after the one that compiles."""
+
+
+def explain(
+    model: Callable[..., Any],
+    args: Sequence[Any] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    options: Mapping[str, Any] | Options | None = None,
+) -> Report:
+    """What ingot makes of `model(*args, **kwargs)`: kernels, library calls, what is left to PyTorch and why, and the time
+    each takes. Grad mode is the caller's: to see a backward, explain a function that calls `.backward()`.
+    """
+    chosen = options if isinstance(options, Options) else make_options(options)
+    session = _Session(replace(chosen, profile=True))
+    kwargs = dict(kwargs or {})
+    with _left_as_found(model, args, kwargs), observe.listening(session.heard):
+        call = session.compiled(model)
+        first, result = _timed(lambda: call(*args, **kwargs))
+        later = [session.run(lambda: call(*args, **kwargs)) for _ in range(RUNS)]
+    return session.report(_name(model), first, later, result)
+
+
+class _Session:
+    """One compilation of one model, and what was heard of it."""
+
+    def __init__(self, options: Options):
+        from torch._dynamo.utils import counters
+
+        self.options = options
+        self.graphs: list[Compiled] = []
+        self.backend_ms = 0.0
+        self.inside_ms = 0.0
+        self.steps_ms: list[list[list[float]]] = []
+        """By run, graph and step."""
+        self._in_backend = False
+        self._breaks = counters["graph_break"]
+        self._breaks_before = Counter(self._breaks)
+
+    def heard(self, compiled: Compiled) -> None:
+        self.graphs.append(compiled)
+        if self._in_backend:
+            self.inside_ms += sum(compiled.timings.values())
+
+    def compiled(self, model: Callable[..., Any]) -> Callable[..., Any]:
+        """A function with code of its own: Dynamo caches by code, and the user's caches are not ours to fill."""
+        from ingot import pipeline  # noqa: F401  (its imports are no part of any graph's time)
+        from ingot.machine_guard import protect_from_amx
+        from ingot.passes.decompose import decomposition_table
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return model(*args, **kwargs)
+
+        protect_from_amx()
+        decomposition_table()
+        call.__code__ = call.__code__.replace()
+        return torch.compile(call, backend=self._backend)
+
+    def _backend(self, gm: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
+        from ingot.capture.dynamo import aot_compile
+
+        self._in_backend, start = True, time.perf_counter()
+        try:
+            return aot_compile(gm, inputs, self.options)
+        finally:
+            self._in_backend = False
+            self.backend_ms += 1e3 * (time.perf_counter() - start)
+
+    def run(self, call: Callable[[], Any]) -> float:
+        """The milliseconds of a call, its steps' noted."""
+        for graph in self.graphs:
+            graph.run.seconds[:] = [0.0] * len(graph.fused.steps)  # type: ignore[attr-defined]
+        elapsed, _ = _timed(call)
+        self.steps_ms.append([[1e3 * s for s in graph.run.seconds] for graph in self.graphs])  # type: ignore[attr-defined]
+        return elapsed
+
+    def report(self, name: str, first: float, later: list[float], result: Any) -> Report:
+        times = [
+            [statistics.median(run[g][s] for run in self.steps_ms) for s in range(len(graph.fused.steps))]
+            for g, graph in enumerate(self.graphs)
+        ]
+        kernels = kernel_rows(self.graphs, times)
+        calls = call_rows(self.graphs, times)
+        run_ms = statistics.median(later)
+        return Report(
+            name=name,
+            graphs=len(self.graphs),
+            kernels=len(kernels),
+            regions=sum(row.regions for row in kernels),
+            library_calls=_count(calls, "library"),
+            fallbacks=_count(calls, "fallback"),
+            host_steps=_count(calls, "host"),
+            graph_breaks=tuple((Counter(self._breaks) - self._breaks_before).elements()),
+            kernel_rows=kernels,
+            call_rows=calls,
+            compile_ms=self._compile_times(first - run_ms),
+            run_ms=run_ms,
+            notes=tuple(_notes(result, self.graphs)),
+        )
+
+    def _compile_times(self, total: float) -> CompileTimes:
+        steps: dict[str, float] = {}
+        for graph in self.graphs:
+            for step, ms in graph.timings.items():
+                steps[step] = steps.get(step, 0.0) + ms
+        autograd = max(0.0, self.backend_ms - self.inside_ms)
+        return CompileTimes(max(0.0, total - autograd - sum(steps.values())), autograd, steps)
+
+
+def _count(rows: Iterable[Any], kind: str) -> int:
+    return sum(row.count for row in rows if row.kind == kind)
+
+
+def _notes(result: Any, graphs: Sequence[Compiled]) -> Iterator[str]:
+    if not graphs:
+        yield "Dynamo captured nothing: there is no tensor operation to compile."
+    tensors = [leaf for leaf in tree_leaves(result) if isinstance(leaf, torch.Tensor)]
+    if any(t.requires_grad and t.grad_fn is not None for t in tensors):
+        yield "The backward was not run: explain a function that calls .backward() to see it too."
+
+
+def _timed(call: Callable[[], Any]) -> tuple[float, Any]:
+    start = time.perf_counter()
+    result = call()
+    return 1e3 * (time.perf_counter() - start), result
+
+
+@contextmanager
+def _left_as_found(model: Any, args: Any, kwargs: Any) -> Iterator[None]:
+    """Inputs, the module's buffers and the random state, put back where the runs changed them."""
+    held = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
+    if isinstance(model, torch.nn.Module):
+        held += list(model.buffers())
+    before = [(tensor, tensor._version, tensor.detach().clone()) for tensor in held]
+    with torch.random.fork_rng(devices=[]):
+        try:
+            yield
+        finally:
+            for tensor, version, value in before:
+                if tensor._version != version:
+                    with torch.no_grad():
+                        tensor.copy_(value)
+
+
+def _name(model: Any) -> str:
+    return str(getattr(model, "__qualname__", type(model).__name__))

@@ -1,0 +1,66 @@
+"""How much memory a kernel touches. Comes in: a kernel and the sizes that symbols had in the run; goes out: bytes loaded and
+stored. What holds: a buffer counts once, however often a loop comes back to it; a lookup in a large table counts the
+elements looked up, not the table.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import sympy
+from torch import fx
+
+from ingot.codegen.kernels import Kernel
+from ingot.fuse.index import Size
+from ingot.fuse.shapes import shape_of, strides_of, tensor_of
+from ingot.program.graph import fake_mode
+
+Hints = Mapping[sympy.Symbol, int]
+
+
+def size_hints(graph: fx.Graph) -> Hints:
+    """The values that symbols had when the graph was captured, which are those of the example run."""
+    env = getattr(fake_mode(graph), "shape_env", None)
+    if env is None:
+        return {}
+    return {symbol: int(value) for symbol, value in env.backed_var_to_val.items()}
+
+
+def kernel_bytes(kernel: Kernel, hints: Hints) -> int | None:
+    total = 0
+    for buffer in kernel.buffers:
+        elements = _touched(kernel, buffer, hints)
+        if elements is None:
+            return None
+        total += elements * tensor_of(buffer).dtype.itemsize
+    return total
+
+
+def _touched(kernel: Kernel, buffer: fx.Node, hints: Hints) -> int | None:
+    held = _product([s for s, t in zip(shape_of(buffer), strides_of(buffer)) if t != 0], hints)
+    if buffer in kernel.region.stored or held is None:
+        return held
+    points = [point for node, point in kernel.region.reads if node is buffer]
+    read = 0
+    for point in points:
+        variables = {v for index in point for v in index.variables()}
+        visited = _product([v.size for v in variables], hints)
+        if visited is None:
+            return held
+        read += visited
+    return min(held, read) if points else held
+
+
+def _product(sizes: list[Size], hints: Hints) -> int | None:
+    values = [_value(size, hints) for size in sizes]
+    return None if None in values else math.prod(v for v in values if v is not None)
+
+
+def _value(size: Size, hints: Hints) -> int | None:
+    if isinstance(size, int):
+        return size
+    value = size.subs(hints)
+    return int(value) if value.is_Integer else None
+
+
