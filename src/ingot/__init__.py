@@ -1,5 +1,5 @@
-"""ingot: a compiler for PyTorch programs. The names here are the public ones; each is imported when it is first used, so
-that `import ingot` costs nothing.
+"""ingot: a compiler for PyTorch programs. The names here are the public ones; each is imported when
+it is first used, so that `import ingot` costs nothing.
 """
 
 from __future__ import annotations

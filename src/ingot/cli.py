@@ -65,6 +65,33 @@ def doctor() -> None:
         raise SystemExit(1)
 
 
+@main.command()
+@click.argument("target", metavar="MODULE:CALLABLE")
+@click.option(
+    "--input",
+    "inputs",
+    multiple=True,
+    metavar="SHAPE[:DTYPE]",
+    help="A random argument, such as 8x128 or 8x128:int64; repeat it for each argument.",
+)
+@click.option("--grad", is_flag=True, help="Capture what a backward will need as well.")
+@click.option("--width", default=100, show_default=True, help="Columns of the text.")
+def explain(target: str, inputs: tuple[str, ...], grad: bool, width: int) -> None:
+    """Show what is fused, called and left to PyTorch, and why.
+
+    CALLABLE is a function or module to be called with the --input tensors, or without --input a
+    function that returns what to explain: (model, args) or (model, args, kwargs).
+    """
+    import torch
+
+    from ingot.explain.listen import explain as explained
+    from ingot.explain.target import find_target, workload_of
+
+    model, args, kwargs = workload_of(find_target(target), target, inputs)
+    with torch.set_grad_enabled(grad):
+        click.echo(explained(model, args, kwargs).as_text(width))
+
+
 def _packages() -> Iterator[Finding]:
     """The packages ingot is built on, at the versions it asks for."""
     wanted = _requirements()

@@ -21,7 +21,7 @@ from ingot.codegen.nest import NestWriter
 from ingot.codegen.rules import pointwise_rules
 from ingot.codegen.split import write_finish
 from ingot.errors import CompileError, IngotError
-from ingot.fuse.expr import Apply, Expr, Load, Reduce
+from ingot.fuse.expr import Apply, Expr, Load, Reduce, Scan
 from ingot.fuse.loops import Nest, make_nest
 from ingot.fuse.region import Region
 from ingot.options import Options
@@ -160,7 +160,8 @@ def choose_lanes(nest: Nest, cost: int, options: Options) -> int:
         return 1
     bits = options.vector_bits or this_machine().vector_bits
     widest = max([e.dtype.itemsize for e in nest.expressions() if e.dtype in NATIVE_DTYPES], default=4)
-    unroll = 1 if nest.across is not None else 4 if cost <= 14 else 2 if cost <= 40 else 1
+    serial = nest.across is not None or any(isinstance(e, Scan) for e in nest.expressions())
+    unroll = 1 if serial else 4 if cost <= 14 else 2 if cost <= 40 else 1
     lanes = max(2, bits // 8 * unroll // max(4, widest))
     size = nest.vector.size
     if isinstance(size, int):

@@ -14,11 +14,11 @@ import torch
 from torch import fx
 
 from ingot.codegen.builder import Builder, Val, is_float
-from ingot.codegen.reduce import Accumulators, across_lanes, combine, identity, is_positional
+from ingot.codegen.reduce import Accumulators, across_lanes, combine, identity, is_positional, prefix
 from ingot.codegen.rules import apply_rule, pointwise_rules
 from ingot.codegen.sizes import I64, emit_size
 from ingot.fuse import index as ix
-from ingot.fuse.expr import Apply, Checked, Expr, FromIndex, Guarded, Load, Number, Reduce, all_children, ordered
+from ingot.fuse.expr import Apply, Checked, Expr, FromIndex, Guarded, Load, Number, Reduce, Scan, all_children, ordered
 from ingot.fuse.index import Index, Size, Var
 from ingot.fuse.loops import Nest, Store
 
@@ -49,6 +49,7 @@ class NestWriter:
         self.guard: Val | None = None
         self.failed: dict[int, str] = {}
         self.finished: dict[Reduce, Accumulators] = {}
+        self.carries: dict[Scan, str] = {}
         self.kept: dict[Expr, str] = {}
         """Values of a row that later phases need too, and their memory."""
         self.kept_ready: set[Expr] = set()
@@ -247,6 +248,8 @@ class NestWriter:
             return self._apply(expr)
         if isinstance(expr, Guarded):
             return self._guarded(expr)
+        if isinstance(expr, Scan):
+            return self._scan(expr)
         assert isinstance(expr, Checked), f"{expr} must be written before it is used"
         return self._checked(expr)
 
@@ -350,6 +353,22 @@ class NestWriter:
             f"vector.reduction <or>, {condition.name} : {condition.type} into i1", torch.bool, 1
         )
 
+    def _scan(self, expr: Scan) -> Val:
+        """This step's elements combined with all before them, which the carry holds."""
+        along = self.nest.vector in self.nest.inner
+        carry_lanes = 1 if along else self.lanes
+        slot = self.carries[expr]
+        carry = self.get(slot, expr.dtype, carry_lanes)
+        value = self.b.broadcast(self.value(expr.operand), self.lanes)
+        if along and self.lanes > 1:
+            neutral = identity(self.b, expr.kind, expr.dtype, self.lanes)[0]
+            if self.tail is not None:
+                value = self.b.select(self.tail, value, neutral)
+            value = prefix(self.b, expr.kind, value, neutral)
+        (value,) = combine(self.b, expr.kind, (self.b.broadcast(carry, self.lanes),), (value,))
+        self.put(slot, self.b.lane(value, self.lanes - 1) if along else value)
+        return value
+
     def _mask(self) -> Val | None:
         masks = [m for m in (self.tail, self.guard) if m is not None]
         if not masks:
@@ -440,6 +459,8 @@ class NestWriter:
         slots = [self._accumulators(g[0]) if k in summed else totals[k] for k, g in enumerate(groups)]
         roots = [*(r.operand for r in reductions), *(s.value for s in stores)]
 
+        self._start_scans(roots)
+
         def body() -> None:
             for group, slot in zip(groups, slots, strict=True):
                 self._accumulate(group[0], slot)
@@ -461,6 +482,13 @@ class NestWriter:
             self.over_all(self.nest.inner, roots, body)
         for group, total in zip(groups, totals, strict=True):
             self._finish(group, total)
+
+    def _start_scans(self, roots: Sequence[Expr]) -> None:
+        lanes = 1 if self.nest.vector in self.nest.inner else self.lanes
+        for expr in ordered(roots, stop=lambda e: isinstance(e, Reduce)):
+            if isinstance(expr, Scan):
+                self.carries[expr] = self.slot(expr.dtype, lanes)
+                self.put(self.carries[expr], identity(self.b, expr.kind, expr.dtype, lanes)[0])
 
     def _reset(self, reduce: Reduce, slots: list[tuple[str, torch.dtype]]) -> None:
         initial = identity(self.b, reduce.kind, reduce.operand.dtype, self._acc_lanes(reduce))

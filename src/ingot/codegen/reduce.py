@@ -93,3 +93,16 @@ def _half(b: Builder, x: Val, start: int, lanes: int) -> Val:
         x.dtype,
         lanes,
     )
+
+
+def prefix(b: Builder, kind: str, x: Val, neutral: Val) -> Val:
+    """Lane k combined with all lanes before it, by doubling."""
+    step = 1
+    while step < x.lanes:
+        picks = ", ".join(str(k + x.lanes - step) for k in range(x.lanes))
+        shifted = b.assign(
+            f"vector.shuffle {neutral.name}, {x.name} [{picks}] : {x.type}, {x.type}", x.dtype, x.lanes
+        )
+        (x,) = combine(b, kind, (shifted,), (x,))
+        step *= 2
+    return x

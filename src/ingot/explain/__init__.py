@@ -1,5 +1,8 @@
-"""What was captured, fused, called and left to PyTorch, and why: `print(ingot.explain(model, args))`. The package has the
-name of the function it is there for, so it can be called like it.
+"""What was captured, fused, called and left to PyTorch, and why:
+
+    print(ingot.explain(model, args))
+
+The package has the name of the function it is there for, so it can be called like it.
 """
 
 from __future__ import annotations

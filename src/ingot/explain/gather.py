@@ -1,15 +1,17 @@
-"""Steps to rows. Comes in: every graph that was compiled and the milliseconds of its steps; goes out: one row for each
-distinct kernel and one for each operation of a source line that PyTorch runs. A region that did not compile is a row of
-calls: one operation left to PyTorch for each node.
+"""Steps to rows. Comes in: every graph that was compiled and the milliseconds of its steps; goes
+out: one row for each distinct kernel and one for each operation of a source line that PyTorch runs.
+A region that did not compile is a row of calls: one operation left to PyTorch for each node.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from torch import fx
 
 from ingot.codegen.kernels import Kernel
+from ingot.errors import Place
 from ingot.explain.origin import module_paths, op_name, places_of, ranges_of, user_op, user_ops
 from ingot.explain.report import CallRow, KernelRow
 from ingot.explain.traffic import kernel_bytes, size_hints
@@ -19,6 +21,15 @@ from ingot.stages import CallStep, Compiled, KernelStep
 
 StepTimes = Sequence[Sequence[float]]
 """Milliseconds by graph and step."""
+
+
+class _Call(NamedTuple):
+    """What the calls of one row have in common."""
+
+    op: str
+    kind: str
+    reason: str
+    place: Place | None
 
 
 def kernel_rows(graphs: Sequence[Compiled], times: StepTimes) -> tuple[KernelRow, ...]:
@@ -62,30 +73,34 @@ def _kernel(graph: Compiled, region: Region) -> Kernel | None:
 
 
 def call_rows(graphs: Sequence[Compiled], times: StepTimes) -> tuple[CallRow, ...]:
-    groups: dict[tuple[object, ...], list[tuple[fx.Node, float]]] = {}
+    groups: dict[_Call, list[tuple[fx.Node, float]]] = {}
     for graph, ms in zip(graphs, times):
         for step, cost in zip(graph.fused.steps, ms):
-            for node, kind, op, reason, share in _calls(graph, step, cost):
-                groups.setdefault((op, kind, reason, node_place(node)), []).append((node, share))
-    rows = []
-    for (op, kind, reason, place), found in groups.items():
-        modules = ranges_of(path for node, _ in found for path in module_paths([node]))
-        total = sum(ms for _, ms in found)
-        rows.append(CallRow(op, kind, reason, len(found), modules, place, total))  # type: ignore[arg-type]
+            for node, call, share in _calls(graph, step, cost):
+                groups.setdefault(call, []).append((node, share))
+    rows = [_call_row(call, found) for call, found in groups.items()]
     return tuple(sorted(rows, key=lambda row: -row.ms))
+
+
+def _call_row(call: _Call, found: Sequence[tuple[fx.Node, float]]) -> CallRow:
+    modules = ranges_of(path for node, _ in found for path in module_paths([node]))
+    total = sum(ms for _, ms in found)
+    return CallRow(call.op, call.kind, call.reason, len(found), modules, call.place, total)
 
 
 def _calls(
     graph: Compiled, step: KernelStep | CallStep, ms: float
-) -> Iterator[tuple[fx.Node, str, str, str, float]]:
-    """(node, kind, op, reason, milliseconds) of what PyTorch runs in a step."""
+) -> Iterator[tuple[fx.Node, _Call, float]]:
+    """What PyTorch runs in a step, and the milliseconds of each."""
     if isinstance(step, CallStep):
-        name = user_op(step.node) if step.kind == "view" else op_name(step.node.target)
-        yield step.node, step.kind, name, step.reason, ms
+        node = step.node
+        name = user_op(node) if step.kind == "view" else op_name(node.target)
+        yield node, _Call(name, step.kind, step.reason, node_place(node)), ms
         return
     region = step.region
     if graph.native is None or region in graph.native.by_region:
         return
-    reason = graph.native.failures.get(region, "its kernel was not built")
+    reason = graph.native.failures.get(region, "its kernel was not built").splitlines()[0]
     for node in region.members:
-        yield node, "fallback", op_name(node.target), reason.splitlines()[0], ms / len(region.members)
+        call = _Call(op_name(node.target), "fallback", reason, node_place(node))
+        yield node, call, ms / len(region.members)

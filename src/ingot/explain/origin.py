@@ -1,5 +1,6 @@
-"""Where nodes come from, in the user's words. Comes in: nodes as AOTAutograd and the passes left them; goes out: names of the
-ATen operations the user called, paths of modules with the numbers of repeated layers as ranges, source lines.
+"""Where nodes come from, in the user's words. Comes in: nodes as AOTAutograd and the passes left
+them; goes out: names of the ATen operations the user called, paths of modules with the numbers of
+repeated layers as ranges, source lines.
 """
 
 from __future__ import annotations
@@ -14,7 +15,15 @@ from torch import fx
 from ingot.errors import Place
 from ingot.program.source import node_place
 
-_NORM = re.compile(r"_?native_((?:layer|batch|group)_norm)(?:_legit\w*?)?(_backward)?")
+_VARIANTS = (
+    (re.compile(r"_?native_((?:layer|batch|group)_norm)(?:_legit\w*?)?(_backward)?"), r"\1\2"),
+    (
+        re.compile(r"_scaled_dot_product_\w*attention\w*?(_backward)?"),
+        r"scaled_dot_product_attention\1",
+    ),
+    (re.compile(r"(\w+)_with_indices(_backward)?"), r"\1\2"),
+)
+"""Names of an operation's inner forms, and the name users know."""
 _ROOT = re.compile(r"^[LG]\['\w+'\](?:\.__closure__\[\d+\]\.cell_contents)?\.?")
 
 
@@ -26,8 +35,9 @@ def op_name(target: Any) -> str:
         namespace, _, name = target._qualified_op_name.partition("::")
     else:
         return str(getattr(target, "__name__", target))
-    if match := _NORM.fullmatch(name):
-        name = match[1] + (match[2] or "")
+    for pattern, known in _VARIANTS:
+        if match := pattern.fullmatch(name):
+            name = match.expand(known)
     return name if namespace in ("aten", "prims") else f"{namespace}::{name}"
 
 
@@ -61,7 +71,7 @@ def module_paths(nodes: Iterable[fx.Node]) -> tuple[str, ...]:
 
 
 def ranges_of(paths: Iterable[str]) -> tuple[str, ...]:
-    """Paths that differ in their numbers only as one: `layer.0.fc`, `layer.1.fc` as `layer.0–1.fc`."""
+    """Paths that differ in numbers only, as one: `layer.0.fc`, `layer.1.fc` as `layer.0–1.fc`."""
     groups: dict[tuple[str, ...], list[list[str]]] = {}
     for path in paths:
         parts = path.split(".")

@@ -1,6 +1,7 @@
-"""The report: what a program became, as a frozen record of plain numbers and strings that outlives the graphs it was made
-from. Counts come first, for tests and tables; the rows behind them say which operations share a kernel, which are calls,
-where in the user's program each comes from, and what a run of them costs. `as_text` is for people.
+"""The report: what a program became, as a frozen record of plain numbers and strings that outlives
+the graphs it was made from. Counts come first, for tests and tables; the rows behind them say which
+operations share a kernel, which are calls, where in the user's program each comes from, and what a
+run of them costs. `as_text` is for people.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ class Report:
     """The dearest first; views included."""
     compile_ms: CompileTimes = field(repr=False)
     run_ms: float = field(repr=False)
-    """The median of calls after the first, each step timed."""
+    """The fastest call after the first, each step timed."""
     notes: tuple[str, ...] = ()
     """What the reader should know about how this was found."""
 

@@ -1,11 +1,13 @@
-"""The report as text for a terminal: what was made of the program in one paragraph, the time to compile and to run, then a
-table each for kernels, library calls, operations left to PyTorch (with the reason) and host steps. Lines keep to the
-width; long source lines and paths are cut, never wrapped.
+"""The report as text for a terminal: what was made of the program in one paragraph, the time to
+compile and to run, then a table each for kernels, library calls, operations left to PyTorch (with
+the reason) and host steps. Lines keep to the width; long source lines and paths are cut, never
+wrapped.
 """
 
 from __future__ import annotations
 
 import os
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
 from ingot.errors import Place
@@ -13,111 +15,121 @@ from ingot.explain.report import CallRow, KernelRow, Report
 
 MOST_PLACES = 3
 MOST_ROWS = 40
-KINDS = {
-    "library": "Library calls",
-    "fallback": "Left to PyTorch",
-    "host": "Host steps",
+INDENT = " " * 14
+KINDS = {"library": "Library calls", "fallback": "Left to PyTorch", "host": "Host steps"}
+SHARES = {
+    "library": "library calls",
+    "fallback": "left to PyTorch",
+    "host": "host steps",
+    "view": "views",
 }
 
 
 def report_to_text(report: Report, width: int = 100) -> str:
     sections = [
-        _summary(report),
-        _compile(report),
-        _run(report),
+        _summary(report, width),
+        _compile(report, width),
+        _run(report, width),
         _kernels(report, width),
-        *(_calls(report, kind, title, width) for kind, title in KINDS.items()),
+        *(_calls(report, kind, title) for kind, title in KINDS.items()),
         _graph_breaks(report, width),
-        list(report.notes),
+        [line for note in report.notes for line in _wrapped(note, width, "Note: ", "  ")],
     ]
-    return "\n\n".join("\n".join(_cut(line, width) for line in lines) for lines in sections if lines)
+    return "\n\n".join(
+        "\n".join(_cut(line, width) for line in lines) for lines in sections if lines
+    )
 
 
-def _summary(report: Report) -> list[str]:
+def _summary(report: Report, width: int) -> list[str]:
     counts = [
         _number(report.graphs, "graph"),
-        _number(len(report.graph_breaks), "graph break"),
+        *([_number(len(report.graph_breaks), "graph break")] if report.graph_breaks else []),
         f"{_number(report.regions, 'region')} in {_number(report.kernels, 'kernel')}",
         _number(report.library_calls, "library call"),
         f"{_number(report.fallbacks, 'op')} left to PyTorch",
-        _number(report.host_steps, "host step"),
+        *([_number(report.host_steps, "host step")] if report.host_steps else []),
     ]
-    return [report.name, "  " + " · ".join(counts)]
+    return [report.name, *_listed(counts, width)]
 
 
-def _compile(report: Report) -> list[str]:
+def _compile(report: Report, width: int) -> list[str]:
     times = report.compile_ms
-    steps = ", ".join(f"{name} {_ms(ms)}" for name, ms in times.steps.items())
-    return [
-        f"Compile: {_ms(times.total)} ms",
-        f"  Dynamo {_ms(times.dynamo)} · AOTAutograd {_ms(times.autograd)} · ingot {_ms(times.ingot)}"
-        + (f" ({steps})" if steps else ""),
+    own = ", ".join(f"{name} {_ms(ms)}" for name, ms in times.steps.items())
+    parts = [
+        f"Dynamo {_ms(times.dynamo)}",
+        f"AOTAutograd {_ms(times.autograd)}",
+        f"ingot {_ms(times.ingot)}" + (f" ({own})" if own else ""),
     ]
+    return [f"Compile: {_ms(times.total)} ms", *_listed(parts, width)]
 
 
-def _run(report: Report) -> list[str]:
+def _run(report: Report, width: int) -> list[str]:
     """Who takes how much of a call."""
     shares = {"kernels": sum(row.ms for row in report.kernel_rows)}
-    names = {"library": "library calls", "fallback": "left to PyTorch", "host": "host", "view": "views"}
-    for kind, name in names.items():
-        ms = sum(row.ms for row in report.call_rows if row.kind == kind)
-        if ms:
-            shares[name] = ms
-    shares["guards, memory and the rest"] = max(0.0, report.run_ms - sum(shares.values()))
-    parts = [f"{name} {_ms(ms)} ({_percent(ms, report.run_ms)} %)" for name, ms in shares.items()]
-    return [f"A run: {_ms(report.run_ms)} ms", "  " + " · ".join(parts)]
+    for kind, name in SHARES.items():
+        shares[name] = sum(row.ms for row in report.call_rows if row.kind == kind)
+    shares["outside of the steps"] = max(0.0, report.run_ms - sum(shares.values()))
+    parts = [
+        f"{name} {_ms(ms)} ({_percent(ms, report.run_ms)} %)" for name, ms in shares.items() if ms
+    ]
+    return [f"A run: {_ms(report.run_ms)} ms", *_listed(parts, width)]
 
 
 def _kernels(report: Report, width: int) -> list[str]:
     if not report.kernel_rows:
         return []
-    lines = ["Kernels", "      ms    %       MB   GB/s"]
+    lines = ["Kernels", "      ms    %     bytes   GB/s"]
     for row in report.kernel_rows:
         lines.extend(_kernel(row, report.run_ms, width))
     return lines
 
 
 def _kernel(row: KernelRow, run_ms: float, width: int) -> Iterator[str]:
-    size = "–" if row.bytes is None else f"{row.bytes / 1e6:.2f}"
+    size = "–" if row.bytes is None else _bytes(row.bytes)
     speed = "–" if row.gb_per_s is None else f"{row.gb_per_s:.1f}"
-    head = f"{row.ms:8.3f} {_percent(row.ms, run_ms):>4} {size:>8} {speed:>6}  "
-    indent = " " * len(head)
-    times = f"{row.regions} regions, each " if row.regions > 1 else ""
-    yield from _wrapped(", ".join(row.ops), head, indent, width)
-    yield f"{indent}{times}{_number(row.nodes, 'node')} over {row.domain}"
-    yield from (indent + line for line in _origin(row.modules, row.places))
+    head = f"{row.ms:8.3f} {_percent(row.ms, run_ms):>4} {size:>9} {speed:>6}  "
+    each = f"{row.regions} regions, each " if row.regions > 1 else ""
+    work = f"{each}{_number(row.nodes, 'op')} over {row.domain}"
+    yield from _wrapped(f"{', '.join(row.ops)} · {work}", width, head, " " * len(head))
+    yield from _origin(row.modules, row.places)
 
 
 def _origin(modules: Sequence[str], places: Sequence[Place]) -> Iterator[str]:
     if modules:
-        yield f"in {_some(modules)}"
-    yield from (_place(place) for place in places[:MOST_PLACES])
+        yield f"{INDENT}in {_some(modules)}"
+    yield from (f"{INDENT}{_place(place)}" for place in places[:MOST_PLACES])
     if len(places) > MOST_PLACES:
-        yield f"… and {_number(len(places) - MOST_PLACES, 'more line')}"
+        yield f"{INDENT}… and {_number(len(places) - MOST_PLACES, 'more line')}"
 
 
-def _calls(report: Report, kind: str, title: str, width: int) -> list[str]:
+def _calls(report: Report, kind: str, title: str) -> list[str]:
     rows = [row for row in report.call_rows if row.kind == kind]
     if not rows:
         return []
     lines = [title, "      ms    %  calls"]
     for row in rows[:MOST_ROWS]:
-        lines.extend(_call(row, report.run_ms, with_reason=kind != "library", width=width))
+        lines.extend(_call(row, report.run_ms, with_reason=kind != "library"))
     if len(rows) > MOST_ROWS:
         rest = rows[MOST_ROWS:]
-        lines.append(f"{sum(row.ms for row in rest):8.3f} … in {_number(len(rest), 'more row')}")
+        ms = sum(row.ms for row in rest)
+        count = sum(row.count for row in rest)
+        lines.append(
+            f"{_call_head(ms, report.run_ms, count)}… in {_number(len(rest), 'more line')}"
+        )
     return lines
 
 
-def _call(row: CallRow, run_ms: float, *, with_reason: bool, width: int) -> Iterator[str]:
-    head = f"{row.ms:8.3f} {_percent(row.ms, run_ms):>4} {row.count:>6}  "
-    indent = " " * len(head)
+def _call(row: CallRow, run_ms: float, *, with_reason: bool) -> Iterator[str]:
     where = f" in {_some(row.modules)}" if row.modules else ""
-    yield f"{head}{row.op}{where}"
+    yield f"{_call_head(row.ms, run_ms, row.count)}{row.op}{where}"
     if with_reason:
-        yield f"{indent}because: {row.reason}"
+        yield f"{INDENT}because: {row.reason}"
     if row.place is not None:
-        yield indent + _place(row.place)
+        yield f"{INDENT}{_place(row.place)}"
+
+
+def _call_head(ms: float, run_ms: float, count: int) -> str:
+    return f"{ms:8.3f} {_percent(ms, run_ms):>4} {count:>6}  "
 
 
 def _graph_breaks(report: Report, width: int) -> list[str]:
@@ -125,14 +137,14 @@ def _graph_breaks(report: Report, width: int) -> list[str]:
         return []
     lines = ["Graph breaks"]
     for reason in report.graph_breaks:
-        head, *rest = [line.strip() for line in reason.splitlines() if line.strip()]
-        detail = next((r for r in rest if r.startswith("Explanation: ")), "")
-        lines.append(f"  {head}")
-        lines.extend(_wrapped(detail.removeprefix("Explanation: "), "    ", "    ", width) if detail else ())
+        headline, *rest = [line.strip() for line in reason.splitlines() if line.strip()]
+        why = [line.removeprefix("Explanation: ") for line in rest if "Explanation: " in line]
+        lines.append(f"  {headline}")
+        lines.extend(line for text in why for line in _wrapped(text, width, INDENT, INDENT))
     return lines
 
 
-# -- words -------------------------------------------------------------------------------------------------------------
+# -- words ---------------------------------------------------------------------------------------
 
 
 def _place(place: Place) -> str:
@@ -152,10 +164,20 @@ def _some(names: Sequence[str]) -> str:
     return shown + (f" and {len(names) - MOST_PLACES} more" if len(names) > MOST_PLACES else "")
 
 
-def _wrapped(text: str, head: str, indent: str, width: int) -> Iterable[str]:
-    import textwrap
+def _wrapped(text: str, width: int, head: str, indent: str) -> list[str]:
+    return textwrap.wrap(text, width, initial_indent=head, subsequent_indent=indent)
 
-    return textwrap.wrap(text, width, initial_indent=head, subsequent_indent=indent) or [head.rstrip()]
+
+def _listed(parts: Iterable[str], width: int) -> list[str]:
+    """Parts between dots; a line breaks between parts where it can."""
+    lines = [""]
+    for part in parts:
+        longer = f"{lines[-1]} · {part}" if lines[-1] else f"  {part}"
+        if lines[-1] and len(longer) > width:
+            lines.append(f"  {part}")
+        else:
+            lines[-1] = longer
+    return lines
 
 
 def _cut(line: str, width: int) -> str:
@@ -169,6 +191,13 @@ def _number(count: int, noun: str) -> str:
 
 def _ms(ms: float) -> str:
     return f"{ms:.0f}" if ms >= 100 else f"{ms:.1f}" if ms >= 10 else f"{ms:.2f}"
+
+
+def _bytes(size: int) -> str:
+    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size >= scale:
+            return f"{size / scale:.3g} {unit}"
+    return f"{size} B"
 
 
 def _percent(ms: float, whole: float) -> str:

@@ -1,6 +1,6 @@
-"""How much memory a kernel touches. Comes in: a kernel and the sizes that symbols had in the run; goes out: bytes loaded and
-stored. What holds: a buffer counts once, however often a loop comes back to it; a lookup in a large table counts the
-elements looked up, not the table.
+"""How much memory a kernel touches. Comes in: a kernel and the sizes that symbols had in the run;
+goes out: bytes loaded and stored. What holds: a buffer counts once, however often a loop comes back
+to it; a lookup in a large table counts the elements looked up, not the table.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Hints = Mapping[sympy.Symbol, int]
 
 
 def size_hints(graph: fx.Graph) -> Hints:
-    """The values that symbols had when the graph was captured, which are those of the example run."""
+    """The values that symbols had when the graph was captured: those of the example run."""
     env = getattr(fake_mode(graph), "shape_env", None)
     if env is None:
         return {}
@@ -62,5 +62,3 @@ def _value(size: Size, hints: Hints) -> int | None:
         return size
     value = size.subs(hints)
     return int(value) if value.is_Integer else None
-
-

@@ -18,7 +18,7 @@ from ingot.codegen.builder import NATIVE_DTYPES
 from ingot.codegen.rules import compute_dtypes, pointwise_rules
 from ingot.errors import UnsupportedError
 from ingot.fuse import index as ix
-from ingot.fuse.expr import Apply, Checked, Expr, FromIndex, Guarded, Load, Number
+from ingot.fuse.expr import Apply, Checked, Expr, FromIndex, Guarded, Number
 from ingot.fuse.index import Index, Size
 from ingot.fuse.shapes import arguments_of, shape_of, size_of, tensor_of
 
@@ -104,7 +104,7 @@ def symbolic(context: Context, value: Any) -> Any:
     return meta
 
 
-def _cast(context: Context, value: Expr, dtype: torch.dtype) -> Expr:
+def cast_to(context: Context, value: Expr, dtype: torch.dtype) -> Expr:
     if value.dtype is dtype:
         return value
     convert = prims.convert_element_type.default
@@ -129,7 +129,7 @@ def filled(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
     value = symbolic(context, arguments["s"] if "s" in arguments else arguments["fill_value"])
     dtype = tensor_of(node).dtype
     if isinstance(value, Expr):
-        return _cast(context, value, dtype)
+        return cast_to(context, value, dtype)
     if isinstance(value, complex):
         raise UnsupportedError("a complex fill value")
     return context.make(Number, dtype, value)  # type: ignore[no-any-return]
@@ -157,7 +157,7 @@ def counted(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
     if dtype.is_floating_point or isinstance(start, float) or isinstance(step, float):
         raise UnsupportedError("a floating-point range")
     value = context.make(FromIndex, torch.int64, index[0] * size_of(step) + size_of(start))
-    return _cast(context, value, dtype)
+    return cast_to(context, value, dtype)
 
 
 # -- looked up --------------------------------------------------------------------------------------------------------------
@@ -247,7 +247,7 @@ def cat(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
         if ix.same_size(start, end):
             continue
         moved = (*index[:dim], index[dim] - start, *index[dim + 1 :])
-        value = _cast(context, context.value(piece, moved), dtype)
+        value = cast_to(context, context.value(piece, moved), dtype)
         result = value if result is None else context.make(Guarded, dtype, index[dim], start, end, value, result)
     assert result is not None
     return result
@@ -369,12 +369,38 @@ def reduction_of(node: fx.Node) -> Reduction | None:
     return rule(node) if rule is not None else None
 
 
+# -- scans -----------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Running:
+    """A node each of whose elements combines all before it along `dim`."""
+
+    kind: str
+    operand: fx.Node
+    dim: int
+    accumulate: torch.dtype
+
+
+scan_rules = {aten.cumsum.default: "sum", aten.cumprod.default: "prod"}
+_WIDER = {torch.float32: torch.float64, torch.bfloat16: torch.float32, torch.float16: torch.float32}
+
+
+def scan_of(node: fx.Node) -> Running | None:
+    if node.op != "call_function" or node.target not in scan_rules or not shape_of(node):
+        return None
+    arguments = arguments_of(node)
+    dtype = tensor_of(node).dtype
+    dim = arguments["dim"] % len(shape_of(node))
+    return Running(scan_rules[node.target], arguments["self"], dim, _WIDER.get(dtype, dtype))
+
+
 # -- claims ------------------------------------------------------------------------------------------------------------------------
 
 
 def why_not_native(node: fx.Node) -> str | None:
     """The reason against generated code for a computing node, or None."""
-    if not (is_elementwise(node) or reduction_of(node) is not None):
+    if not (is_elementwise(node) or reduction_of(node) is not None or scan_of(node) is not None):
         return "no rule for this op"
     for value in (node, *node.all_input_nodes):
         reason = _why_not_value(value.meta.get("val"))
@@ -398,7 +424,3 @@ def _why_not_value(value: Any) -> str | None:
         return "an empty tensor"
     return None
 
-
-__all__ = [
-    "Context", "Load", "Reduction", "broadcast", "element_of", "is_elementwise", "reduction_of", "why_not_native",
-]  # fmt: skip

@@ -122,6 +122,21 @@ class Reduce(Expr):
         return iter(()) if self.position is None else iter((self.position,))
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Scan(Expr):
+    """The combination of all elements up to this one along a loop, whose variable `position` is."""
+
+    kind: str
+    operand: Expr
+    position: Index
+
+    def children(self) -> Iterator[Expr]:
+        return iter((self.operand,))
+
+    def indexes(self) -> Iterator[Index]:
+        return iter((self.position,))
+
+
 _VARIABLES: weakref.WeakKeyDictionary[Expr, frozenset[Var]] = weakref.WeakKeyDictionary()
 
 

@@ -192,7 +192,7 @@ class Grouper:
             return False
         if template.reduction is not None:
             values = self._reduction_fits(region, template, values)
-        elif not self._pointwise_fits(region, template, values):
+        elif not self._pointwise_fits(region, template, values) or not _scan_fits(region, template, values):
             values = None
         if values is None:
             return False
@@ -335,7 +335,10 @@ class Grouper:
             region.spaces[node] = space
             gone = {v for d in template.reduction.dims for v in space[d].variables()}
             region.reduced |= gone
-            region.needs_split = _few_long_rows(region)
+            region.needs_split = _few_long_rows(region) and not region.scanned
+        if template.scan is not None:
+            region.reduced |= space[template.scan.dim].variables()
+            region.scanned = True
         region.inlined |= inlined
         for read, point in leaves:
             region.reads.add((read, point))
@@ -372,6 +375,14 @@ class Grouper:
             stack.append((current, True))
             waits = sorted(current.waits - done, key=lambda u: -u.order)
             stack.extend((w, False) for w in waits)
+
+
+def _scan_fits(region: Region, template: Template, values: dict[Var, Index]) -> bool:
+    """A scan runs along one loop, which must be the one that the region reduces over, if it does."""
+    if template.scan is None or template.shape[template.scan.dim] == 1:
+        return True
+    var = values[template.vars[template.scan.dim]].as_var()
+    return var is not None and not region.needs_split and region.reduced in (set(), {var})
 
 
 def _divisor(index: Index, var: Var) -> int | None:

@@ -12,8 +12,8 @@ import torch
 from torch import fx
 
 from ingot.fuse import index as ix
-from ingot.fuse.elements import Reduction, element_of, reduction_of
-from ingot.fuse.expr import Apply, Expr, ExprTable, Load, Number, Reduce
+from ingot.fuse.elements import Reduction, cast_to, element_of, reduction_of, scan_of
+from ingot.fuse.expr import Expr, ExprTable, Load, Number, Reduce, Scan
 from ingot.fuse.index import Index, Size, Var
 from ingot.fuse.shapes import shape_of, strides_of, tensor_of
 from ingot.fuse.views import resolve
@@ -28,6 +28,7 @@ class Template:
     def __init__(self, node: fx.Node):
         self.node = node
         self.reduction: Reduction | None = reduction_of(node)
+        self.scan = scan_of(node)
         space = self.reduction.operand if self.reduction else node
         self.shape = shape_of(space)
         self.vars = [Var(f"n{k}", size) for k, size in enumerate(self.shape)]
@@ -35,6 +36,8 @@ class Template:
         point = tuple(ix.ZERO if size == 1 else ix.of(v) for v, size in zip(self.vars, self.shape, strict=True))
         if self.reduction:
             self.value(self.reduction.operand, point)
+        elif self.scan:
+            self.value(self.scan.operand, point)
         else:
             element_of(self, node, point)
 
@@ -73,6 +76,7 @@ class Region:
         self.stored: dict[fx.Node, None] = {}
         """Members whose values leave the region, in order."""
         self.reads: set[Read] = set()
+        self.scanned = False
         self.needs_split = False
         """Few rows, long ones: the reduction itself is cut in pieces, and nothing full-size may follow it."""
 
@@ -135,7 +139,9 @@ class RegionContext:
 
     def _computed(self, node: fx.Node, index: Point) -> Expr:
         if self.region.members.get(node) == index:
-            return self._reduced(node) if node in self.region.spaces else element_of(self, node, index)
+            if node in self.region.spaces:
+                return self._reduced(node)
+            return self._scanned(node, index) if scan_of(node) else element_of(self, node, index)
         if (node, index) in self.region.inlined:
             return element_of(self, node, index)
         return self.make(Load, tensor_of(node).dtype, node, ix.linear(index, strides_of(node)))  # type: ignore[no-any-return]
@@ -144,12 +150,7 @@ class RegionContext:
         rule = reduction_of(node)
         assert rule is not None
         space = self.region.spaces[node]
-        operand = self.value(rule.operand, space)
-        if operand.dtype is not rule.accumulate:
-            convert = torch.ops.prims.convert_element_type.default
-            operand = self.make(
-                Apply, rule.accumulate, convert, ("a", "dtype"), (operand, rule.accumulate), rule.accumulate
-            )
+        operand = cast_to(self, self.value(rule.operand, space), rule.accumulate)
         over = tuple(v for v in self.region.domain if v in self.region.reduced)
         position = None
         if rule.kind.startswith("arg"):
@@ -159,11 +160,16 @@ class RegionContext:
                 position = position * shape[d] + space[d]
         dtype = torch.int64 if rule.part else rule.accumulate
         value = self.make(Reduce, dtype, rule.kind, operand, over, rule.part, position)
-        result = tensor_of(node).dtype
-        if value.dtype is result:
-            return value  # type: ignore[no-any-return]
-        convert = torch.ops.prims.convert_element_type.default
-        return self.make(Apply, result, convert, ("a", "dtype"), (value, result), result)  # type: ignore[no-any-return]
+        return cast_to(self, value, tensor_of(node).dtype)
+
+    def _scanned(self, node: fx.Node, index: Point) -> Expr:
+        rule = scan_of(node)
+        assert rule is not None
+        operand = cast_to(self, self.value(rule.operand, index), rule.accumulate)
+        if not index[rule.dim].terms:
+            return cast_to(self, operand, tensor_of(node).dtype)
+        value = self.make(Scan, rule.accumulate, rule.kind, operand, index[rule.dim])
+        return cast_to(self, value, tensor_of(node).dtype)
 
 
 def covers(point: Iterable[Index], size: Size) -> bool:

@@ -27,7 +27,6 @@ from ingot.passes.decompositions import Decomposition, own_decompositions
 #  * take: asks for the value of an index.
 from_pytorch: dict[str, tuple[str, ...]] = {
     "norms": (
-        "_softmax_backward_data",
         "_log_softmax_backward_data",
         "_safe_softmax",
         "native_layer_norm_backward",
@@ -93,8 +92,6 @@ from_pytorch: dict[str, tuple[str, ...]] = {
         "unsqueeze_copy",
         "alias_copy",
         "diagonal_copy",
-        "slice_copy",
-        "select_copy",
     ),
     "pointwise": (
         "_prelu_kernel_backward",

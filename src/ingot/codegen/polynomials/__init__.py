@@ -1,11 +1,14 @@
-"""The mathematical functions that generated code inlines. Comes in: a builder and Vals of f32 or f64; goes out: the Val
-of the function. What holds: f32 is branch-free vector arithmetic unless said otherwise, f64 is Sleef's; every function
-is total (NaN, ±inf, denormals) and its worst error is tested.
+"""The mathematical functions that generated code inlines. Comes in: a builder and Vals of f32 or
+f64; goes out: the Val of the function. What holds: f32 is branch-free vector arithmetic unless said
+otherwise, f64 is Sleef's; every function is total (NaN, ±inf, denormals) and its worst error is
+tested.
 """
 
-from ingot.codegen.polynomials.error import erf, erfc, half_erfc_of_minus
+from ingot.codegen.polynomials.error import erf, erfc, erfcx, half_erfc_of_minus, log_ndtr
 from ingot.codegen.polynomials.exponential import exp, exp2, expm1, sigmoid, tanh
+from ingot.codegen.polynomials.gamma import digamma, lgamma
 from ingot.codegen.polynomials.hyperbolic import acosh, asinh, atanh, cosh, sinh
+from ingot.codegen.polynomials.inverse_error import erfinv, ndtri
 from ingot.codegen.polynomials.library import library
 from ingot.codegen.polynomials.logarithm import log, log1p, log2, log10
 from ingot.codegen.polynomials.modulo import fmod
@@ -13,7 +16,8 @@ from ingot.codegen.polynomials.power import hypot, pow
 from ingot.codegen.polynomials.trigonometric import acos, asin, atan, atan2, cos, sin, tan
 
 __all__ = [
-    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cos", "cosh", "erf", "erfc", "exp",
-    "exp2", "expm1", "fmod", "half_erfc_of_minus", "hypot", "library", "log", "log1p", "log2", "log10",
-    "pow", "sigmoid", "sin", "sinh", "tan", "tanh",
+    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cos", "cosh", "digamma", "erf",
+    "erfc", "erfcx", "erfinv", "exp", "exp2", "expm1", "fmod", "half_erfc_of_minus", "hypot",
+    "lgamma", "library", "log", "log1p", "log2", "log10", "log_ndtr", "ndtri", "pow", "sigmoid",
+    "sin", "sinh", "tan", "tanh",
 ]  # fmt: skip

@@ -42,15 +42,22 @@ def tanh_backward(b: Builder, grad: Val, output: Val) -> Val:
 def gelu_backward(b: Builder, grad: Val, x: Val, approximate: str) -> Val:
     square = b.mul(x, x)
     if approximate == "tanh":
-        one, two = _one(b, x), b.const(2.0, x.dtype)
-        s = polynomials.sigmoid(b, double_gelu_inner(b, x))
-        inner = b.fma(b.const(3 * GELU_KAPPA, x.dtype), square, one)
-        slope = b.mul(b.const(GELU_BETA, x.dtype), inner)
-        steep = b.mul(b.mul(b.mul(two, x), b.mul(s, b.sub(one, s))), slope)
-        return b.mul(grad, b.add(s, steep))
+        s, bend = _sigmoid_and_bend(b, double_gelu_inner(b, x))
+        inner = b.fma(b.const(3 * GELU_KAPPA, x.dtype), square, _one(b, x))
+        slope = b.mul(b.const(2 * GELU_BETA, x.dtype), inner)
+        return b.mul(grad, b.fma(b.mul(x, bend), slope, s))
     beta = b.const((2 / math.sqrt(math.pi)) * math.sqrt(0.5) * 0.5, x.dtype)
     density = b.mul(beta, polynomials.exp(b, b.mul(square, b.const(-0.5, x.dtype))))
     return b.mul(grad, b.fma(x, density, normal_cdf(b, x)))
+
+
+def _sigmoid_and_bend(b: Builder, x: Val) -> tuple[Val, Val]:
+    """s = sigmoid(x) and s (1 - s), both from exp(-|x|), so that neither cancels."""
+    one = _one(b, x)
+    e = polynomials.exp(b, b.neg(b.math("absf", x)))
+    inverse = b.div(one, b.add(one, e))
+    s = b.mul(b.select(b.cmp("lt", x, b.const(0.0, x.dtype)), e, one), inverse)
+    return s, b.mul(b.mul(e, inverse), inverse)
 
 
 @gradient("silu_backward.default", cost=22)

@@ -6,8 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND as Kind
-
 from ingot.codegen.builder import Builder, Val, is_float
 from ingot.codegen.rules import overload, pointwise, pointwise_rules
 from ingot.codegen.scalar import arithmetic, division
@@ -52,10 +50,3 @@ def div(b: Builder, x: Val, y: Val) -> Val:
 @pointwise("prims::where.default", unpromoted=("pred",), halves="exact")
 def where(b: Builder, condition: Val, x: Val, y: Val) -> Val:
     return b.select(condition, x, y)
-
-
-@pointwise("prims::cbrt.default", kind=Kind.INT_TO_FLOAT, cost=50)
-def cbrt(b: Builder, x: Val) -> Val:
-    from ingot.codegen.polynomials import library
-
-    return library(b, "cbrt", x)

@@ -6,13 +6,17 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from typing import Any
 
+import torch
 from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND as Kind
+from torch._prims_common import elementwise_dtypes
 
 from ingot.codegen import polynomials
 from ingot.codegen.builder import Builder, Val
 from ingot.codegen.rules import pointwise
 from ingot.codegen.scalar.choose import maximum
+from ingot.errors import UnsupportedError
 
 special = partial(pointwise, kind=Kind.INT_TO_FLOAT)
 
@@ -80,9 +84,19 @@ def entr(b: Builder, x: Val) -> Val:
     return b.select(b.isnan(x), x, value)
 
 
-@special("lgamma.default", "prims::lgamma.default", cost=50)
-def lgamma(b: Builder, x: Val) -> Val:
-    return polynomials.library(b, "lgamma", x)
+def _no_f64(arguments: dict[str, Any]) -> tuple[torch.dtype, torch.dtype]:
+    compute, result = elementwise_dtypes(*arguments.values(), type_promotion_kind=Kind.INT_TO_FLOAT)
+    if compute is torch.float64:
+        raise UnsupportedError("in f64 this function needs more digits than are inlined")
+    return compute, result
+
+
+special("lgamma.default", "prims::lgamma.default", cost=50)(polynomials.lgamma)
+special("digamma.default", "prims::digamma.default", cost=100)(polynomials.digamma)
+special("erfinv.default", "prims::erf_inv.default", cost=60)(polynomials.erfinv)
+special("special_ndtri.default", "prims::ndtri.default", cost=80, dtypes=_no_f64)(polynomials.ndtri)
+special("special_erfcx.default", "prims::erfcx.default", cost=60, dtypes=_no_f64)(polynomials.erfcx)
+special("special_log_ndtr.default", cost=120, dtypes=_no_f64)(polynomials.log_ndtr)
 
 
 @pointwise("heaviside.default", cost=3, halves="exact")

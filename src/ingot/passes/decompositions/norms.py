@@ -158,6 +158,15 @@ def log_softmax(x: Tensor, dim: int, half_to_float: bool) -> Tensor:
     return narrow(aten.sub.Tensor(shifted, aten.log(total)), result)
 
 
+@decomposes("_softmax_backward_data")
+def softmax_backward(grad: Tensor, output: Tensor, dim: int, input_dtype: torch.dtype) -> Tensor:
+    """The difference first, then the product, as the CPU kernel has it: the other way round loses
+    digits."""
+    wide, out = widen(grad), widen(output)
+    total = aten.sum.dim_IntList(aten.mul.Tensor(wide, out), [dim], True)
+    return narrow(aten.mul.Tensor(out, aten.sub.Tensor(wide, total)), input_dtype)
+
+
 def _is_empty(x: Tensor) -> bool:
     """A size is a plain 0: amax has no value to start from. A symbolic size asks no question here:
     AOTAutograd's symbols start at 2."""
