@@ -151,6 +151,8 @@ class RegionContext:
         assert rule is not None
         space = self.region.spaces[node]
         operand = cast_to(self, self.value(rule.operand, space), rule.accumulate)
+        if not any(space[d].terms for d in rule.dims):
+            return self._of_one(node, rule, operand)
         over = tuple(v for v in self.region.domain if v in self.region.reduced)
         position = None
         if rule.kind.startswith("arg"):
@@ -161,6 +163,12 @@ class RegionContext:
         dtype = torch.int64 if rule.part else rule.accumulate
         value = self.make(Reduce, dtype, rule.kind, operand, over, rule.part, position)
         return cast_to(self, value, tensor_of(node).dtype)
+
+    def _of_one(self, node: fx.Node, rule: Reduction, operand: Expr) -> Expr:
+        """A reduction over dimensions of size 1."""
+        if rule.part:
+            return self.make(Number, torch.int64, 0)  # type: ignore[no-any-return]
+        return cast_to(self, operand, tensor_of(node).dtype)
 
     def _scanned(self, node: fx.Node, index: Point) -> Expr:
         rule = scan_of(node)

@@ -62,6 +62,8 @@ def is_view(node: Node) -> bool:
 
 @cache
 def _is_view_target(target: Any) -> bool:
+    if target is torch.ops.aten._unsafe_view.default:  # its schema only says it may be forgotten
+        return True
     if not isinstance(target, torch._ops.OpOverload) or not target._schema.arguments:
         return False
     alias = target._schema.arguments[0].alias_info
