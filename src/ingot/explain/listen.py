@@ -71,20 +71,17 @@ class _Session:
             self.inside_ms += sum(compiled.timings.values())
 
     def compiled(self, model: Callable[..., Any]) -> Callable[..., Any]:
-        """A function with code of its own: Dynamo caches by code, and the user's caches are not
-        ours to fill.
-        """
+        """The model, compiled in a cache of its own: the user's is not ours to read or fill."""
+        from torch._dynamo.eval_frame import innermost_fn
+
         from ingot import pipeline  # noqa: F401  (its imports are no part of any graph's time)
         from ingot.machine_guard import protect_from_amx
         from ingot.passes.decompose import decomposition_table
 
-        def call(*args: Any, **kwargs: Any) -> Any:
-            return model(*args, **kwargs)
-
         protect_from_amx()
         decomposition_table()
-        call.__code__ = call.__code__.replace()
-        return torch.compile(call, backend=self._backend)
+        plain = innermost_fn(getattr(model, "_orig_mod", model))
+        return torch.compile(plain, backend=self._backend, isolate_recompiles=True)  # type: ignore[call-overload]
 
     def _backend(self, gm: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
         from ingot.capture.dynamo import aot_compile

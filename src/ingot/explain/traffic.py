@@ -12,7 +12,7 @@ import sympy
 from torch import fx
 
 from ingot.codegen.kernels import Kernel
-from ingot.fuse.index import Size
+from ingot.fuse.index import Looked, Size
 from ingot.fuse.shapes import shape_of, strides_of, tensor_of
 from ingot.program.graph import fake_mode
 
@@ -44,7 +44,10 @@ def _touched(kernel: Kernel, buffer: fx.Node, hints: Hints) -> int | None:
     points = [point for node, point in kernel.region.reads if node is buffer]
     read = 0
     for point in points:
-        variables = {v for index in point for v in index.variables()}
+        if any(isinstance(atom, Looked) for index in point for atom in index.terms):
+            variables = set(kernel.region.domain)
+        else:
+            variables = {v for index in point for v in index.variables()}
         visited = _product([v.size for v in variables], hints)
         if visited is None:
             return held

@@ -1,0 +1,323 @@
+"""The report: its counts, its rows, its text, and that explaining leaves no trace."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import FrozenInstanceError
+from pathlib import Path
+
+import pytest
+import torch
+from click.testing import CliRunner
+from torch import Tensor, nn
+
+import ingot
+from ingot.cli import main
+from ingot.explain.origin import ranges_of
+from ingot.explain.report import CallRow, CompileTimes, KernelRow, Report
+
+
+class Block(nn.Module):
+    def __init__(self, width: int = 32):
+        super().__init__()
+        self.norm = nn.LayerNorm(width)
+        self.up = nn.Linear(width, 2 * width)
+        self.down = nn.Linear(2 * width, width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.down(torch.nn.functional.gelu(self.up(self.norm(x))))
+
+
+def explained(model: object, *args: object) -> Report:
+    with torch.no_grad():
+        return ingot.explain(model, args)
+
+
+def test_counts() -> None:
+    report = explained(nn.Sequential(*(Block() for _ in range(3))), torch.randn(4, 32))
+    assert report.graphs == 1
+    assert report.library_calls == 6
+    assert report.fallbacks == 0
+    assert report.host_steps == 0
+    assert report.graph_breaks == ()
+    assert 0 < report.kernels < report.regions
+
+
+def test_rows_name_modules_places_and_costs() -> None:
+    report = explained(nn.Sequential(*(Block() for _ in range(3))), torch.randn(4, 32))
+    gelu = next(row for row in report.kernel_rows if row.ops == ("gelu",))
+    assert gelu.regions == 3
+    assert gelu.domain == "4×64"
+    assert gelu.modules == ("0–2",)
+    assert [Path(place.file).name for place in gelu.places] == ["test_explain.py"]
+    assert "gelu" in gelu.places[0].code
+    assert gelu.bytes == 3 * 2 * 4 * 64 * 4
+    assert gelu.ms > 0 and gelu.gb_per_s is not None and gelu.gb_per_s > 0
+    products = [row for row in report.call_rows if row.kind == "library"]
+    assert {row.op for row in products} == {"addmm"}
+    assert {row.modules for row in products} == {("0–2.up", "0–2.down")}
+
+
+def test_times_add_up() -> None:
+    report = explained(Block(), torch.randn(4, 32))
+    times = report.compile_ms
+    assert set(times.steps) == {"passes", "verify", "fuse", "codegen", "plan"}
+    assert times.dynamo > 0 and times.autograd > 0 and times.ingot > 0
+    assert times.total == pytest.approx(times.dynamo + times.autograd + times.ingot)
+    steps = sum(row.ms for row in (*report.kernel_rows, *report.call_rows))
+    assert 0 < steps <= report.run_ms
+
+
+def test_lookup_counts_the_rows_it_reads() -> None:
+    table = nn.Embedding(10_000, 16)
+    report = explained(lambda ids: table(ids) * 2, torch.arange(8))
+    (row,) = report.kernel_rows
+    assert row.bytes == 8 * 8 + 2 * 8 * 16 * 4
+
+
+def test_dynamic_sizes_count_with_the_values_of_the_run() -> None:
+    x = torch.randn(6, 10)
+    torch._dynamo.mark_dynamic(x, 0)
+    (row,) = explained(lambda x: x.exp() + 1, x).kernel_rows
+    assert row.bytes == 2 * 6 * 10 * 4
+
+
+def test_what_is_left_to_pytorch_has_a_reason() -> None:
+    report = explained(lambda x: torch.special.airy_ai(x) + 1, torch.randn(8))
+    (row,) = [row for row in report.call_rows if row.kind == "fallback"]
+    assert report.fallbacks == 1
+    assert "airy_ai" in row.op
+    assert row.reason
+    text = report.as_text()
+    assert "Left to PyTorch" in text
+    assert f"because: {row.reason}" in text
+
+
+def test_regions_that_fail_to_compile_are_left_to_pytorch(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ingot.CompileError("no such luck")
+
+    monkeypatch.setattr("ingot.codegen.kernels.draft_kernel", fail)
+    with pytest.warns(UserWarning, match="no such luck"):
+        report = explained(lambda x: (x + 1).exp(), torch.randn(8))
+    assert report.kernels == report.regions == 0
+    assert report.fallbacks == 2
+    assert "because: CompileError" in report.as_text()
+
+
+def test_graph_breaks_are_counted_and_told() -> None:
+    def broken(x: Tensor) -> Tensor:
+        y = x + 1
+        torch._dynamo.graph_break()
+        return y * 2
+
+    report = explained(broken, torch.randn(4))
+    assert report.graphs == 2
+    assert len(report.graph_breaks) == 1
+    assert "Graph breaks" in report.as_text()
+
+
+def test_backward_of_a_training_step_is_part_of_the_report() -> None:
+    model = Block()
+
+    def step(x: Tensor) -> None:
+        model(x).square().mean().backward()
+
+    x = torch.randn(4, 32)
+    forward = ingot.explain(model, (x,))
+    whole = ingot.explain(step, (x,))
+    assert forward.graphs == 1
+    assert "backward was not run" in str(forward)
+    assert whole.graphs == 2
+    assert "backward was not run" not in str(whole)
+    assert any("layer_norm_backward" in row.ops for row in whole.kernel_rows)
+
+
+def test_nothing_is_left_changed() -> None:
+    norm = nn.BatchNorm1d(4)
+
+    def model(x: Tensor) -> Tensor:
+        x.add_(1)
+        return norm(x) + torch.rand_like(x)
+
+    x, state = torch.zeros(3, 4), torch.random.get_rng_state()
+    explained(model, x)
+    assert torch.equal(x, torch.zeros(3, 4))
+    assert torch.equal(torch.random.get_rng_state(), state)
+    explained(norm, x)
+    before = norm.running_mean.clone()
+    explained(norm, torch.ones(3, 4))
+    assert torch.equal(norm.running_mean, before)
+
+
+def test_users_compiled_function_stays_compiled() -> None:
+    from torch._dynamo.utils import counters
+
+    model, x = Block(), torch.randn(4, 32)
+    fast = torch.compile(model, backend="ingot")
+    with torch.no_grad():
+        fast(x)
+        for _ in range(10):  # more often than Dynamo recompiles a function
+            assert explained(model, x).graphs == 1
+            assert explained(fast, x).graphs == 1
+        frames = counters["stats"]["unique_graphs"]
+        fast(x)
+    assert counters["stats"]["unique_graphs"] == frames
+
+
+def test_explain_hears_only_its_own() -> None:
+    x = torch.randn(4)
+    assert explained(lambda x: x + 1, x).graphs == 1
+    assert explained(lambda x: "no tensors", x).graphs == 0
+
+
+def test_options_reach_the_compiler() -> None:
+    x = torch.randn(8)
+    with torch.no_grad():
+        report = ingot.explain(lambda x: (x + 1).exp(), (x,), options={"fuse": False})
+        assert (report.kernels, report.fallbacks) == (0, 2)
+        ingot.explain(lambda x: x + 1, (x,), options=ingot.Options(strict=True))
+        with pytest.raises(ingot.OptionError, match="did you mean 'strict'"):
+            ingot.explain(lambda x: x + 1, (x,), options={"strickt": True})
+
+
+def test_keyword_arguments() -> None:
+    with torch.no_grad():
+        report = ingot.explain(lambda x, *, scale: x * scale, (torch.randn(8),), {"scale": 3.0})
+    assert report.kernels == 1
+
+
+def test_report_is_frozen() -> None:
+    report = explained(lambda x: x + 1, torch.randn(4))
+    with pytest.raises(FrozenInstanceError):
+        report.kernels = 3  # type: ignore[misc]
+
+
+def test_text_keeps_to_its_width() -> None:
+    report = explained(nn.Sequential(*(Block() for _ in range(2))), torch.randn(4, 32))
+    for width in (60, 100):
+        lines = report.as_text(width).splitlines()
+        assert max(map(len, lines)) <= width
+    assert str(report) == report.as_text()
+
+
+def test_text() -> None:
+    place = ingot.Place("/home/me/net.py", 7, "y = gelu(x)")
+    report = Report(
+        name="Net",
+        graphs=1,
+        kernels=1,
+        regions=2,
+        library_calls=2,
+        fallbacks=1,
+        host_steps=0,
+        graph_breaks=(),
+        kernel_rows=(KernelRow(("gelu",), 3, "4×64", 2, ("layer.0–1",), (place,), 0.5, 2_000_000),),
+        call_rows=(
+            CallRow("addmm", "library", "", 2, (), place, 1.0),
+            CallRow("nextafter", "fallback", "no rule for this op", 1, (), None, 0.25),
+        ),
+        compile_ms=CompileTimes(200.0, 100.0, {"passes": 10.0, "codegen": 40.0}),
+        run_ms=2.0,
+    )
+    expected = """\
+Net
+  1 graph · 2 regions in 1 kernel · 2 library calls · 1 op left to PyTorch
+
+Compile: 350 ms
+  Dynamo 200 · AOTAutograd 100 · ingot 50.0 (passes 10.0, codegen 40.0)
+
+A run: 2.00 ms
+  kernels 0.50 (25 %) · library calls 1.00 (50 %) · left to PyTorch 0.25 (12 %)
+  outside of the steps 0.25 (12 %)
+
+Kernels
+      ms    %     bytes   GB/s
+   0.500   25      2 MB    4.0  gelu · 2 regions, each 3 ops over 4×64
+              in layer.0–1
+              me/net.py:7  y = gelu(x)
+
+Library calls
+      ms    %  calls
+   1.000   50      2  addmm
+              me/net.py:7  y = gelu(x)
+
+Left to PyTorch
+      ms    %  calls
+   0.250   12      1  nextafter
+              because: no rule for this op"""
+    assert report.as_text() == expected
+
+
+def test_ranges() -> None:
+    assert ranges_of(["a.0.b", "a.1.b", "a.2.b"]) == ("a.0–2.b",)
+    assert ranges_of(["a.0.b", "a.2.b", "c"]) == ("a.0,2.b", "c")
+    assert ranges_of([]) == ()
+
+
+def test_import_is_light() -> None:
+    code = "import sys, ingot; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_public_names() -> None:
+    for name in ingot.__all__:
+        assert getattr(ingot, name) is not None
+        assert name in dir(ingot)
+    with pytest.raises(AttributeError, match="explian"):
+        _ = ingot.explian
+
+
+# -- the command ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def user_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "users_net.py").write_text(
+        "import torch\n"
+        "def scaled(x, y):\n    return torch.softmax(x * y, -1)\n"
+        "def build():\n    return torch.nn.Linear(4, 4), (torch.randn(2, 4),)\n"
+        "def wrong():\n    return 3\n"
+        "number = 3\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.delitem(sys.modules, "users_net", raising=False)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("user_module")
+def test_command_with_inputs() -> None:
+    words = ["explain", "users_net:scaled", "--input", "4x16", "--input", "16:float64"]
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 0, result.output
+    assert "softmax" in result.output
+    assert "users_net.py:3" in result.output
+
+
+@pytest.mark.usefixtures("user_module")
+def test_command_with_a_builder() -> None:
+    result = CliRunner().invoke(main, ["explain", "users_net:build"])
+    assert result.exit_code == 0, result.output
+    assert "addmm" in result.output
+
+
+@pytest.mark.usefixtures("user_module")
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["users_net"], "module:callable"),
+        (["no_such_module:f"], "cannot import 'no_such_module'"),
+        (["users_net:scalde"], "did you mean 'scaled'?"),
+        (["users_net:number"], "not a callable"),
+        (["users_net:wrong"], "returned a int, not (model, args)"),
+        (["users_net:scaled"], "give them with --input"),
+        (["users_net:scaled", "--input", "4xx"], "8x128:int64"),
+        (["users_net:scaled", "--input", "4:flaot"], "8x128:int64"),
+    ],
+)
+def test_command_tells_what_is_wrong(words: list[str], told: str) -> None:
+    result = CliRunner().invoke(main, ["explain", *words])
+    assert result.exit_code == 2
+    assert told in " ".join(result.output.replace("│", "").split())
