@@ -240,15 +240,20 @@ def exact_quotient(value: Size, by: Size) -> Size | None:
     return int(quotient) if quotient.is_Integer else quotient
 
 
-def upper(index: Index) -> Size | None:
-    """The largest value `index` can take, or None where that is not known."""
-    total = index.const
+def bounds(index: Index) -> tuple[Size, Size] | None:
+    """The least and the largest value that `index` can take, or None where they are not known."""
+    low = high = index.const
     for atom, c in index.terms.items():
         top = _atom_upper(atom)
-        if top is None or not _not_negative(c):
+        if top is None:
             return None
-        total = total + c * top
-    return total
+        if _not_negative(c):
+            high = high + c * top
+        elif _not_negative(-c):
+            low = low + c * top
+        else:
+            return None
+    return low, high
 
 
 def _atom_upper(atom: Atom) -> Size | None:
@@ -256,29 +261,28 @@ def _atom_upper(atom: Atom) -> Size | None:
         return atom.size - 1
     if isinstance(atom, Mod):
         return atom.by - 1
-    top = upper(atom.index)
-    if isinstance(top, int) and isinstance(atom.by, int):
-        return top // atom.by
+    inner = bounds(atom.index)
+    if inner is None or not _not_negative(inner[0]):
+        return None
+    if isinstance(inner[1], int) and isinstance(atom.by, int):
+        return inner[1] // atom.by
     return None
 
 
 def _not_negative(value: Size) -> bool:
     if isinstance(value, int):
         return value >= 0
-    return bool(sympy.sympify(value).is_nonnegative)
+    return bool(sympy.expand(value).is_nonnegative)
 
 
 def within(index: Index, size: Size) -> bool:
     """Is 0 <= index < size certain?"""
-    if not _not_negative(index.const):
+    known = bounds(index)
+    if known is None or not _not_negative(known[0]):
         return False
-    top = upper(index)
-    if top is None:
-        return False
-    if isinstance(top, int) and isinstance(size, int):
-        return top < size
-    difference = sympy.expand(sympy.sympify(size) - top)
-    return bool(difference.is_positive)
+    if isinstance(known[1], int) and isinstance(size, int):
+        return known[1] < size
+    return bool(sympy.expand(sympy.sympify(size) - known[1]).is_positive)
 
 
 def product(sizes: Sequence[Size]) -> Size:

@@ -30,6 +30,8 @@ def solve(
     for component, wanted in zip(read, target, strict=True):
         if component.substitute(values) != wanted:
             return None
+    if not all(ix.within(values[v], v.size) for v in variables):
+        return None
     return values
 
 

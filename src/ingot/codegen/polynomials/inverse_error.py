@@ -1,6 +1,6 @@
 """erfinv and the normal quantile. Both are functions of w = -log(1 - x²): a polynomial in w where that is below 5, one in
 sqrt(w) beyond. What holds: f32 is computed in f64 lanes and rounded once; f64 starts from the same polynomials and is
-refined by two steps of Newton's. ±1 gives ±inf, arguments outside the domain NaN.
+refined by a step of Newton's. ±1 gives ±inf, arguments outside the domain NaN.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def erfinv(b: Builder, x: Val) -> Val:
     if x.dtype is F64:
         one = b.const(1.0, F64)
         first = _from_log(b, x, library(b, "log", b.mul(b.sub(one, x), b.add(one, x))))
-        return _at_the_ends(b, x, _newton(b, _newton(b, first, x), x))
+        return _at_the_ends(b, x, _newton(b, first, x))
     wide, one = widen(b, x), b.const(1.0, F64)
     value = _from_log(b, wide, log_wide(b, b.mul(b.sub(one, wide), b.add(one, wide))))
     return narrow(b, _at_the_ends(b, wide, value))
@@ -71,5 +71,11 @@ def _at_the_ends(b: Builder, x: Val, value: Val) -> Val:
 
 
 def _newton(b: Builder, y: Val, x: Val) -> Val:
-    slope = b.mul(b.const(2 / math.sqrt(math.pi), F64), library(b, "exp", b.neg(b.mul(y, y))))
-    return b.sub(y, b.div(b.sub(library(b, "erf", y), x), slope))
+    """One step from y towards the root of erf(y) = x, by the complement where x is near ±1."""
+    size, guess, one = absolute(b, x), absolute(b, y), b.const(1.0, F64)
+    gauss = library(b, "exp", b.neg(b.mul(y, y)))
+    slope = b.mul(b.const(2 / math.sqrt(math.pi), F64), gauss)
+    far = b.sub(library(b, "erfc", guess, suffix="_u15"), b.sub(one, size))
+    near = b.sub(size, library(b, "erf", guess))
+    rest = b.select(b.cmp("lt", size, b.const(0.5, F64)), near, far)
+    return with_sign_of(b, b.add(guess, b.div(rest, slope)), x)
