@@ -19,6 +19,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from ingot.passes.base import Draft, Pass
 from ingot.passes.normalize import val
+from ingot.program.graph import is_view
 from ingot.program.spec import is_pure
 
 aten = torch.ops.aten
@@ -120,22 +121,27 @@ def _write(draft: Draft, known: list[Node], values: Mapping[Node, torch.Tensor])
 
 
 def _is_gain(draft: Draft, node: Node, value: torch.Tensor) -> bool:
-    """Not for a value the user gets, who may write to it; nor for one that costs nothing as it is:
-    a factory, an expansion, a constant that is read as it stands."""
-    if node in draft.escaping or node.target in _FACTORIES or node.target is aten.expand.default:
+    """Not for what costs nothing as it is: a factory, a view, a constant read as it stands."""
+    if node.target in _FACTORIES or is_view(node):
         return False
     if node.op == "get_attr":
-        return _is_scalar(node)
-    return tuple(value.stride()) == tuple(val(node).stride())
+        return _is_scalar(node) and node not in draft.escaping
+    if tuple(value.stride()) != tuple(val(node).stride()):
+        return False
+    # What the user gets they may write to: a full is made anew with each call, a constant is not.
+    return node not in draft.escaping or _is_full(value)
+
+
+def _is_full(value: torch.Tensor) -> bool:
+    return value.is_contiguous() and _one_number(value) is not None
 
 
 def _replace(draft: Draft, node: Node, value: torch.Tensor) -> None:
-    one = _one_number(value)
-    if one is None or not value.is_contiguous():
+    if not _is_full(value):
         draft.swap(node, draft.add_constant(node, value))
         return
-    options = {"dtype": value.dtype, "device": value.device}
-    made = draft.call(node, aten.full.default, (list(value.shape), one), val(node), **options)
+    number, options = _one_number(value), {"dtype": value.dtype, "device": value.device}
+    made = draft.call(node, aten.full.default, (list(value.shape), number), val(node), **options)
     draft.swap(node, made)
 
 

@@ -54,13 +54,18 @@ def program_to_text(program: Program) -> str:
 
 
 def graph_lines(graph: Graph, names: dict[Node, str], inputs: Iterable[InputSpec]) -> list[str]:
-    """One line for each node but the output."""
+    """One line for each node but the output and references to branches."""
     kinds = {spec.name: spec.kind for spec in inputs}
     return [
         node_line(node, names, kinds.get(node.name, ""))
         for node in graph.nodes
-        if node.op != "output"
+        if node.op != "output" and not _is_subgraph(node)
     ]
+
+
+def _is_subgraph(node: Node) -> bool:
+    """A reference to a branch: shown as @name where it is used."""
+    return node.op == "get_attr" and "val" not in node.meta
 
 
 def node_line(node: Node, names: dict[Node, str], kind: str = "") -> str:
@@ -150,7 +155,7 @@ def digest(tensor: torch.Tensor) -> str:
 
 def _argument(value: Any, names: dict[Node, str]) -> str:
     if isinstance(value, Node):
-        return names[value] if value.op != "get_attr" or "val" in value.meta else f"@{value.target}"
+        return f"@{value.target}" if _is_subgraph(value) else names[value]
     if isinstance(value, tuple | list):
         return f"[{', '.join(_argument(item, names) for item in value)}]"
     if isinstance(value, slice):

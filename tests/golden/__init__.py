@@ -1,0 +1,1 @@
+"""Texts of programs, kept in the tests themselves."""
