@@ -11,6 +11,7 @@ from typing import TypeVar
 from torch import fx
 
 from ingot import observe
+from ingot.collection import without_collection
 from ingot.codegen.kernels import build_kernels
 from ingot.execute.runner import build_runner
 from ingot.fuse.group import fuse
@@ -28,6 +29,7 @@ def compile_graph(gm: fx.GraphModule, options: Options) -> Compiled:
     return compile_program(program_from_fx(gm), options)
 
 
+@without_collection
 def compile_program(program: Program, options: Options) -> Compiled:
     timings: dict[str, float] = {}
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 import sympy
 import torch
@@ -22,6 +22,7 @@ from ingot.codegen.rules import pointwise_rules
 from ingot.codegen.split import write_finish
 from ingot.errors import CompileError, IngotError
 from ingot.fuse.expr import Apply, Expr, Load, Reduce, Scan
+from ingot.fuse.likeness import Key, likeness
 from ingot.fuse.loops import Nest, make_nest
 from ingot.fuse.region import Region
 from ingot.options import Options
@@ -47,38 +48,60 @@ class Kernels:
     distinct: int
 
 
-@dataclass
+@dataclass(frozen=True)
 class Draft:
     """A kernel before LLVM."""
 
-    region: Region
     buffers: tuple[fx.Node, ...]
     symbols: tuple[sympy.Symbol, ...]
     text: str
     """Functions with @NAME in place of the name."""
-    declarations: dict[str, str] = field(default_factory=dict)
+    declarations: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """What is known of all regions of one key."""
+
+    draft: Draft
+    numbers: tuple[int, ...]
+    """The buffers, by the key's numbers."""
 
 
 _compiled: dict[str, tuple[int, Native]] = {}
 """Text to (address, what keeps it alive), for the life of the process."""
+_known: dict[tuple[Key, int], Likeness] = {}
+"""Key and vector width to what was written for it."""
 
 
 def build_kernels(fused: Fused, options: Options) -> Kernels:
-    drafts: list[Draft] = []
+    drafts: dict[Region, Draft] = {}
     failures: dict[Region, str] = {}
     for region in fused.regions():
         try:
-            drafts.append(draft_kernel(region, options))
+            drafts[region] = _draft_once(region, options)
         except (IngotError, AssertionError, KeyError, ValueError) as error:
             _give_up(region, error, options, failures)
-    missing = {d.text: d for d in drafts if d.text not in _compiled}
+    missing = {draft.text: (region, draft) for region, draft in drafts.items() if draft.text not in _compiled}
     _compile(list(missing.values()), options, failures)
     kernels = {
-        d.region: Kernel(d.region, d.buffers, d.symbols, _compiled[d.text][0], d.text)
-        for d in drafts
-        if d.text in _compiled
+        region: Kernel(region, draft.buffers, draft.symbols, _compiled[draft.text][0], draft.text)
+        for region, draft in drafts.items()
+        if draft.text in _compiled
     }
-    return Kernels(kernels, failures, len({d.text for d in drafts}))
+    return Kernels(kernels, failures, len({draft.text for draft in drafts.values()}))
+
+
+def _draft_once(region: Region, options: Options) -> Draft:
+    """The draft of a region like this one, with this one's buffers; written where there was none."""
+    key, nodes = likeness(region)
+    known = _known.get((key, options.vector_bits))
+    if known is None:
+        draft = draft_kernel(region, options)
+        numbers = {node: k for k, node in enumerate(nodes)}
+        known = Likeness(draft, tuple(numbers[b] for b in draft.buffers))
+        _known[key, options.vector_bits] = known
+    return replace(known.draft, buffers=tuple(nodes[k] for k in known.numbers))
 
 
 def _give_up(region: Region, error: Exception, options: Options, failures: dict[Region, str]) -> None:
@@ -89,18 +112,18 @@ def _give_up(region: Region, error: Exception, options: Options, failures: dict[
     warnings.warn(f"ingot leaves a region to PyTorch: {reason}\n{region.as_text()}", stacklevel=2)
 
 
-def _compile(drafts: Sequence[Draft], options: Options, failures: dict[Region, str]) -> None:
+def _compile(drafts: Sequence[tuple[Region, Draft]], options: Options, failures: dict[Region, str]) -> None:
     """All of them as one module; if LLVM will not have that, one by one."""
     if not drafts:
         return
     try:
-        _compile_together(drafts)
+        _compile_together([draft for _, draft in drafts])
     except CompileError as error:
         if len(drafts) == 1:
-            _give_up(drafts[0].region, error, options, failures)
+            _give_up(drafts[0][0], error, options, failures)
             return
-        for draft in drafts:
-            _compile([draft], options, failures)
+        for pair in drafts:
+            _compile([pair], options, failures)
 
 
 def _compile_together(drafts: Sequence[Draft]) -> None:
@@ -141,7 +164,7 @@ def draft_kernel(region: Region, options: Options) -> Draft:
     frame = Frame(list(names.values()), symbols)
     text = assemble(frame, writer, units, finish, cost)
     declarations = {**writer.b.declarations, **(finish.b.declarations if finish else {}), **openmp_declarations()}
-    return Draft(region, buffers, tuple(symbols), text, declarations)
+    return Draft(buffers, tuple(symbols), text, declarations)
 
 
 def cost_of(expressions: Sequence[Expr]) -> int:

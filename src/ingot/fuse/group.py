@@ -40,19 +40,12 @@ class Unit:
         self.order = order
         self.content = content
         self.waits: set[Unit] = set()
+        self.ancestors = 0
+        """Bit k: waits, directly or not, for unit k."""
 
     def reaches(self, other: Unit) -> bool:
         """Does this step wait, directly or not, for `other`?"""
-        seen: set[Unit] = set()
-        stack = [self]
-        while stack:
-            unit = stack.pop()
-            if unit is other:
-                return True
-            if unit not in seen:
-                seen.add(unit)
-                stack.extend(unit.waits)
-        return False
+        return self is other or bool(self.ancestors >> other.order & 1)
 
 
 def fuse(program: Program, options: Options) -> Fused:
@@ -124,7 +117,7 @@ class Grouper:
         self._materialize_all(node, unit)
         if is_effect(node):
             if self.last_effect is not None:
-                unit.waits.add(self.last_effect)
+                self._wait(unit, self.last_effect)
             self.last_effect = unit
         return unit
 
@@ -137,7 +130,18 @@ class Grouper:
         for operand in node.all_input_nodes:
             source = self.materialize(operand)
             if unit is not None and source is not None:
-                unit.waits.add(source)
+                self._wait(unit, source)
+
+    def _wait(self, unit: Unit, source: Unit) -> None:
+        """`unit` runs after `source`, and so does everything that runs after `unit`."""
+        unit.waits.add(source)
+        gained = source.ancestors | 1 << source.order
+        if gained & ~unit.ancestors == 0:
+            return
+        unit.ancestors |= gained
+        for later in self.units[unit.order + 1 :]:
+            if later.ancestors >> unit.order & 1:
+                later.ancestors |= gained
 
     def materialize(self, node: fx.Node) -> Unit | None:
         """Make sure that `node` exists as a tensor (or number) of its own; the step that makes it, None for inputs."""
@@ -344,7 +348,7 @@ class Grouper:
             region.reads.add((read, point))
             source = self.materialize(read)
             if source is not None and source is not unit:
-                unit.waits.add(source)
+                self._wait(unit, source)
             self.readers.setdefault(read, []).append(unit)
         self.owner[node] = unit
 
