@@ -1,0 +1,156 @@
+"""Channels-last between convolutions. Comes in: a core program with 2-d convolutions; goes out: the
+same, in which the values from the first convolution on lie with their channels innermost, as long
+as every op on the way keeps that. Copies stand where such a region is entered and left; inputs and
+outputs keep their strides. What holds: every meta["val"] has the strides PyTorch itself would give.
+Not part of `core_passes`: it pays where the weights are packed beforehand, since oneDNN otherwise
+reorders them in each call.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import torch
+from torch._ops import OpOverload
+from torch.fx import Node
+from torch.fx.node import map_arg
+
+from ingot.passes.base import Draft, Pass, args_of
+from ingot.passes.normalize import val
+from ingot.program.graph import is_item, same_numbers
+
+aten = torch.ops.aten
+
+_LIQUID = frozenset(
+    {
+        aten.max_pool2d_with_indices.default,
+        aten.avg_pool2d.default,
+        aten._adaptive_avg_pool2d.default,
+        aten.upsample_nearest2d.default,
+        aten.upsample_bilinear2d.default,
+        aten.constant_pad_nd.default,
+        aten.cat.default,
+    }
+)
+"""Ops that are not pointwise and hand on the strides of their inputs."""
+
+_INDIFFERENT = frozenset(
+    {aten.sum.dim_IntList, aten.amax.default, aten.amin.default, aten.sym_size.int}
+)
+"""Ops that read any strides and whose result has strides of its own."""
+
+
+@dataclass(frozen=True)
+class Layout(Pass):
+    name: ClassVar[str] = "layout"
+    min_convolutions: int = 2
+    """A single one is not worth the two copies."""
+
+    def rewrite(self, draft: Draft) -> list[str]:
+        found = sum(_is_convolution(node) for node in draft.graph.nodes)
+        if found < self.min_convolutions:
+            return []
+        sweep = _Sweep(draft)
+        for node in list(draft.graph.nodes):
+            sweep.visit(node)
+        return [f"values channels-last: {len(sweep.turned)}", f"copies: {sweep.copies}"]
+
+
+@dataclass
+class _Sweep:
+    """One walk in program order."""
+
+    draft: Draft
+    turned: set[Node] = field(default_factory=set)
+    """The values that are channels-last now and were not."""
+    entered: dict[Node, Node] = field(default_factory=dict)
+    left: dict[Node, Node] = field(default_factory=dict)
+    before: dict[Node, Any] = field(default_factory=dict)
+    """What was known of a turned value."""
+    copies: int = 0
+
+    def visit(self, node: Node) -> None:
+        if node.op == "output":
+            self._leave(node)
+        elif node.op != "call_function":
+            return
+        elif _is_convolution(node):
+            self._enter(node, args_of(node)[0])
+            self._turn(node)
+        elif _is_pointwise(node) and self._has_turned_input(node):
+            for source in node.all_input_nodes:
+                if _is_image(source) and same_numbers(val(source).shape, val(node).shape):
+                    self._enter(node, source)
+            self._turn(node)
+        elif self._hands_on(node):
+            self._turn(node)
+        elif node.target not in _INDIFFERENT:
+            self._leave(node)
+
+    def _has_turned_input(self, node: Node) -> bool:
+        return _is_image(node) and any(
+            source in self.turned and same_numbers(val(source).shape, val(node).shape)
+            for source in node.all_input_nodes
+        )
+
+    def _hands_on(self, node: Node) -> bool:
+        if is_item(node):
+            return args_of(node)[0] in self.before
+        images = [source for source in node.all_input_nodes if _is_image(source)]
+        return node.target in _LIQUID and all(source in self.turned for source in images)
+
+    def _turn(self, node: Node) -> None:
+        """What PyTorch makes of the op on its inputs as they lie now."""
+        self.before[node] = node.meta["val"]
+        args, kwargs = map_arg((node.args, node.kwargs), lambda source: source.meta["val"])
+        node.meta["val"] = node.target(*args, **kwargs)  # type: ignore[operator]
+        if _is_image(node) and _is_channels_last(val(node)):
+            self.turned.add(node)
+
+    def _enter(self, node: Node, source: Node) -> None:
+        if source in self.turned or _is_channels_last(val(source)):
+            return
+        if source not in self.entered:
+            last = val(source).contiguous(memory_format=torch.channels_last)
+            self.entered[source] = self.draft.call(
+                node, aten.clone.default, (source,), last, memory_format=torch.channels_last
+            )
+            self.turned.add(self.entered[source])
+            self.copies += 1
+        node.replace_input_with(source, self.entered[source])
+
+    def _leave(self, node: Node) -> None:
+        for source in node.all_input_nodes:
+            if source not in self.turned or source not in self.before:
+                continue
+            if source not in self.left:
+                self.left[source] = self.draft.call(
+                    node,
+                    aten.clone.default,
+                    (source,),
+                    self.before[source],
+                    memory_format=torch.contiguous_format,
+                )
+                self.copies += 1
+            node.replace_input_with(source, self.left[source])
+
+
+def _is_convolution(node: Node) -> bool:
+    """2-d, not transposed, between images that are contiguous as yet."""
+    if node.target is not aten.convolution.default or not _is_image(node):
+        return False
+    return not args_of(node)[6] and val(node).is_contiguous() and val(node).device.type == "cpu"
+
+
+def _is_pointwise(node: Node) -> bool:
+    return isinstance(node.target, OpOverload) and torch.Tag.pointwise in node.target.tags
+
+
+def _is_image(node: Node) -> bool:
+    value = node.meta.get("val")
+    return isinstance(value, torch.Tensor) and value.dim() == 4
+
+
+def _is_channels_last(value: torch.Tensor) -> bool:
+    return value.is_contiguous(memory_format=torch.channels_last)

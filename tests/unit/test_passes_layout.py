@@ -1,0 +1,91 @@
+"""Channels-last regions: what is in them, where the copies stand, and that every value lies in
+memory as the program says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.fx import Interpreter, Node
+
+from ingot.passes.base import core_passes, run_passes
+from ingot.passes.layout import Layout
+from ingot.program.program import Program
+from ingot.program.verify import verify
+from tests.unit.tracing import trace
+
+W1, W2 = torch.randn(8, 3, 3, 3), torch.randn(8, 8, 1, 1)
+
+
+class _Checked(Interpreter):
+    """Runs a program and compares the strides of every value with what is known of it."""
+
+    def run_node(self, n: Node) -> object:
+        value = super().run_node(n)
+        known = n.meta.get("val")
+        if isinstance(value, Tensor) and isinstance(known, Tensor):
+            strides = [s for s, size in zip(value.stride(), value.shape) if size > 1]
+            wanted = [s for s, size in zip(known.stride(), known.shape) if size > 1]
+            assert strides == wanted, f"{n.name}: {value.stride()}, not {known.stride()}"
+        return value
+
+
+def _laid_out(function: Callable[..., object], *args: Tensor) -> Program:
+    core = run_passes(trace(function, *args).program(), core_passes())
+    laid = run_passes(core, [Layout()])
+    verify(laid)
+    wanted = core.graph_module(*args)
+    for got, expected in zip(_Checked(laid.graph_module).run(*args), wanted, strict=True):
+        torch.testing.assert_close(got, expected, rtol=1e-4, atol=1e-4)
+        assert got.stride() == expected.stride()
+    return laid
+
+
+def _copies(program: Program) -> int:
+    clone = torch.ops.aten.clone.default
+    return sum(
+        node.target is clone and "memory_format" in node.kwargs for node in program.graph.nodes
+    )
+
+
+def _chain(x: Tensor, w1: Tensor, w2: Tensor) -> Tensor:
+    y = F.relu(F.batch_norm(F.conv2d(x, w1, padding=1), w1[:, 0, 0, 0], w1[:, 0, 0, 0].abs() + 1))
+    y = F.max_pool2d(y, 2)
+    return y + F.conv2d(y, w2)
+
+
+def test_a_chain_has_one_copy_in_and_one_out() -> None:
+    assert _copies(_laid_out(_chain, torch.randn(2, 3, 8, 8), W1, W2)) == 2
+
+
+def test_a_reduction_at_the_end_needs_no_copy_out() -> None:
+    laid = _laid_out(lambda *a: _chain(*a).mean((2, 3)), torch.randn(2, 3, 8, 8), W1, W2)
+    assert _copies(laid) == 1
+
+
+def test_a_view_of_an_image_is_a_way_out() -> None:
+    laid = _laid_out(lambda *a: _chain(*a).flatten(1) + 1, torch.randn(2, 3, 8, 8), W1, W2)
+    assert _copies(laid) == 2
+
+
+def test_joined_and_padded_images_stay() -> None:
+    def function(x: Tensor, w1: Tensor, w2: Tensor) -> Tensor:
+        y = F.conv2d(x, w1)
+        z = torch.cat([y, F.conv2d(y, w2)], 1)
+        return F.pad(z, (1, 1)).sum((0, 2, 3))
+
+    assert _copies(_laid_out(function, torch.randn(2, 3, 8, 8), W1, W2)) == 1
+
+
+@pytest.mark.parametrize("format", [torch.contiguous_format, torch.channels_last])
+def test_one_convolution_or_a_user_who_did_it_is_left_alone(format: torch.memory_format) -> None:
+    x = torch.randn(2, 3, 8, 8).to(memory_format=format)
+    if format == torch.channels_last:
+        laid = _laid_out(_chain, x, W1, W2)
+    else:
+        laid = _laid_out(lambda x, w: F.relu(F.conv2d(x, w)), x, W1)
+    assert _copies(laid) == 0
