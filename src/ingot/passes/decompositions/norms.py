@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 from ingot.passes.decompositions import decomposes
 
@@ -70,7 +71,9 @@ def moments(x: Tensor, dims: list[int], correction: Any, keepdim: bool) -> tuple
     mean = aten.div.Tensor(aten.sum.dim_IntList(x, dims, True), number)
     centered = aten.sub.Tensor(x, mean)
     squares = aten.sum.dim_IntList(aten.mul.Tensor(centered, centered), dims, keepdim)
-    divisor = number if correction == 0 else torch.sym_max(0, number - correction)
+    divisor = number - correction if correction else number
+    if not statically_known_true(divisor >= 0):
+        divisor = torch.sym_max(0, divisor)
     if not keepdim and x.dim():
         mean = aten.squeeze.dims(mean, dims)
     return aten.div.Tensor(squares, divisor), mean
