@@ -98,7 +98,7 @@ class RunnerWriter:
         for node in [*self._output().all_input_nodes, *self._written_inputs()]:
             last.pop(node, None)
         for node in self.fused.program.graph.nodes:
-            if node.op == "get_attr":
+            if node.op == "get_attr" or _is_number(node):
                 last.pop(node, None)
         grouped: dict[int, list[fx.Node]] = {}
         for node, number in last.items():
@@ -229,6 +229,11 @@ class RunnerWriter:
             else:
                 user.append(self.argument(value))
         self.lines.append(f"return [{', '.join(user)}]")
+
+
+def _is_number(node: fx.Node) -> bool:
+    """A size or scalar: it costs nothing to keep, and sizes of later buffers may be made of it."""
+    return isinstance(node.meta.get("val"), torch.SymInt | torch.SymFloat | torch.SymBool | int | float)
 
 
 class _PythonSizes(sympy.printing.str.StrPrinter):

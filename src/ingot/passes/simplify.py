@@ -105,15 +105,25 @@ def _is_plain(alpha: Any) -> bool:
     return isinstance(alpha, int | float) and math.isfinite(alpha) and alpha > 0
 
 
+_POWERS = {0.5: aten.sqrt.default, -0.5: aten.rsqrt.default, -1: aten.reciprocal.default}
+
+
 @simplify_rules.on(aten.pow.Tensor_Scalar)
 def small_power(draft: Draft, node: Node) -> Node | None:
-    """As eager's kernel computes it."""
+    """As eager's kernel computes it; but the one for f16 takes no roots, which shows at -0.0."""
     base, exponent = args_of(node)
+    dtype = val(node).dtype
     if exponent == 1:
         return become(draft, node, base)
-    if exponent == 2 and val(node).dtype == val(base).dtype:
+    if dtype != val(base).dtype or isinstance(exponent, Node):
+        return None
+    if exponent == 2:
         return respell(node, aten.mul.Tensor, (base, base))
-    return None
+    if exponent not in _POWERS or not dtype.is_floating_point:
+        return None
+    if dtype == torch.float16 and exponent != -1:
+        return None
+    return respell(node, _POWERS[exponent], (base,))
 
 
 @simplify_rules.on(aten._to_copy.default)

@@ -5,6 +5,7 @@ functional, closed, with a signature that fits the graph, and only what is legal
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -61,13 +62,19 @@ def _verify_node(program: Program, node: Node) -> None:
         raise _error(program, node, f"a {node.op} node has no place in a functional graph")
     elif reason := illegal(node, program.level):
         raise _error(program, node, reason)
-    if "val" not in node.meta and _makes_value(node):
+    if "val" not in node.meta and _makes_value(node) and not _known_by_parts(node):
         raise _error(program, node, 'nothing is known of its value: it has no meta["val"]')
 
 
 def _makes_value(node: Node) -> bool:
     schema = getattr(node.target, "_schema", None)
     return node.op != "output" and (schema is None or bool(schema.returns))
+
+
+def _known_by_parts(node: Node) -> bool:
+    """The partitioner's own ops (saved random states …) say nothing of themselves, but each part that is used does."""
+    parts = list(node.users)
+    return bool(parts) and all(p.target is operator.getitem and "val" in p.meta for p in parts)
 
 
 def _verify_attribute(program: Program, node: Node) -> None:
