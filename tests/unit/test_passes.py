@@ -94,6 +94,9 @@ CASES: dict[str, tuple[Callable[..., Any], list[str]]] = {
     ),
     "a power of one goes": (lambda x: x.pow(1) + 1, ["add.Tensor"]),
     "a square is a product": (lambda x: x**2, ["mul.Tensor"]),
+    "a power that is a root": (lambda x: x**0.5 + x**-0.5, ["sqrt", "rsqrt", "add.Tensor"]),
+    "a power that is a reciprocal": (lambda x: x.half() ** -1, ["_to_copy", "reciprocal"]),
+    "f16 takes no roots": (lambda x: x.half() ** 0.5, ["_to_copy", "pow.Tensor_Scalar"]),
     "a cast there and back goes": (lambda x: x.double().float() + 1, ["add.Tensor"]),
     "a cast that loses digits stays": (
         lambda x: x.half().float() + 1,
