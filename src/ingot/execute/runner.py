@@ -19,6 +19,7 @@ from torch._C._dynamo.guards import _empty_strided_cpu
 from ingot.codegen.kernels import Kernel, Kernels
 from ingot.codegen.nest import OUT_OF_RANGE, ZERO_DIVISION
 from ingot.execute.fallback import interpret, region_inputs
+from ingot.execute.in_place import written_in_place
 from ingot.fuse.shapes import shape_of, strides_of, tensor_of
 from ingot.options import Options
 from ingot.stages import CallStep, Fused, KernelStep
@@ -45,6 +46,7 @@ class RunnerWriter:
         self.captured: dict[str, Any] = {"empty_strided": _empty_strided_cpu, "check": raise_error}
         self.names: dict[fx.Node, str] = {}
         self.symbols: dict[sympy.Symbol, str] = {}
+        self.in_place = written_in_place(fused, kernels)
         self.last_use = self._last_uses()
 
     # -- names --------------------------------------------------------------------------------------------------------
@@ -195,7 +197,10 @@ class RunnerWriter:
             self._fallback(step)
             return
         for node in step.region.stored:
-            self._allocate(node)
+            if node in self.in_place:
+                self.names[node] = self.names[self.in_place[node]]
+            else:
+                self._allocate(node)
         function = self.capture("kernel", native_function(kernel))
         pointers = [f"{self.names[b]}.data_ptr()" for b in kernel.buffers]
         sizes = [self.size(s) for s in kernel.symbols]
@@ -224,6 +229,8 @@ class RunnerWriter:
         for spec, value in zip(signature.outputs, values, strict=True):
             if spec.kind == "mutation":
                 assert spec.target is not None
+                if value in self.in_place:
+                    continue
                 target = self.names[inputs[spec.target]]
                 self.lines.append(f"{target}.copy_({self.argument(value)})")
             else:

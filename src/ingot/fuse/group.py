@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import fx
 
+from ingot.codegen.scalar.prims import register_late
 from ingot.errors import UnsupportedError
 from ingot.fuse import index as ix
 from ingot.fuse.elements import is_elementwise, reduction_of, why_not_native
@@ -49,6 +50,7 @@ class Unit:
 
 
 def fuse(program: Program, options: Options) -> Fused:
+    register_late()
     grouper = Grouper(options)
     for node in program.graph.nodes:
         grouper.take(node)

@@ -4,6 +4,7 @@ have one dtype already; `prims.div` truncates integers.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 
 from ingot.codegen.builder import Builder, Val, is_float
@@ -50,3 +51,14 @@ def div(b: Builder, x: Val, y: Val) -> Val:
 @pointwise("prims::where.default", unpromoted=("pred",), halves="exact")
 def where(b: Builder, condition: Val, x: Val, y: Val) -> Val:
     return b.select(condition, x, y)
+
+
+def register_late() -> None:
+    """Dynamo writes addcmul_ and addcdiv_ with `prims.fma`, which exists once Inductor's prims have been imported. Its
+    CPU kernel rounds the product."""
+    if "torch._inductor.inductor_prims" not in sys.modules or overload("prims::fma.default") in pointwise_rules:
+        return
+
+    @pointwise("prims::fma.default", cost=2)
+    def fma(b: Builder, x: Val, y: Val, z: Val) -> Val:
+        return b.add(b.mul(x, y), z)

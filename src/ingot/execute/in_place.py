@@ -1,0 +1,85 @@
+"""Which mutated inputs a kernel may write straight into. What holds: the input's old value is dead by then. Every other
+step that reads it comes before; the kernel itself reads each element only in the iteration that writes it, and cannot
+stop half-way with an error.
+"""
+
+from __future__ import annotations
+
+from torch import fx
+
+from ingot.codegen.kernels import Kernels
+from ingot.codegen.rules import pointwise_rules
+from ingot.fuse.region import Region
+from ingot.fuse.shapes import shape_of, strides_of, tensor_of
+from ingot.fuse.views import is_view
+from ingot.stages import CallStep, Fused, KernelStep
+
+
+def written_in_place(fused: Fused, kernels: Kernels) -> dict[fx.Node, fx.Node]:
+    """Stored node to the input whose memory it takes."""
+    graph = fused.program.graph
+    inputs = [n for n in graph.nodes if n.op == "placeholder"]
+    output = next(iter(reversed(graph.nodes)))
+    outputs = list(output.args[0])
+    result: dict[fx.Node, fx.Node] = {}
+    for spec, value in zip(fused.program.signature.outputs, outputs, strict=True):
+        if spec.kind != "mutation" or spec.target is None or not isinstance(value, fx.Node):
+            continue
+        target = inputs[spec.target]
+        if outputs.count(value) == 1 and _same_layout(value, target) and _old_value_dies(fused, kernels, value, target):
+            result[value] = target
+    return result
+
+
+def _same_layout(a: fx.Node, b: fx.Node) -> bool:
+    same_kind = tensor_of(a).dtype is tensor_of(b).dtype
+    return same_kind and shape_of(a) == shape_of(b) and strides_of(a) == strides_of(b) and _no_overlap(b)
+
+
+def _no_overlap(node: fx.Node) -> bool:
+    return all(stride != 0 or size == 1 for size, stride in zip(shape_of(node), strides_of(node), strict=True))
+
+
+def _old_value_dies(fused: Fused, kernels: Kernels, value: fx.Node, target: fx.Node) -> bool:
+    writer = next(
+        (k for k, s in enumerate(fused.steps) if isinstance(s, KernelStep) and value in s.region.stored), None
+    )
+    if writer is None or _aliased(target) or _is_output(fused, target):
+        return False
+    step = fused.steps[writer]
+    assert isinstance(step, KernelStep)
+    if step.region not in kernels.by_region or not _reads_in_step(step.region, value, target):
+        return False
+    return not any(_reads(s, target) for s in fused.steps[writer + 1 :])
+
+
+def _is_output(fused: Fused, target: fx.Node) -> bool:
+    return any(user.op == "output" for user in target.users)
+
+
+def _aliased(target: fx.Node) -> bool:
+    """Is there a view of it that a call may hold on to?"""
+    return any(is_view(u) and _reaches_call(u) for u in target.users)
+
+
+def _reaches_call(view: fx.Node) -> bool:
+    return any(u.op == "output" or u.target not in pointwise_rules for u in view.users)
+
+
+def _reads_in_step(region: Region, value: fx.Node, target: fx.Node) -> bool:
+    """Does the region read the input only where it writes it?"""
+    if region.reduced or any(rule_checks(n) for n in region.members):
+        return False
+    point = region.members[value]
+    return all(at == point for node, at in region.reads if node is target)
+
+
+def rule_checks(node: fx.Node) -> bool:
+    rule = pointwise_rules.get(node.target)  # type: ignore[call-overload]
+    return rule is None or rule.checks is not None
+
+
+def _reads(step: KernelStep | CallStep, node: fx.Node) -> bool:
+    if isinstance(step, CallStep):
+        return node in step.node.all_input_nodes
+    return any(read is node for read, _ in step.region.reads)
