@@ -1,0 +1,139 @@
+"""One program through eager and through torch.compile(backend="ingot"), compared in all that can be
+observed: the structure of the results, values, dtypes, shapes, strides, what shares memory with
+what, inputs, parameters and buffers after the call, gradients, and the random generator. Kernels
+that fail to compile are errors.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils import _pytree as pytree
+
+from ingot import observe
+from ingot.stages import Compiled
+from tests.ops.compare import alias_map, assert_same_outputs
+from tests.ops.harness import copy_tensor
+from tests.ops.judge import cotangent
+
+SEED = 1234
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one program left behind."""
+
+    spec: pytree.TreeSpec
+    results: list[Any]
+    inputs: list[Tensor]
+    """Tensor arguments after the call."""
+    state: list[Tensor]
+    """Parameters and buffers after the call, where the function is a module."""
+    gradients: list[Tensor]
+    rng: Tensor
+    aliases: list[int | None]
+    """For each result, the argument or piece of state whose memory it shares."""
+
+
+def check(
+    function: Callable[..., Any],
+    *args: Any,
+    grad: bool = False,
+    calls: int = 1,
+    exact: bool = False,
+    strides: bool = True,
+    loosen: float = 1.0,
+    dynamic: bool | None = None,
+    fullgraph: bool = True,
+    options: dict[str, Any] | None = None,
+) -> list[Compiled]:
+    """Compare; what was compiled is returned for a closer look. With `grad`, gradients of all
+    arguments and parameters that require them are compared too."""
+    heard: list[Compiled] = []
+    chosen = {"strict": True, **(options or {})}
+
+    def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+        return torch.compile(
+            function, backend="ingot", options=chosen, dynamic=dynamic, fullgraph=fullgraph
+        )
+
+    want = observed(function, args, grad, calls, lambda f: f)
+    with observe.listening(heard.append):
+        got = observed(function, args, grad, calls, compiled)
+    assert got.spec == want.spec, f"results are {got.spec}, eager's are {want.spec}"
+    assert_same_outputs(
+        got.results, want.results, label="result", exact=exact, strides=strides, loosen=loosen
+    )
+    assert_same_outputs(
+        got.inputs, want.inputs, label="input after the call", exact=exact, loosen=loosen
+    )
+    assert_same_outputs(
+        got.state, want.state, label="state after the call", exact=exact, loosen=loosen
+    )
+    assert_same_outputs(
+        got.gradients, want.gradients, label="gradient", exact=exact, strides=False, loosen=loosen
+    )
+    assert got.aliases == want.aliases, f"results share {got.aliases}, eager's {want.aliases}"
+    assert torch.equal(got.rng, want.rng), "the generator's state is not eager's"
+    return heard
+
+
+def observed(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    grad: bool,
+    calls: int,
+    transform: Callable[[Callable[..., Any]], Callable[..., Any]],
+) -> Outcome:
+    """Run a copy of the program on copies of its arguments from the fixed seed."""
+    function = copy.deepcopy(function) if isinstance(function, nn.Module) else function
+    args = copied(args)
+    call = transform(function)
+    state = list(function.state_dict(keep_vars=True).values()) if _is_module(function) else []
+    torch.manual_seed(SEED)
+    with torch.set_grad_enabled(grad):
+        for _ in range(calls):
+            results = call(*args)
+        leaves, spec = pytree.tree_flatten(results)
+        inputs = [t for t in pytree.tree_leaves(args) if isinstance(t, Tensor)]
+        gradients = gradients_of(leaves, [*inputs, *state]) if grad else []
+    aliases = alias_map(leaves, [*inputs, *state])
+    return Outcome(spec, leaves, inputs, state, gradients, torch.get_rng_state(), aliases)
+
+
+def _is_module(function: Any) -> bool:
+    return isinstance(function, nn.Module)
+
+
+def copied(args: Any) -> Any:
+    """Tensors that share memory in `args` share it in the copy."""
+    storages: dict[int, torch.UntypedStorage] = {}
+
+    def copy_one(leaf: Any) -> Any:
+        if not isinstance(leaf, Tensor):
+            return copy.deepcopy(leaf)
+        if leaf.layout is not torch.strided or leaf.is_conj() or leaf.is_neg() or leaf.is_quantized:
+            return copy_tensor(leaf)
+        storage = leaf.untyped_storage()
+        if storage._cdata not in storages:
+            storages[storage._cdata] = storage.clone()
+        fresh = torch.empty(0, dtype=leaf.dtype)
+        fresh.set_(storages[storage._cdata], leaf.storage_offset(), leaf.shape, leaf.stride())
+        return fresh.requires_grad_(leaf.requires_grad)
+
+    return pytree.tree_map(copy_one, args)
+
+
+def gradients_of(results: list[Any], sources: list[Tensor]) -> list[Tensor]:
+    """For fixed random cotangents; a source that nothing depends on has zeros."""
+    outputs = [r for r in results if isinstance(r, Tensor) and r.requires_grad]
+    wanted = [t for t in sources if t.requires_grad and t.is_leaf]
+    assert outputs and wanted, "nothing to differentiate"
+    cotangents = [cotangent(output, i) for i, output in enumerate(outputs)]
+    grads = torch.autograd.grad(outputs, wanted, cotangents, allow_unused=True)
+    return [torch.zeros_like(t) if g is None else g for g, t in zip(grads, wanted, strict=True)]

@@ -1,0 +1,104 @@
+"""Random numbers are eager's: the same seed gives the same draws, and leaves the same state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from .check import check
+
+DRAWS: dict[str, Callable[[Tensor], object]] = {
+    "dropout": lambda x: F.dropout(x, 0.3),
+    "dropout twice": lambda x: F.dropout(F.dropout(x, 0.3) * 2, 0.5),
+    "dropout all": lambda x: F.dropout(x, 1.0),
+    "dropout none": lambda x: F.dropout(x, 0.0) + torch.rand(2),
+    "feature dropout": lambda x: F.dropout1d(x, 0.5),
+    "alpha dropout": lambda x: F.alpha_dropout(x, 0.4, training=True),
+    "rand": lambda x: torch.rand(4, 2) + x,
+    "rand_like": lambda x: torch.rand_like(x) * x,
+    "rand f64": lambda x: torch.rand(4, 2, dtype=torch.float64) + x,
+    "randn": lambda x: torch.randn(4, 2) + x,
+    "randn large": lambda x: torch.randn(40, 2).sum() + x,
+    "randn_like": lambda x: torch.randn_like(x) * x,
+    "randint": lambda x: torch.randint(0, 10, (4, 2)) + x,
+    "randint_like": lambda x: torch.randint_like(x, 5) + x,
+    "randperm": lambda x: x[torch.randperm(4)],
+    "bernoulli": lambda x: torch.bernoulli(x.sigmoid()) * x,
+    "bernoulli p": lambda x: torch.bernoulli(x, 0.3) + x,
+    "bernoulli_": lambda x: torch.empty_like(x).bernoulli_(0.7) + x,
+    "normal_": lambda x: torch.empty_like(x).normal_(1.0, 2.0) + x,
+    "normal": lambda x: torch.normal(x, x.abs()),
+    "uniform_": lambda x: torch.empty_like(x).uniform_(-1, 1) + x,
+    "exponential_": lambda x: torch.empty_like(x).exponential_(2.0) + x,
+    "geometric_": lambda x: torch.empty_like(x).geometric_(0.5) + x,
+    "log_normal_": lambda x: torch.empty_like(x).log_normal_() + x,
+    "cauchy_": lambda x: torch.empty_like(x).cauchy_() + x,
+    "random_": lambda x: torch.empty_like(x).random_(7) + x,
+    "multinomial": lambda x: torch.multinomial(x.softmax(-1), 2, replacement=True),
+    "poisson": lambda x: torch.poisson(x.exp()) + x,
+    "rrelu": lambda x: F.rrelu(x, training=True),
+    "gumbel": lambda x: F.gumbel_softmax(x, hard=True),
+    "order of several": lambda x: torch.rand_like(x) - torch.randn_like(x) * F.dropout(x, 0.5),
+    "unused draw": lambda x: (torch.rand(3), x * 2)[1],
+    "attention dropout": lambda x: F.scaled_dot_product_attention(
+        x[None], x[None], x[None], dropout_p=0.5
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_draws(name: str) -> None:
+    check(DRAWS[name], torch.randn(4, 2), fullgraph=False, calls=2)
+
+
+@pytest.mark.parametrize("name", ["dropout", "alpha dropout", "rand_like", "rrelu", "gumbel"])
+def test_draws_with_gradients(name: str) -> None:
+    check(DRAWS[name], torch.randn(4, 2, requires_grad=True), grad=True, fullgraph=False)
+
+
+def test_dropout_of_a_large_tensor() -> None:
+    """Vectorized and scalar paths of the generator meet here."""
+    check(lambda x: F.dropout(x, 0.1).sum(-1), torch.randn(33, 1025))
+
+
+def test_dropout_of_strided_input() -> None:
+    check(lambda x: F.dropout(x, 0.5), torch.randn(16, 24).t())
+
+
+def test_dropout_in_half() -> None:
+    check(lambda x: F.dropout(x, 0.5) * 2, torch.randn(8, 9, dtype=torch.bfloat16))
+
+
+def test_generator_moves_on_between_calls() -> None:
+    compiled = torch.compile(lambda x: x + torch.rand(3), backend="ingot", options={"strict": True})
+    x = torch.zeros(3)
+    torch.manual_seed(3)
+    got = [compiled(x), torch.rand(3), compiled(x)]
+    torch.manual_seed(3)
+    want = [torch.rand(3) for _ in range(3)]
+    assert all(torch.equal(g, w) for g, w in zip(got, want, strict=True))
+
+
+def test_dead_random_op_still_moves_the_generator() -> None:
+    def function(x: Tensor) -> Tensor:
+        F.dropout(x, 0.5)
+        return x + torch.rand(4)
+
+    check(function, torch.randn(4))
+
+
+def test_dropout_module_in_training() -> None:
+    model = nn.Sequential(nn.Linear(6, 6), nn.Dropout(0.5), nn.GELU(), nn.Dropout(0.2))
+    check(model, torch.randn(5, 6, requires_grad=True), grad=True, calls=2)
+
+
+def test_seed_set_inside() -> None:
+    def function(x: Tensor) -> Tensor:
+        torch.manual_seed(7)
+        return x + torch.rand(3)
+
+    check(function, torch.randn(3), fullgraph=False)
