@@ -133,6 +133,7 @@ FAMILIES = [
     Family("tril", lambda x: x.tril(1) + x.triu(2), "tril"),
     Family("reflection_pad", lambda x: F.pad(x, (2, 1), mode="reflect"), "reflection_pad1d"),
     Family("replication_pad", lambda x: F.pad(x, (2, 1), mode="replicate"), "replication_pad1d"),
+    Family("sgn", torch.sgn, "_efficientzerotensor"),
     Family("logsigmoid", F.logsigmoid, "log_sigmoid_forward"),
     Family("pixel_shuffle", lambda x: F.pixel_shuffle(x, 2), "pixel_shuffle", (2, 8, 3, 3)),
 ]

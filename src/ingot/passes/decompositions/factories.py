@@ -31,7 +31,7 @@ def filled(
     )
 
 
-@decomposes("zeros")
+@decomposes("zeros", "_efficientzerotensor")
 def zeros(
     size: Sequence[Any],
     *,
