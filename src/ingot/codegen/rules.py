@@ -1,6 +1,7 @@
-"""The table of pointwise rules. Comes in: an ATen op with one Val or number for each argument; goes out: the Val of the
-result. What holds: a rule sees its operands already in the dtype eager computes in, writes one op's arithmetic and
-nothing else; rounding to the result's dtype is done here, once. Registering an op twice raises.
+"""The table of pointwise rules. Comes in: an ATen op with one Val or number for each argument; goes
+out: the Val of the result. What holds: a rule sees its operands already in the dtype eager computes
+in, writes one op's arithmetic and nothing else; rounding to the result's dtype is done here, once.
+Registering an op twice raises.
 """
 
 from __future__ import annotations
@@ -29,16 +30,19 @@ class Rule:
     """How one op is written."""
 
     emit: Emit
-    """(builder, *arguments in schema order) -> result, in the compute dtype, or bool for comparisons."""
+    """(builder, *arguments in schema order) -> result, in the compute dtype, or bool for
+    comparisons."""
     kind: Kind
     """How PyTorch promotes the operands."""
     promoted: frozenset[str]
-    """Names of the schema's arguments that take part in promotion; other tensors come as they are."""
+    """Names of the schema's arguments that take part in promotion; other tensors come as they are.
+    """
     cost: int
     """Rough instructions per element: 1 for an add, 20 for an exp."""
     halves: Halves = "wide"
-    """What eager does with f16 and bf16. wide: Scalars keep f32's precision. rounded: Scalars are rounded to the half
-    type first. exact: as rounded, and the op gives no value that needs rounding (max, where, neg …)."""
+    """What eager does with f16 and bf16. wide: Scalars keep f32's precision. rounded: Scalars are
+    rounded to the half type first. exact: as rounded, and the op gives no value that needs rounding
+    (max, where, neg …)."""
     raw: frozenset[str] = frozenset()
     """Scalars that the rule wants as Python numbers, because it chooses its formula by them."""
     integers: bool = True
@@ -63,10 +67,11 @@ def pointwise(
     checks: str | None = None,
     dtypes: Dtypes | None = None,
 ) -> Callable[[Emit], Emit]:
-    """Register a rule for the ATen overloads `names`, such as "add.Tensor" or "prims::sin.default". Arguments of the
-    schema that are tensors or Scalars become Vals of the compute dtype, but those in `unpromoted`: tensors there come
-    in their own dtype and Scalars as Vals of the compute dtype that do not influence it. Everything else (str, bool,
-    float, int[] …) stays Python, and so do the Scalars in `raw`.
+    """Register a rule for the ATen overloads `names`, such as "add.Tensor" or "prims::sin.default".
+    Arguments of the schema that are tensors or Scalars become Vals of the compute dtype, but those
+    in `unpromoted`: tensors there come in their own dtype and Scalars as Vals of the compute dtype
+    that do not influence it. Everything else (str, bool, float, int[] …) stays Python, and so do
+    the Scalars in `raw`.
     """
 
     def register(emit: Emit) -> Emit:
@@ -97,7 +102,8 @@ def overload(name: str) -> torch._ops.OpOverload:
 def compute_dtypes(
     target: torch._ops.OpOverload, arguments: dict[str, Any]
 ) -> tuple[torch.dtype, torch.dtype]:
-    """(dtype to compute in, dtype of the result) for fake tensors and numbers, by PyTorch's own promotion."""
+    """(dtype to compute in, dtype of the result) for fake tensors and numbers, by PyTorch's own
+    promotion."""
     rule = pointwise_rules[target]
     if rule.dtypes is not None:
         return _known(target, *rule.dtypes(arguments))
@@ -130,7 +136,8 @@ def apply_rule(
     compute: torch.dtype,
     result: torch.dtype,
 ) -> Val:
-    """Write `target` on `arguments` (by schema name; a tensor is a Val in its own dtype, a Scalar a number or Val)."""
+    """Write `target` on `arguments` (by schema name; a tensor is a Val in its own dtype, a Scalar a
+    number or Val)."""
     rule = pointwise_rules[target]
     relabel = compute in HALVES and rule.halves != "exact"
     operands: list[Operand] = []

@@ -21,7 +21,7 @@ from ingot.fuse import index as ix
 from ingot.fuse.elements import is_elementwise, reduction_of, why_not_native
 from ingot.fuse.index import Index, Var
 from ingot.fuse.inline import worth_inlining
-from ingot.fuse.region import Point, Region, Template, covers
+from ingot.fuse.region import Point, Region, Template, covers, mapped_region
 from ingot.fuse.solve import solve
 from ingot.fuse.views import base_of, is_view
 from ingot.options import Options
@@ -65,6 +65,9 @@ class Grouper:
         self.templates: dict[fx.Node, Template] = {}
         self.readers: dict[fx.Node, list[Unit]] = {}
         self.last_effect: Unit | None = None
+        self.units_gone: set[Unit] = set()
+        self.required: set[fx.Node] = set()
+        """Nodes that calls or the output need as tensors."""
 
     # -- one node -----------------------------------------------------------------------------------------------------
 
@@ -153,8 +156,7 @@ class Grouper:
         if unit is None:
             reason = "a view" if is_view(node) else "a part" if node.target is operator.getitem else "a size"
             return self._call(node, reason)
-        if isinstance(unit.content, Region):
-            unit.content.stored.setdefault(node)
+        self.required.add(node)
         return unit
 
     # -- regions ------------------------------------------------------------------------------------------------------------
@@ -206,8 +208,46 @@ class Grouper:
         leaves = self._leaves(unit, region, template, values, inlined)
         if leaves is None:
             return False
+        for read, point in leaves:
+            other = self.owner.get(read)
+            if other is not None and other is not unit and self._is_region(other):
+                self._merge(other, unit, read, point)
+        leaves = [(read, point) for read, point in leaves if region.members.get(read) != point]
         self._commit(unit, region, template, values, leaves, inlined)
         return True
+
+    def _merge(self, first: Unit, second: Unit, read: fx.Node, point: Point) -> None:
+        """Make one region of two over the same domain, of which a node of the second is about to read the first at
+        `point`; nothing changes where that cannot be."""
+        mapped = mapped_region(first.content, second.content)  # type: ignore[arg-type]
+        if mapped is None or mapped.members[read] != point or self._between(first, second):
+            return
+        region = second.content
+        assert isinstance(region, Region)
+        region.absorb(mapped)
+        for node in mapped.members:
+            self.owner[node] = second
+        for readers in self.readers.values():
+            readers[:] = [second if u is first else u for u in readers]
+        self.units_gone.add(first)
+        for unit in self.units:
+            if first in unit.waits:
+                unit.waits.discard(first)
+                if unit is not second:
+                    self._wait(unit, second)
+        for source in first.waits:
+            self._wait(second, source)
+
+    def _between(self, first: Unit, second: Unit) -> bool:
+        """Is there a step that must run after the first and before the second, or the other way round?"""
+        if first.reaches(second):
+            return True
+        mask = second.ancestors
+        return any(
+            mask >> u.order & 1 and u.reaches(first) and u is not first
+            for u in self.units
+            if u not in self.units_gone
+        )
 
     def _placed(self, unit: Unit, region: Region, template: Template) -> dict[Var, Index] | None:
         """The node's variables in terms of the region's: by a member that it reads, else by the same shape."""
@@ -348,7 +388,7 @@ class Grouper:
         region.inlined |= inlined
         for read, point in leaves:
             region.reads.add((read, point))
-            source = self.materialize(read)
+            source = self.owner.get(read) or self.materialize(read)
             if source is not None and source is not unit:
                 self._wait(unit, source)
             self.readers.setdefault(read, []).append(unit)
@@ -358,11 +398,21 @@ class Grouper:
 
     def steps(self) -> list[Step]:
         """Units in an order that respects what they wait for, as close to the program's as can be."""
-        done: set[Unit] = set()
+        self._decide_stores()
+        done = set(self.units_gone)
         result: list[Step] = []
         for unit in self.units:
             self._emit(unit, done, result)
         return result
+
+    def _decide_stores(self) -> None:
+        """A member leaves its region where a call, the output or another region wants it."""
+        regions = [u.content for u in self.units if isinstance(u.content, Region) and u not in self.units_gone]
+        wanted = set(self.required)
+        for region in regions:
+            wanted.update(node for node, _ in region.reads)
+        for region in regions:
+            region.stored = {node: None for node in region.members if node in wanted}
 
     def _emit(self, unit: Unit, done: set[Unit], result: list[Step]) -> None:
         stack: list[tuple[Unit, bool]] = [(unit, False)]

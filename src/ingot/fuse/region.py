@@ -18,6 +18,8 @@ from ingot.fuse.index import Index, Size, Var
 from ingot.fuse.shapes import shape_of, strides_of, tensor_of
 from ingot.fuse.views import resolve
 
+MOST_MERGED = 120
+MOST_READ = 40
 Point = tuple[Index, ...]
 Read = tuple[fx.Node, Point]
 
@@ -106,6 +108,15 @@ class Region:
         self.reads = {(n, moved(p)) for n, p in self.reads}
         self.inlined = {(n, moved(p)) for n, p in self.inlined}
 
+    def absorb(self, other: Region) -> None:
+        """Take over the members of a region that is written in this one's variables."""
+        self.members = {**other.members, **self.members}
+        self.spaces = {**other.spaces, **self.spaces}
+        self.inlined |= other.inlined
+        self.reads = {(n, p) for n, p in self.reads | other.reads if self.members.get(n) != p}
+        self.scanned |= other.scanned
+        self.needs_split |= other.needs_split
+
     def as_text(self) -> str:
         outer = ", ".join(f"{v.name}<{v.size}" for v in self.outer())
         inner = ", ".join(f"{v.name}<{v.size}" for v in self.inner())
@@ -116,6 +127,30 @@ class Region:
             mark = "store " if node in self.stored else ""
             lines.append(f"  {mark}{node.name}[{at}] = {node.target}({', '.join(map(str, node.args))})")
         return "\n".join(lines)
+
+
+def mapped_region(first: Region, second: Region) -> Region | None:
+    """`first` in the variables of `second`; None where the two cannot be one region."""
+    if len(first.domain) != len(second.domain) or len(first.members) + len(second.members) > MOST_MERGED:
+        return None
+    if len(first.reads) + len(second.reads) > MOST_READ:
+        return None
+    if first.needs_split or second.needs_split:
+        return None
+    pairs = list(zip(first.domain, second.domain, strict=True))
+    if not all(ix.same_size(a.size, b.size) for a, b in pairs):
+        return None
+    values = {a: ix.of(b) for a, b in pairs}
+    mapped = Region(first.number, second.domain)
+    mapped.members, mapped.spaces = dict(first.members), dict(first.spaces)
+    mapped.reads, mapped.inlined = set(first.reads), set(first.inlined)
+    mapped.reduced = {b for a, b in pairs if a in first.reduced}
+    mapped.scanned = first.scanned
+    if mapped.reduced != second.reduced:
+        return None
+    mapped.substitute(values)
+    crossed = any(n in mapped.members and mapped.members[n] != p for n, p in second.reads)
+    return None if crossed or any(n in second.members for n, _ in mapped.reads) else mapped
 
 
 class RegionContext:

@@ -1,6 +1,6 @@
-"""erf and its complements, inlined in f32. Below 0.93 an odd polynomial; above it 1 - exp(p(|x|)), where p approximates log(erfc). What
-holds: erf(±inf) = ±1, NaN stays, the sign of zero stays; worst errors stand in tests/unit/test_polynomials.py. f64 goes
-to Sleef.
+"""erf and its complements, inlined in f32. Below 0.93 an odd polynomial; above it 1 - exp(p(|x|)),
+where p approximates log(erfc). What holds: erf(±inf) = ±1, NaN stays, the sign of zero stays; worst
+errors stand in tests/unit/test_polynomials.py. f64 goes to Sleef.
 """
 
 from __future__ import annotations
@@ -110,7 +110,8 @@ def erfcx(b: Builder, x: Val) -> Val:
 
 
 def log_ndtr(b: Builder, x: Val) -> Val:
-    """The logarithm of the normal distribution: by erfcx where it is small, by erfc where it is near 1."""
+    """The logarithm of the normal distribution: by erfcx where it is small, by erfc where it is
+    near 1."""
     if x.dtype is F64:
         raise UnsupportedError("log_ndtr in f64 needs more digits than are inlined")
     wide, half = widen(b, x), b.const(0.5, F64)

@@ -1,6 +1,7 @@
-"""exp, exp2, expm1, sigmoid and tanh. f32 is inlined: round to a multiple of ln 2, a polynomial of degree six on what is
-left, the power of two by integer arithmetic. What holds: denormal results are kept, overflow gives inf, NaN stays NaN;
-the worst errors stand in tests/unit/test_polynomials.py. f64 goes to Sleef.
+"""exp, exp2, expm1, sigmoid and tanh. f32 is inlined: round to a multiple of ln 2, a polynomial of
+degree six on what is left, the power of two by integer arithmetic. What holds: denormal results are
+kept, overflow gives inf, NaN stays NaN; the worst errors stand in tests/unit/test_polynomials.py.
+f64 goes to Sleef.
 """
 
 from __future__ import annotations

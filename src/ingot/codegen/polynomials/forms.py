@@ -1,6 +1,7 @@
-"""What the inlined functions share: Horner's scheme, clamps that let NaN through, the exponent field of an f32, signs.
-Comes in and goes out: Vals of f32 or f64. What holds: a multiplication followed by an addition is an explicit fma, and
-every choice is a select that the vector units have, never a branch.
+"""What the inlined functions share: Horner's scheme, clamps that let NaN through, the exponent
+field of an f32, signs. Comes in and goes out: Vals of f32 or f64. What holds: a multiplication
+followed by an addition is an explicit fma, and every choice is a select that the vector units have,
+never a branch.
 """
 
 from __future__ import annotations
@@ -70,14 +71,16 @@ def power_of_two(b: Builder, n: Val) -> Val:
 
 
 def scale_sum(b: Builder, p: Val, n: Val) -> Val:
-    """(1 + p) · 2ⁿ, right in overflow and in denormals because each half of the exponent is a factor of its own."""
+    """(1 + p) · 2ⁿ, right in overflow and in denormals because each half of the exponent is a
+    factor of its own."""
     half = b.shr(n, b.const(1, n.dtype))
     first, second = power_of_two(b, half), power_of_two(b, b.sub(n, half))
     return b.mul(b.fma(first, p, first), second)
 
 
 def nearest_integer(b: Builder, x: Val, factor: float) -> tuple[Val, Val]:
-    """n = round(x · factor) as a float and as an integer. Adding 1.5 · 2²³ leaves n in the low bits."""
+    """n = round(x · factor) as a float and as an integer. Adding 1.5 · 2²³ leaves n in the low
+    bits."""
     kind, magic = (I32, 12582912.0) if x.dtype is F32 else (torch.int64, 6755399441055744.0)
     shifter = b.const(magic, x.dtype)
     shifted = b.fma(x, b.const(factor, x.dtype), shifter)

@@ -1,6 +1,7 @@
-"""lgamma and digamma. lgamma is Sleef's. digamma is shifted up by ten through its recurrence, all ten fractions as one,
-and given by its asymptotic series there; left of zero it is reflected. What holds: f32 is computed in f64 lanes; the
-pole at 0 gives ∓inf, those at the negative integers NaN, as in ATen.
+"""lgamma and digamma. lgamma is Sleef's. digamma is shifted up by ten through its recurrence, all
+ten fractions as one, and given by its asymptotic series there; left of zero it is reflected. What
+holds: f32 is computed in f64 lanes; the pole at 0 gives ∓inf, those at the negative integers NaN,
+as in ATen.
 """
 
 from __future__ import annotations

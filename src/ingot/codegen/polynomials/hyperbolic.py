@@ -1,6 +1,6 @@
-"""sinh, cosh and the inverse hyperbolic functions: f32 in f64 lanes, by exp and log, with a short series where the sum
-would cancel. What holds: rounded once, so hardly more than half an ulp; overflow gives inf, arguments outside the domain
-NaN. f64 goes to Sleef.
+"""sinh, cosh and the inverse hyperbolic functions: f32 in f64 lanes, by exp and log, with a short
+series where the sum would cancel. What holds: rounded once, so hardly more than half an ulp;
+overflow gives inf, arguments outside the domain NaN. f64 goes to Sleef.
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ def atanh(b: Builder, x: Val) -> Val:
 
 
 def _unless_huge(b: Builder, x: Val, value: Val) -> Val:
-    """Sleef squares its argument, which overflows; there the result is log(2|x|), with the sign of `value`."""
+    """Sleef squares its argument, which overflows; there the result is log(2|x|), with the sign of
+    `value`."""
     size = absolute(b, x)
     huge = b.and_(b.cmp("gt", size, b.const(1e150, F64)), b.not_(b.isnan(value)))
 
@@ -76,7 +77,8 @@ def _unless_huge(b: Builder, x: Val, value: Val) -> Val:
 
 
 def _odd(b: Builder, x: Val, size: Val, large: Val, series: Sequence[float]) -> Val:
-    """An odd function: its series x + c x³ … where |x| is small, `large` elsewhere, the sign of x throughout."""
+    """An odd function: its series x + c x³ … where |x| is small, `large` elsewhere, the sign of x
+    throughout."""
     square = b.mul(size, size)
     small = b.fma(b.mul(square, horner(b, square, series)), size, size)
     result = b.select(b.cmp("lt", size, b.const(_SMALL, F64)), small, large)

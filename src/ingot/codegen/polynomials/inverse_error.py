@@ -1,6 +1,7 @@
-"""erfinv and the normal quantile. Both are functions of w = -log(1 - x²): a polynomial in w where that is below 5, one in
-sqrt(w) beyond. What holds: f32 is computed in f64 lanes and rounded once; f64 starts from the same polynomials and is
-refined by a step of Newton's. ±1 gives ±inf, arguments outside the domain NaN.
+"""erfinv and the normal quantile. Both are functions of w = -log(1 - x²): a polynomial in w where
+that is below 5, one in sqrt(w) beyond. What holds: f32 is computed in f64 lanes and rounded once;
+f64 starts from the same polynomials and is refined by a step of Newton's. ±1 gives ±inf, arguments
+outside the domain NaN.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ _CENTRAL = (
     0.0002182635592081804, -4.998756725242287e-06, -3.4260124861621844e-06, 4.796978466623809e-07,
     1.6457222699035467e-08, -1.1023076056620301e-08, 4.3703537315281335e-10, 1.3285231245828047e-10,
 )  # fmt: skip
-# erfinv(x) / v in powers of (v - 4.5) / (v + 4.5) - _TAIL_CENTRE, v = sqrt(w) up to 10.3; minimax, 2^-30.
+# erfinv(x) / v in powers of (v - 4.5) / (v + 4.5) - _TAIL_CENTRE, v = sqrt(w) up to 10.3; minimax,
+# 2^-30.
 _TAIL_CENTRE = 0.027893689413879437
 _TAIL = (
     0.9679317674382479, 0.08485286144653699, -0.08165670524900526, 0.025639932588526038,

@@ -1,6 +1,7 @@
-"""Calls into Sleef, which libtorch exports. Comes in: a function's name and its operands in f32 or f64, of any number of
-lanes; goes out: the result, put together from calls of the widths that this machine has. What holds: a symbol is called
-only where it was found and the processor has its instructions; otherwise UnsupportedError, and ATen serves the op.
+"""Calls into Sleef, which libtorch exports. Comes in: a function's name and its operands in f32 or
+f64, of any number of lanes; goes out: the result, put together from calls of the widths that this
+machine has. What holds: a symbol is called only where it was found and the processor has its
+instructions; otherwise UnsupportedError, and ATen serves the op.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from ingot.errors import UnsupportedError
 
 
 def library(b: Builder, name: str, *operands: Val, suffix: str = "_u10") -> Val:
-    """Sleef's `name` over all lanes, such as library(b, "lgamma", x). A scalar rides in a vector of its own, so that
-    the tail of a loop gets the same bits as its body; without vectors it is the C library's."""
+    """Sleef's `name` over all lanes, such as library(b, "lgamma", x). A scalar rides in a vector of
+    its own, so that the tail of a loop gets the same bits as its body; without vectors it is the C
+    library's."""
     values = b.same_lanes(*operands)
     first = values[0]
     letter = "d" if first.dtype is F64 else "f"
@@ -54,7 +56,8 @@ def _one_by_one(b: Builder, symbol: str, values: Sequence[Val]) -> Val:
 
 
 def _width(name: str, letter: str, size: int, lanes: int, suffix: str) -> int:
-    """The widest call that is there and not wider than needed; else the narrowest; 0 where there is none."""
+    """The widest call that is there and not wider than needed; else the narrowest; 0 where there is
+    none."""
     widths = [bits // 8 // size for bits in (512, 256) if bits <= this_machine().vector_bits]
     there = [w for w in widths if has_symbol(f"Sleef_{name}{letter}{w}{suffix}")]
     return next((w for w in there if w <= lanes), there[-1] if there else 0)

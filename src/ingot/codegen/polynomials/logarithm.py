@@ -1,6 +1,7 @@
-"""log, log2, log10 and log1p. f32 is inlined: the exponent is taken off so that the mantissa lies in 2/3 … 4/3, and a
-polynomial gives log1p of what is left. What holds: log(0) is -inf, of negative numbers NaN, of inf inf; denormal
-operands are scaled first; worst errors stand in tests/unit/test_polynomials.py. f64 goes to Sleef.
+"""log, log2, log10 and log1p. f32 is inlined: the exponent is taken off so that the mantissa lies
+in 2/3 … 4/3, and a polynomial gives log1p of what is left. What holds: log(0) is -inf, of negative
+numbers NaN, of inf inf; denormal operands are scaled first; worst errors stand in
+tests/unit/test_polynomials.py. f64 goes to Sleef.
 """
 
 from __future__ import annotations
@@ -84,7 +85,8 @@ def log1p(b: Builder, x: Val) -> Val:
     one = b.const(1.0, F32)
     u = b.add(x, one)
     field = b.and_(b.sub(b.bitcast(u, I32), b.const(_TWO_THIRDS, I32)), b.const(_EXPONENT, I32))
-    # f = (1 + x) · 2^-e - 1, taken apart so that nothing of x is lost: x · 2^-e + (2^-e - 1). The power of two is
+    # f = (1 + x) · 2^-e - 1, taken apart so that nothing of x is lost: x · 2^-e + (2^-e - 1). The
+    # power of two is
     # held four times as large, for 2^-128 is denormal.
     power = b.bitcast(b.sub(b.const(0x40800000, I32), field), F32)
     shifted = b.bitcast(b.sub(b.bitcast(x, I32), field), F32)

@@ -1,6 +1,6 @@
-"""fmod, exactly. Where the quotient is below 2²² it is one division and one fma; where a lane has a greater one, the whole
-vector goes to Sleef behind a branch. What holds: the result is exact and has the sign of x; fmod(x, 0), fmod(inf, y) and
-NaN give NaN, fmod(x, inf) gives x.
+"""fmod, exactly. Where the quotient is below 2²² it is one division and one fma; where a lane has a
+greater one, the whole vector goes to Sleef behind a branch. What holds: the result is exact and has
+the sign of x; fmod(x, 0), fmod(inf, y) and NaN give NaN, fmod(x, inf) gives x.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ def fmod(b: Builder, x: Val, y: Val) -> Val:
 
 
 def _fmod_of_small_quotient(b: Builder, x: Val, size: Val, divisor: Val, quotient: Val) -> Val:
-    """The truncated quotient may be one too great where the division rounded up; the remainder then is negative."""
+    """The truncated quotient may be one too great where the division rounded up; the remainder then
+    is negative."""
     whole = b.math("trunc", quotient)
     rest = b.fma(b.neg(whole), divisor, size)
     rest = b.select(b.cmp("lt", rest, b.const(0.0, x.dtype)), b.add(rest, divisor), rest)

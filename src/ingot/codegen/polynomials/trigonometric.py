@@ -1,6 +1,7 @@
-"""sin, cos, tan and the inverse functions. f32 sin and cos are reduced by multiples of π/2 in three parts, tan and the
-inverses are computed in f64 lanes and rounded once. What holds: where |x| of a lane exceeds the reach of the reduction
-the whole vector goes to Sleef behind a branch, so that huge arguments are right as well; ±inf gives NaN.
+"""sin, cos, tan and the inverse functions. f32 sin and cos are reduced by multiples of π/2 in three
+parts, tan and the inverses are computed in f64 lanes and rounded once. What holds: where |x| of a
+lane exceeds the reach of the reduction that lane is Sleef's, behind a branch, so that huge
+arguments are right as well; ±inf gives NaN.
 """
 
 from __future__ import annotations
@@ -44,34 +45,26 @@ _TAN_TAIL = (
 def sin(b: Builder, x: Val) -> Val:
     if x.dtype is F64:
         return library(b, "sin", x)
-    return b.branch(
-        _beyond(b, x, _REACH),
-        lambda: library(b, "sin", x),
-        lambda: _odd_sin(b, x),
-    )
-
-
-def _odd_sin(b: Builder, x: Val) -> Val:
-    """sin is odd: it is computed of |x|, so that sin(-0.0) is -0.0, and given the sign of x."""
-    size = absolute(b, x)
-    value = _quarter_waves(b, size, 0)
+    # sin is odd: it is computed of |x|, so that sin(-0.0) is -0.0, and given the sign of x.
+    value = _quarter_waves(b, absolute(b, x), 0)
     sign = b.and_(b.bitcast(x, I32), b.const(-(1 << 31), I32))
-    return b.bitcast(b.xor(b.bitcast(value, I32), sign), F32)
+    value = b.bitcast(b.xor(b.bitcast(value, I32), sign), F32)
+    return _or_sleef(b, "sin", x, _REACH, value)
 
 
 def cos(b: Builder, x: Val) -> Val:
     if x.dtype is F64:
         return library(b, "cos", x)
+    return _or_sleef(b, "cos", x, _REACH, _quarter_waves(b, x, 1))
+
+
+def _or_sleef(b: Builder, name: str, x: Val, reach: float, value: Val) -> Val:
+    """`value`, and Sleef's in the lanes that are out of reach: what a lane gets does not depend on
+    its neighbours."""
+    beyond = b.cmp("gt", absolute(b, x), b.const(reach, x.dtype))
     return b.branch(
-        _beyond(b, x, _REACH),
-        lambda: library(b, "cos", x),
-        lambda: _quarter_waves(b, x, 1),
+        b.any(beyond), lambda: b.select(beyond, library(b, name, x), value), lambda: value
     )
-
-
-def _beyond(b: Builder, x: Val, reach: float) -> Val:
-    """Whether a lane is out of reach; NaN is not."""
-    return b.any(b.cmp("gt", absolute(b, x), b.const(reach, x.dtype)))
 
 
 def _quarter_waves(b: Builder, x: Val, phase: int) -> Val:
@@ -93,11 +86,7 @@ def _quarter_waves(b: Builder, x: Val, phase: int) -> Val:
 def tan(b: Builder, x: Val) -> Val:
     if x.dtype is F64:
         return library(b, "tan", x)
-    return b.branch(
-        _beyond(b, x, _REACH_WIDE),
-        lambda: library(b, "tan", x),
-        lambda: _tan_within_reach(b, x),
-    )
+    return _or_sleef(b, "tan", x, _REACH_WIDE, _tan_within_reach(b, x))
 
 
 def small_tangent(b: Builder, r: Val) -> Val:

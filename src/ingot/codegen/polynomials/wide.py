@@ -1,6 +1,7 @@
-"""exp, log and a few more in f64 lanes, for functions of f32 that are rare enough to be computed in f64 and rounded once.
-Comes in and goes out: f64 Vals that were, or will become, f32. What holds: relative errors below 2^-45, so that what is
-made of them is off by hardly more than half an ulp of f32; an f32's denormals are normal here.
+"""exp, log and a few more in f64 lanes, for functions of f32 that are rare enough to be computed in
+f64 and rounded once. Comes in and goes out: f64 Vals that were, or will become, f32. What holds:
+relative errors below 2^-45, so that what is made of them is off by hardly more than half an ulp of
+f32; an f32's denormals are normal here.
 """
 
 from __future__ import annotations
@@ -70,7 +71,8 @@ def log_wide(b: Builder, x: Val) -> Val:
 
 
 def _exponent(b: Builder, shifted: Val) -> Val:
-    """The exponent field, signed, as f64. AVX2 converts no 64-bit integers: the bits are planted in a mantissa."""
+    """The exponent field, signed, as f64. AVX2 converts no 64-bit integers: the bits are planted in
+    a mantissa."""
     biased = b.shr_logical(b.add(shifted, b.const(1 << 62, I64)), b.const(52, I64))
     planted = b.bitcast(b.or_(biased, b.const(0x4330000000000000, I64)), F64)
     return b.sub(planted, b.const(2.0**52 + 1024.0, F64))

@@ -1,5 +1,5 @@
-"""Gradients of activation functions: (gradient, input or output, …) -> gradient. What holds: ATen's formulas and order of
-operations; halves are computed in f32 and rounded once.
+"""Gradients of activation functions: (gradient, input or output, …) -> gradient. What holds: ATen's
+formulas and order of operations; halves are computed in f32 and rounded once.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Sums, products and what is made of them: add, sub, mul, neg, abs, sign, square, addcmul, addcdiv, lerp. What holds:
-integers wrap, bool's sum is `or` and its product `and`, and the order of operations is that of ATen's kernels, so that
-floats are equal to the bit.
+"""Sums, products and what is made of them: add, sub, mul, neg, abs, sign, square, addcmul, addcdiv,
+lerp. What holds: integers wrap, bool's sum is `or` and its product `and`, and the order of
+operations is that of ATen's kernels, so that floats are equal to the bit.
 """
 
 from __future__ import annotations

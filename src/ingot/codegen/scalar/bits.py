@@ -1,5 +1,5 @@
-"""Bitwise ops, shifts, gcd, lcm and nextafter. What holds: a shift by a negative count or by the width and more gives
-what ATen gives: 0 to the left, the sign to the right.
+"""Bitwise ops, shifts, gcd, lcm and nextafter. What holds: a shift by a negative count or by the
+width and more gives what ATen gives: 0 to the left, the sign to the right.
 """
 
 from __future__ import annotations

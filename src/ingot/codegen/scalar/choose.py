@@ -1,5 +1,6 @@
-"""One of several values: where, masked_fill, max and min in their kinds, clamp, threshold. What holds: a chosen value is
-not rounded again; `maximum` and `clamp` hand NaN on, `fmax` and `fmin` pass over it.
+"""One of several values: where, masked_fill, max and min in their kinds, clamp, threshold. What
+holds: a chosen value is not rounded again; `maximum` and `clamp` hand NaN on, `fmax` and `fmin`
+pass over it.
 """
 
 from __future__ import annotations
@@ -77,8 +78,8 @@ pointwise("clamp_max.Tensor", cost=3, halves="exact")(minimum)
 
 @pointwise("clamp.default", "clip.default", cost=2, halves="exact")
 def clamp(b: Builder, x: Val, low: Val | None, high: Val | None) -> Val:
-    """Between two numbers. A bound is compared from the left, so that one instruction hands on x's NaN and its -0.0;
-    a bound that is NaN is handed on as well."""
+    """Between two numbers. A bound is compared from the left, so that one instruction hands on x's
+    NaN and its -0.0; a bound that is NaN is handed on as well."""
     x = x if low is None else clamp_min(b, x, low)
     return x if high is None else clamp_max(b, x, high)
 
@@ -98,7 +99,8 @@ def clamp_max(b: Builder, x: Val, high: Val) -> Val:
 
 
 def _or_nan(b: Builder, bound: Val, value: Val) -> Val:
-    """`value`, or the bound where that is NaN: LLVM drops the question where the bound is a constant."""
+    """`value`, or the bound where that is NaN: LLVM drops the question where the bound is a
+    constant."""
     return b.select(b.isnan(bound), bound, value)
 
 

@@ -1,5 +1,6 @@
-"""Questions whose answer is a bool: comparisons, logic, isnan and its kin. What holds: operands are compared in the dtype
-they promote to, halves with their own rounding; NaN is unordered, so only `ne` is true of it.
+"""Questions whose answer is a bool: comparisons, logic, isnan and its kin. What holds: operands are
+compared in the dtype they promote to, halves with their own rounding; NaN is unordered, so only
+`ne` is true of it.
 """
 
 from __future__ import annotations

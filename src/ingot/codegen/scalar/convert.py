@@ -1,5 +1,6 @@
-"""Ops that only change how a value is held: casts, copies, aliases, fills. What holds: `b.cast` says what a conversion
-means; the rules here name the dtypes. Device, layout and memory format are the caller's business.
+"""Ops that only change how a value is held: casts, copies, aliases, fills. What holds: `b.cast`
+says what a conversion means; the rules here name the dtypes. Device, layout and memory format are
+the caller's business.
 """
 
 from __future__ import annotations

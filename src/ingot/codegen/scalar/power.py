@@ -1,5 +1,6 @@
-"""Powers. What holds: the exponents that ATen treats by themselves (0, 1, 2, 3, ±1/2, -1, -2) give what its special
-formulas give; integer powers wrap and a negative integer exponent gives 0 but for the bases 1 and -1.
+"""Powers. What holds: the exponents that ATen treats by themselves (0, 1, 2, 3, ±1/2, -1, -2) give
+what its special formulas give; integer powers wrap and a negative integer exponent gives 0 but for
+the bases 1 and -1.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Special functions: logarithms of sums and of odds, entropy, gamma functions and the like. What holds: values at the
-poles and outside the domain are those of ATen's kernels.
+"""Special functions: logarithms of sums and of odds, entropy, gamma functions and the like. What
+holds: values at the poles and outside the domain are those of ATen's kernels.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Roots, exponentials, logarithms, circular and hyperbolic functions. What holds: integers are computed in f32 as eager
-does, the functions are those of `polynomials`, and a half is rounded once, at the end.
+"""Roots, exponentials, logarithms, circular and hyperbolic functions. What holds: integers are
+computed in f32 as eager does, the functions are those of `polynomials`, and a half is rounded once,
+at the end.
 """
 
 from __future__ import annotations
