@@ -72,7 +72,8 @@ def _makes_value(node: Node) -> bool:
 
 
 def _known_by_parts(node: Node) -> bool:
-    """The partitioner's own ops (saved random states …) say nothing of themselves, but each part that is used does."""
+    """The partitioner's own ops (saved random states …) say nothing of themselves, but each part
+    that is used does."""
     parts = list(node.users)
     return bool(parts) and all(p.target is operator.getitem and "val" in p.meta for p in parts)
 
