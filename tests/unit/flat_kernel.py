@@ -22,13 +22,12 @@ Body = Callable[[Builder, list[Val]], Val]
 
 
 def function_text(
-    name: str, inputs: Sequence[torch.dtype], body: Body, lanes: int
+    name: str, inputs: Sequence[torch.dtype], body: Body, lanes: int, tail: bool
 ) -> tuple[str, dict[str, str]]:
-    """The text of `void name(inputs..., output, int64 n, int64 *error)` and what it declares."""
+    """The text of `void name(inputs..., output, int64 *error, int64 n)` and what it declares."""
     b = Builder(lanes)
     pointers = [f"%in{i}" for i in range(len(inputs))]
     low = b.const(0, torch.int64)
-    one = b.const(1, torch.int64)
     count = Val("%n", torch.int64)
 
     def loop(start: Val, end: Val, step: Val, width: int) -> None:
@@ -50,15 +49,17 @@ def function_text(
             b.failures.clear()
         b.line("}")
 
-    tail = low
+    done = low
     if lanes > 1:
         width = b.const(lanes, torch.int64)
-        tail = b.mul(b.div(count, width), width)
-        loop(low, tail, width, lanes)
-    loop(tail, count, one, 1)
+        done = b.mul(b.div(count, width), width)
+        loop(low, done, width, lanes)
+    if tail or lanes == 1:
+        loop(done, count, b.const(1, torch.int64), 1)
     arguments = ", ".join(f"{p}: !llvm.ptr" for p in (*pointers, "%out", "%error"))
+    attributes = f"attributes {{{FUNCTION_ATTRIBUTES}}}"
     lines = [
-        f"  llvm.func internal @{name}({arguments}, %n: i64) attributes {{{FUNCTION_ATTRIBUTES}}} {{",
+        f"  llvm.func internal @{name}({arguments}, %n: i64) {attributes} {{",
         *b.constant_lines(),
         *b.lines,
         "    llvm.return",
@@ -75,9 +76,11 @@ class Batch:
     declarations: dict[str, str] = field(default_factory=dict)
     native: Any = None
 
-    def add(self, inputs: Sequence[torch.dtype], body: Body, lanes: int) -> str:
+    def add(self, inputs: Sequence[torch.dtype], body: Body, lanes: int, tail: bool = True) -> str:
+        """A kernel's name. Without a tail it is compiled in half the time, and takes only multiples
+        of its lanes."""
         name = f"kernel_{len(self.functions)}"
-        text, declared = function_text(name, inputs, body, lanes)
+        text, declared = function_text(name, inputs, body, lanes, tail)
         self.functions[name] = text
         self.declarations.update(declared)
         return name

@@ -139,22 +139,26 @@ def apply_rule(
     """Write `target` on `arguments` (by schema name; a tensor is a Val in its own dtype, a Scalar a
     number or Val)."""
     rule = pointwise_rules[target]
-    relabel = compute in HALVES and rule.halves != "exact"
-    operands: list[Operand] = []
-    for argument in target._schema.arguments:
-        value = arguments.get(argument.name, argument.default_value)
-        is_scalar = str(argument.type) in _SCALARS
-        converted = argument.name in rule.promoted or is_scalar
-        # Graphs also pass numbers where the schema says Tensor: add.Tensor(x, 2).
-        number = isinstance(value, int | float | bool) and (
-            argument.name in rule.raw or str(argument.type) in _SCALARS | _TENSORS
-        )
-        if number and argument.name not in rule.raw:
-            value = b.const(value, compute)
-        elif number and relabel and isinstance(value, float):
-            value = torch.tensor(value, dtype=compute).item()
-        if isinstance(value, Val) and converted:
-            value = b.cast(value, compute)
-            value = Val(value.name, torch.float32, value.lanes) if relabel else value
-        operands.append(value)
+    operands = [
+        _operand(b, rule, argument, arguments.get(argument.name, argument.default_value), compute)
+        for argument in target._schema.arguments
+    ]
     return b.cast(rule.emit(b, *operands), result)
+
+
+def _operand(
+    b: Builder, rule: Rule, argument: torch._C.Argument, value: Operand, compute: torch.dtype
+) -> Operand:
+    """What the rule gets for one argument: a Val of the compute dtype, or what was passed."""
+    kind, name = str(argument.type), argument.name
+    widened = compute in HALVES and rule.halves != "exact"
+    # Graphs also pass numbers where the schema says Tensor: add.Tensor(x, 2).
+    if isinstance(value, int | float) and (name in rule.raw or kind in _SCALARS | _TENSORS):
+        if name in rule.raw:
+            rounded = widened and isinstance(value, float)
+            return torch.tensor(value, dtype=compute).item() if rounded else value
+        value = b.const(value, compute)
+    if not isinstance(value, Val) or (name not in rule.promoted and kind not in _SCALARS):
+        return value
+    value = b.cast(value, compute)
+    return Val(value.name, torch.float32, value.lanes) if widened else value

@@ -57,7 +57,7 @@ def _right_of_zero(b: Builder, x: Val, precise: bool) -> Val:
 
 
 def _pi_cotangent(b: Builder, x: Val, precise: bool) -> Val:
-    """π cot(πx): of the distance to the nearest integer, through the tangent of an angle below π/4."""
+    """π cot(πx), of the distance to the nearest integer, by the tangent of an angle below π/4."""
     rest = b.sub(x, b.math("roundeven", x))
     size = absolute(b, rest)
     near = b.cmp("le", size, b.const(0.25, F64))

@@ -68,7 +68,7 @@ def _or_sleef(b: Builder, name: str, x: Val, reach: float, value: Val) -> Val:
 
 
 def _quarter_waves(b: Builder, x: Val, phase: int) -> Val:
-    """sin(x + phase · π/2): x is n · π/2 + r, and n + phase says which of ±sin(r), ±cos(r) it is."""
+    """sin(x + phase · π/2): x is n · π/2 + r, and n + phase tells ±sin(r) from ±cos(r)."""
     n, integer = nearest_integer(b, x, 2 / math.pi)
     r = x
     for part in _HALF_PI:

@@ -79,7 +79,7 @@ def _exponent(b: Builder, shifted: Val) -> Val:
 
 
 def atan_wide(b: Builder, y: Val, x: Val) -> Val:
-    """The angle of the point (x, y), as atan2: the smaller of |x| and |y| is divided by the larger."""
+    """The angle of the point (x, y), as atan2: the smaller of |x|, |y| is divided by the larger."""
     zero, one = b.const(0.0, F64), b.const(1.0, F64)
     across, up = absolute(b, x), absolute(b, y)
     steep = b.cmp("gt", up, across)
