@@ -30,8 +30,9 @@ def ingot(
 
 def aot_compile(gm: fx.GraphModule, example_inputs: Sequence[Any], options: Options) -> Callable[..., Any]:
     from torch._dynamo.backends.common import aot_autograd
-    from torch._functorch.partitioners import min_cut_rematerialization_partition
+    from torch._inductor import config as inductor_config
 
+    from ingot.capture.partition import partition
     from ingot.passes.decompose import decomposition_table
 
     compiler = aot_autograd(
@@ -39,10 +40,12 @@ def aot_compile(gm: fx.GraphModule, example_inputs: Sequence[Any], options: Opti
         bw_compiler=lambda g, x: compile_fx_forward(g, x, options),
         inference_compiler=lambda g, x: compile_fx_forward(g, x, options),
         decompositions=decomposition_table(),
-        partition_fn=min_cut_rematerialization_partition,
+        partition_fn=partition,
         keep_inference_input_mutations=True,
     )
-    return compiler(gm, example_inputs)  # type: ignore[no-any-return]
+    # PyTorch's dead code elimination keeps random ops, which move the generator, only under this setting.
+    with inductor_config.patch(fallback_random=True):
+        return compiler(gm, example_inputs)  # type: ignore[no-any-return]
 
 
 def compile_fx_forward(

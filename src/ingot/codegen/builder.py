@@ -534,6 +534,12 @@ def _literal(value: complex, dtype: torch.dtype) -> str:
     return f"0x{_f32_bits(number_f, dtype):08X}"
 
 
+def rounded(value: float, dtype: torch.dtype) -> float:
+    """`value` as f32, f16 or bf16 would hold it."""
+    exact: float = struct.unpack("<f", struct.pack("<I", _f32_bits(value, dtype)))[0]
+    return exact
+
+
 def _f32_bits(value: float, dtype: torch.dtype) -> int:
     """The bits, as f32, of `value` rounded to f32, f16 or bf16. Not by torch: this runs under fake tensor modes."""
     if math.isnan(value):

@@ -14,7 +14,7 @@ import torch
 from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND as Kind
 from torch._prims_common import elementwise_dtypes
 
-from ingot.codegen.builder import HALVES, NATIVE_DTYPES, Builder, Val
+from ingot.codegen.builder import HALVES, NATIVE_DTYPES, Builder, Val, rounded
 from ingot.errors import UnsupportedError
 
 Operand = Val | Any
@@ -155,8 +155,7 @@ def _operand(
     # Graphs also pass numbers where the schema says Tensor: add.Tensor(x, 2).
     if isinstance(value, int | float) and (name in rule.raw or kind in _SCALARS | _TENSORS):
         if name in rule.raw:
-            rounded = widened and isinstance(value, float)
-            return torch.tensor(value, dtype=compute).item() if rounded else value
+            return rounded(value, compute) if widened and isinstance(value, float) else value
         value = b.const(value, compute)
     if not isinstance(value, Val) or (name not in rule.promoted and kind not in _SCALARS):
         return value

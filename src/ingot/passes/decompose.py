@@ -106,6 +106,7 @@ from_pytorch: dict[str, tuple[str, ...]] = {
 @cache
 def decomposition_table() -> dict[OpOverload, Decomposition]:
     """For aot_autograd(decompositions=...). Made once; do not change it."""
+    import ingot.passes.decompositions.dropout
     import ingot.passes.decompositions.factories
     import ingot.passes.decompositions.foreach
     import ingot.passes.decompositions.losses

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from ingot.codegen.builder import Builder, Val
+from ingot.codegen.builder import Builder, Val, rounded
 from ingot.codegen.polynomials.forms import F32, F64, I32, LN2, LOG2_E, horner, keep_zero_sign
 from ingot.codegen.polynomials.library import library
 
@@ -44,18 +44,12 @@ def log10(b: Builder, x: Val) -> Val:
 def _scaled(b: Builder, x: Val, factor: float, per_exponent: float) -> Val:
     """log(x) · factor, the product taken in two parts."""
     exponent, f = _split(b, x)
-    high = _rounded(factor)
+    high = rounded(factor, F32)
     tail = b.mul(b.mul(f, f), horner(b, f, LOG1P_TAIL))
     low = b.fma(f, b.const(factor - high, F32), b.mul(tail, b.const(high, F32)))
-    low = b.fma(exponent, b.const(per_exponent - _rounded(per_exponent), F32), low)
+    low = b.fma(exponent, b.const(per_exponent - rounded(per_exponent, F32), F32), low)
     result = b.fma(f, b.const(high, F32), low)
-    return b.fma(exponent, b.const(_rounded(per_exponent), F32), result)
-
-
-def _rounded(x: float) -> float:
-    import struct
-
-    return float(struct.unpack("<f", struct.pack("<f", x))[0])
+    return b.fma(exponent, b.const(rounded(per_exponent, F32), F32), result)
 
 
 def _split(b: Builder, x: Val) -> tuple[Val, Val]:
