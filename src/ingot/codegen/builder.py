@@ -154,7 +154,9 @@ class Builder:
 
     def div(self, x: Val, y: Val) -> Val:
         """True division of floats; truncating division of integers (the divisor must not be 0, nor MIN / -1)."""
-        return self._by_kind("arith.divf", "arith.divui" if x.dtype in UNSIGNED else "arith.divsi", x, y)
+        return self._by_kind(
+            "arith.divf", "arith.divui" if x.dtype in UNSIGNED else "arith.divsi", x, y
+        )
 
     def rem(self, x: Val, y: Val) -> Val:
         """C's remainder of integers."""
@@ -164,7 +166,9 @@ class Builder:
         return self.op("math.fma", x, y, z)
 
     def neg(self, x: Val) -> Val:
-        return self.op("arith.negf", x) if is_float(x.dtype) else self.sub(self.const(0, x.dtype), x)
+        return (
+            self.op("arith.negf", x) if is_float(x.dtype) else self.sub(self.const(0, x.dtype), x)
+        )
 
     def maximum(self, x: Val, y: Val) -> Val:
         """NaN wins, as in torch.maximum."""
@@ -209,7 +213,13 @@ class Builder:
             code = {"ne": "une", "uno": "uno"}.get(predicate, "o" + predicate)
             text = f"arith.cmpf {code}, {a.name}, {b.name} : {a.type}"
         else:
-            sign = "" if predicate in ("eq", "ne") else "u" if x.dtype in (*UNSIGNED, torch.bool) else "s"
+            sign = (
+                ""
+                if predicate in ("eq", "ne")
+                else "u"
+                if x.dtype in (*UNSIGNED, torch.bool)
+                else "s"
+            )
             text = f"arith.cmpi {sign}{predicate}, {a.name}, {b.name} : {a.type}"
         return self.assign(text, torch.bool, a.lanes)
 
@@ -225,7 +235,9 @@ class Builder:
         """Whether one lane at least is true."""
         if condition.lanes == 1:
             return condition
-        return self.assign(f"vector.reduction <or>, {condition.name} : {condition.type} into i1", torch.bool, 1)
+        return self.assign(
+            f"vector.reduction <or>, {condition.name} : {condition.type} into i1", torch.bool, 1
+        )
 
     def branch(self, condition: Val, then: Callable[[], Val], otherwise: Callable[[], Val]) -> Val:
         """A real branch on a scalar, for what is rarely needed and dear; both sides give a value of one type."""
@@ -240,7 +252,9 @@ class Builder:
             second = otherwise()
             self.line(f"scf.yield {second.name} : {second.type}")
         self.line("}")
-        self.lines[header] = "  " * self._depth + f"{name} = scf.if {condition.name} -> ({first.type}) {{"
+        self.lines[header] = (
+            "  " * self._depth + f"{name} = scf.if {condition.name} -> ({first.type}) {{"
+        )
         return Val(name, first.dtype, first.lanes)
 
     def repeat_while(
@@ -315,7 +329,9 @@ class Builder:
         if dtype is torch.bool:
             return self.cmp("ne", x, self.const(0, x.dtype))
         if is_float(x.dtype):
-            return self._cast_float(x, dtype) if is_float(dtype) else self._cast_float_to_int(x, dtype)
+            return (
+                self._cast_float(x, dtype) if is_float(dtype) else self._cast_float_to_int(x, dtype)
+            )
         if is_float(dtype):
             return self._cast_int_to_float(x, dtype)
         if bits_of(dtype) == bits_of(x.dtype):
@@ -342,7 +358,9 @@ class Builder:
         if bits_of(x.dtype) < 32:
             x, unsigned = self.cast(x, torch.int32), False
         register = torch.float64 if dtype is torch.float64 else torch.float32
-        return self.cast(self._convert("arith.uitofp" if unsigned else "arith.sitofp", x, register), dtype)
+        return self.cast(
+            self._convert("arith.uitofp" if unsigned else "arith.sitofp", x, register), dtype
+        )
 
     def round_half(self, x: Val, dtype: torch.dtype) -> Val:
         """An f32 register rounded to the nearest f16 or bf16, still held as f32."""
@@ -359,14 +377,18 @@ class Builder:
     def _bf16_bits(self, x: Val) -> Val:
         """f32 bits with the upper half rounded to nearest even; a NaN stays a NaN."""
         bits = self.bitcast(Val(x.name, torch.float32, x.lanes), torch.int32)
-        odd = self.and_(self.shr_logical(bits, self.const(16, torch.int32)), self.const(1, torch.int32))
+        odd = self.and_(
+            self.shr_logical(bits, self.const(16, torch.int32)), self.const(1, torch.int32)
+        )
         rounded = self.add(self.add(bits, self.const(0x7FFF, torch.int32)), odd)
         quiet = self.const(0x7FC00000, torch.int32)
         return self.select(self.isnan(Val(x.name, torch.float32, x.lanes)), quiet, rounded)
 
     def _extend_f16(self, name: str, lanes: int) -> Val:
         kind = vector_type("f16", lanes)
-        return self.assign(f"arith.extf {name} : {kind} to {vector_type('f32', lanes)}", torch.float16, lanes)
+        return self.assign(
+            f"arith.extf {name} : {kind} to {vector_type('f32', lanes)}", torch.float16, lanes
+        )
 
     # -- memory ----------------------------------------------------------------------------------------------------------
 
@@ -419,7 +441,9 @@ class Builder:
         name, kind = self._to_memory(x)
         align = x.dtype.itemsize
         if mask is None or x.lanes == 1:
-            self.line(f"llvm.store {name}, {pointer} {{alignment = {align} : i64}} : {kind}, !llvm.ptr")
+            self.line(
+                f"llvm.store {name}, {pointer} {{alignment = {align} : i64}} : {kind}, !llvm.ptr"
+            )
             return
         self.line(
             f"llvm.intr.masked.store {name}, {pointer}, {mask.name} {{alignment = {align} : i32}} : "
@@ -475,7 +499,9 @@ class Builder:
         if x.dtype is torch.bfloat16:
             bits = self.bitcast(Val(x.name, torch.float32, x.lanes), torch.int32)
             high = self.shr_logical(bits, self.const(16, torch.int32))
-            short = self.assign(f"arith.trunci {high.name} : {high.type} to {kind}", x.dtype, x.lanes)
+            short = self.assign(
+                f"arith.trunci {high.name} : {high.type} to {kind}", x.dtype, x.lanes
+            )
             return short.name, kind
         return x.name, kind
 
@@ -488,7 +514,9 @@ class Builder:
         result = Val("", dtype, values[0].lanes).type
         self.declarations[symbol] = f"  llvm.func @{symbol}({kinds}) -> {result}"
         names = ", ".join(v.name for v in values)
-        return self.assign(f"llvm.call @{symbol}({names}) : ({kinds}) -> {result}", dtype, values[0].lanes)
+        return self.assign(
+            f"llvm.call @{symbol}({names}) : ({kinds}) -> {result}", dtype, values[0].lanes
+        )
 
     def iota(self, lanes: int) -> Val:
         """0, 1, 2 … as i64."""
@@ -511,7 +539,9 @@ class Builder:
     def lane(self, x: Val, index: int) -> Val:
         if x.lanes == 1:
             return x
-        return self.assign(f"vector.extract {x.name}[{index}] : {Val('', x.dtype).type} from {x.type}", x.dtype, 1)
+        return self.assign(
+            f"vector.extract {x.name}[{index}] : {Val('', x.dtype).type} from {x.type}", x.dtype, 1
+        )
 
 
 def _signed(pattern: str, dtype: torch.dtype) -> str:
