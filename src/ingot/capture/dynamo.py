@@ -28,7 +28,9 @@ def ingot(
     return aot_compile(gm, example_inputs, make_options(options))
 
 
-def aot_compile(gm: fx.GraphModule, example_inputs: Sequence[Any], options: Options) -> Callable[..., Any]:
+def aot_compile(
+    gm: fx.GraphModule, example_inputs: Sequence[Any], options: Options
+) -> Callable[..., Any]:
     from torch._dynamo.backends.common import aot_autograd
     from torch._inductor import config as inductor_config
 

@@ -15,7 +15,9 @@ from torch.utils.checkpoint import CheckpointPolicy
 aten = torch.ops.aten
 
 
-def partition(joint: fx.GraphModule, inputs: Any, **arguments: Any) -> tuple[fx.GraphModule, fx.GraphModule]:
+def partition(
+    joint: fx.GraphModule, inputs: Any, **arguments: Any
+) -> tuple[fx.GraphModule, fx.GraphModule]:
     for write in joint.graph.find_nodes(op="call_function", target=aten.copy_.default):
         if write.args[0].op == "placeholder":
             _copy_before(joint.graph, write.args[0], write)

@@ -47,7 +47,9 @@ class Units:
         self.lead, self.rest = self._shared(self.lead)
         rows = ix.product([v.size for v in self.lead])
         few = isinstance(rows, int) and rows < MANY_ROWS and self.cut is None and self.tiles is None
-        self.blocked = self.along is not None and few and (not self.lead or _longer(self.along, VECTOR_BLOCK))
+        self.blocked = (
+            self.along is not None and few and (not self.lead or _longer(self.along, VECTOR_BLOCK))
+        )
 
     def _shared(self, lead: tuple[Var, ...]) -> tuple[tuple[Var, ...], tuple[Var, ...]]:
         """The outer loops whose iterations are units, and those that every unit runs through."""
@@ -73,7 +75,9 @@ class Units:
     def _blocks(self) -> Val:
         assert self.along is not None
         w = self.writer
-        return w.b.div(w.b.add(w.size(self.along.size), w.const(VECTOR_BLOCK - 1)), w.const(VECTOR_BLOCK))
+        return w.b.div(
+            w.b.add(w.size(self.along.size), w.const(VECTOR_BLOCK - 1)), w.const(VECTOR_BLOCK)
+        )
 
     def write_body(self) -> None:
         w = self.writer
@@ -168,10 +172,14 @@ class Frame:
         """Lines that read the frame at a function's top."""
         lines = []
         for i, name in enumerate(self.names()):
-            lines.append(f"    {name}at = llvm.getelementptr %frame[{i}] : (!llvm.ptr) -> !llvm.ptr, i64")
+            lines.append(
+                f"    {name}at = llvm.getelementptr %frame[{i}] : (!llvm.ptr) -> !llvm.ptr, i64"
+            )
             lines.append(f"    {name} = llvm.load {name}at : !llvm.ptr -> {self.kind(i)}")
         if scratch:
-            lines.append(f"    %scratchat = llvm.getelementptr %frame[{self.scratch}] : (!llvm.ptr) -> !llvm.ptr, i64")
+            lines.append(
+                f"    %scratchat = llvm.getelementptr %frame[{self.scratch}] : (!llvm.ptr) -> !llvm.ptr, i64"
+            )
             lines.append("    %scratch = llvm.load %scratchat : !llvm.ptr -> !llvm.ptr")
         return lines
 
@@ -191,7 +199,9 @@ def has_openmp() -> bool:
     return has_symbol("GOMP_parallel") and has_symbol("omp_get_max_threads")
 
 
-def assemble(frame: Frame, writer: NestWriter, units: Units, finish: NestWriter | None, cost: int) -> str:
+def assemble(
+    frame: Frame, writer: NestWriter, units: Units, finish: NestWriter | None, cost: int
+) -> str:
     """The text of all functions of a kernel, with @NAME for its name."""
     body = _function("body", ", %begin: i64, %end: i64", frame, writer, finish is not None)
     writer.b.lines.clear()
@@ -212,7 +222,10 @@ def _function(name: str, more: str, frame: Frame, writer: NestWriter, scratch: b
     """A function around what `writer` wrote; failures go to the frame at its end."""
     start, end = [], []
     for code, slot in sorted(writer.failed.items()):
-        start += [f"    {slot}z = arith.constant 0 : i32", f"    llvm.store {slot}z, {slot} : i32, !llvm.ptr"]
+        start += [
+            f"    {slot}z = arith.constant 0 : i32",
+            f"    llvm.store {slot}z, {slot} : i32, !llvm.ptr",
+        ]
         end += [
             f"    {slot}v = llvm.load {slot} : !llvm.ptr -> i32",
             f"    {slot}c = arith.cmpi ne, {slot}v, {slot}z : i32",
@@ -284,7 +297,12 @@ def _entry(frame: Frame, sizing: list[str], count: Val, work: Val, cost: int, sc
     if scratch:
         lines.append("    llvm.call @NAME_finish(%frame) : (!llvm.ptr) -> ()")
     return "\n".join(
-        [*lines, "    %error = llvm.load %errorat : !llvm.ptr -> i64", "    llvm.return %error : i64", "  }"]
+        [
+            *lines,
+            "    %error = llvm.load %errorat : !llvm.ptr -> i64",
+            "    llvm.return %error : i64",
+            "  }",
+        ]
     )
 
 

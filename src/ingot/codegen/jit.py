@@ -19,7 +19,9 @@ LOWERING = (
     "convert-cf-to-llvm,convert-func-to-llvm,reconcile-unrealized-casts)"
 )
 # Without these LLVM splits 512-bit vectors on recent Intel.
-FUNCTION_ATTRIBUTES = 'passthrough = [["min-legal-vector-width", "512"], ["prefer-vector-width", "512"]]'
+FUNCTION_ATTRIBUTES = (
+    'passthrough = [["min-legal-vector-width", "512"], ["prefer-vector-width", "512"]]'
+)
 _lock = threading.Lock()
 
 
@@ -42,7 +44,9 @@ def compile_module(declarations: Sequence[str], functions: dict[str, str]) -> Na
 
     torch_library()
     openmp_library()
-    text = "\n".join(["module {", *declarations, *functions.values(), _table_function(list(functions)), "}"])
+    text = "\n".join(
+        ["module {", *declarations, *functions.values(), _table_function(list(functions)), "}"]
+    )
     table = (ctypes.c_int64 * len(functions))()
     with _lock, ir.Context() as context, ir.Location.unknown():
         context.enable_multithreading(False)

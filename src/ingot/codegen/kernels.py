@@ -82,7 +82,11 @@ def build_kernels(fused: Fused, options: Options) -> Kernels:
             drafts[region] = _draft_once(region, options)
         except (IngotError, AssertionError, KeyError, ValueError) as error:
             _give_up(region, error, options, failures)
-    missing = {draft.text: (region, draft) for region, draft in drafts.items() if draft.text not in _compiled}
+    missing = {
+        draft.text: (region, draft)
+        for region, draft in drafts.items()
+        if draft.text not in _compiled
+    }
     _compile(list(missing.values()), options, failures)
     kernels = {
         region: Kernel(region, draft.buffers, draft.symbols, _compiled[draft.text][0], draft.text)
@@ -104,7 +108,9 @@ def _draft_once(region: Region, options: Options) -> Draft:
     return replace(known.draft, buffers=tuple(nodes[k] for k in known.numbers))
 
 
-def _give_up(region: Region, error: Exception, options: Options, failures: dict[Region, str]) -> None:
+def _give_up(
+    region: Region, error: Exception, options: Options, failures: dict[Region, str]
+) -> None:
     reason = f"{type(error).__name__}: {error}"
     if options.strict:
         raise CompileError(reason) from error
@@ -112,7 +118,9 @@ def _give_up(region: Region, error: Exception, options: Options, failures: dict[
     warnings.warn(f"ingot leaves a region to PyTorch: {reason}\n{region.as_text()}", stacklevel=2)
 
 
-def _compile(drafts: Sequence[tuple[Region, Draft]], options: Options, failures: dict[Region, str]) -> None:
+def _compile(
+    drafts: Sequence[tuple[Region, Draft]], options: Options, failures: dict[Region, str]
+) -> None:
     """All of them as one module; if LLVM will not have that, one by one."""
     if not drafts:
         return
@@ -132,7 +140,8 @@ def _compile_together(drafts: Sequence[Draft]) -> None:
     for draft in drafts:
         declarations.update(draft.declarations)
     native = compile_module(
-        list(declarations.values()), {name: d.text.replace("@NAME", f"@{name}") for name, d in names.items()}
+        list(declarations.values()),
+        {name: d.text.replace("@NAME", f"@{name}") for name, d in names.items()},
     )
     for name, draft in names.items():
         _compiled[draft.text] = native.addresses[name], native
@@ -163,7 +172,11 @@ def draft_kernel(region: Region, options: Options) -> Draft:
         write_finish(finish, units.cut)
     frame = Frame(list(names.values()), symbols)
     text = assemble(frame, writer, units, finish, cost)
-    declarations = {**writer.b.declarations, **(finish.b.declarations if finish else {}), **openmp_declarations()}
+    declarations = {
+        **writer.b.declarations,
+        **(finish.b.declarations if finish else {}),
+        **openmp_declarations(),
+    }
     return Draft(buffers, tuple(symbols), text, declarations)
 
 
@@ -182,9 +195,11 @@ def choose_lanes(nest: Nest, cost: int, options: Options) -> int:
     if nest.vector is None or options.vector_bits == 1:
         return 1
     bits = options.vector_bits or this_machine().vector_bits
-    widest = max([e.dtype.itemsize for e in nest.expressions() if e.dtype in NATIVE_DTYPES], default=4)
+    widest = max(
+        [e.dtype.itemsize for e in nest.expressions() if e.dtype in NATIVE_DTYPES], default=4
+    )
     serial = nest.across is not None or any(isinstance(e, Scan) for e in nest.expressions())
-    unroll = 1 if serial else 4 if cost <= 14 else 2 if cost <= 40 else 1
+    unroll = 1 if serial else 4 if cost <= 30 else 2
     lanes = max(2, bits // 8 * unroll // max(4, widest))
     size = nest.vector.size
     if isinstance(size, int):

@@ -30,7 +30,13 @@ class Machine:
 @cache
 def this_machine() -> Machine:
     flags = frozenset(_cpu_flags())
-    bits = 512 if {"avx512f", "avx512dq", "avx512bw", "avx512vl"} <= flags else 256 if {"avx2", "fma"} <= flags else 128
+    bits = (
+        512
+        if {"avx512f", "avx512dq", "avx512bw", "avx512vl"} <= flags
+        else 256
+        if {"avx2", "fma"} <= flags
+        else 128
+    )
     return Machine(vector_bits=bits, features=flags, l2_bytes=_cache_bytes(2, 1 << 20))
 
 
@@ -43,9 +49,10 @@ def _cpu_flags() -> list[str]:
     except OSError:
         pass
     capability = torch.backends.cpu.get_cpu_capability()
-    return {"AVX512": ["avx512f", "avx512dq", "avx512bw", "avx512vl", "avx2", "fma"], "AVX2": ["avx2", "fma"]}.get(
-        capability, []
-    )
+    return {
+        "AVX512": ["avx512f", "avx512dq", "avx512bw", "avx512vl", "avx2", "fma"],
+        "AVX2": ["avx2", "fma"],
+    }.get(capability, [])
 
 
 def _cache_bytes(level: int, default: int) -> int:
@@ -82,5 +89,7 @@ def openmp_library() -> ctypes.CDLL | None:
 @cache
 def has_symbol(name: str) -> bool:
     return any(
-        hasattr(library, name) for library in (torch_library(), openmp_library()) if library is not None
+        hasattr(library, name)
+        for library in (torch_library(), openmp_library())
+        if library is not None
     )

@@ -14,11 +14,30 @@ import torch
 from torch import fx
 
 from ingot.codegen.builder import Builder, Val, is_float
-from ingot.codegen.reduce import Accumulators, across_lanes, combine, identity, is_positional, prefix
+from ingot.codegen.reduce import (
+    Accumulators,
+    across_lanes,
+    combine,
+    identity,
+    is_positional,
+    prefix,
+)
 from ingot.codegen.rules import apply_rule, pointwise_rules
 from ingot.codegen.sizes import I64, emit_size
 from ingot.fuse import index as ix
-from ingot.fuse.expr import Apply, Checked, Expr, FromIndex, Guarded, Load, Number, Reduce, Scan, all_children, ordered
+from ingot.fuse.expr import (
+    Apply,
+    Checked,
+    Expr,
+    FromIndex,
+    Guarded,
+    Load,
+    Number,
+    Reduce,
+    Scan,
+    all_children,
+    ordered,
+)
 from ingot.fuse.index import Index, Size, Var
 from ingot.fuse.loops import Nest, Store
 
@@ -69,7 +88,9 @@ class NestWriter:
         name = f"%slot{self._slots}"
         element = Val("", dtype, lanes).type
         self.entry.append(f"    {name}n = llvm.mlir.constant({count} : i64) : i64")
-        self.entry.append(f"    {name} = llvm.alloca {name}n x {element} {{alignment = 64 : i64}} : (i64) -> !llvm.ptr")
+        self.entry.append(
+            f"    {name} = llvm.alloca {name}n x {element} {{alignment = 64 : i64}} : (i64) -> !llvm.ptr"
+        )
         return name
 
     def put(self, slot: str, value: Val) -> None:
@@ -91,7 +112,9 @@ class NestWriter:
     def loop(self, var: Var, low: Val, high: Val, body: Body) -> None:
         """A scalar loop."""
         name = self.b.fresh()
-        self.b.line(f"scf.for {name} = {low.name} to {high.name} step {self.const(1).name} : i64 {{")
+        self.b.line(
+            f"scf.for {name} = {low.name} to {high.name} step {self.const(1).name} : i64 {{"
+        )
         self.at[var] = Val(name, I64)
         with self.scope():
             body()
@@ -137,7 +160,11 @@ class NestWriter:
             return [(0, var.size)]
         cuts = {0, var.size}
         for expr in ordered(roots):
-            if isinstance(expr, Guarded) and expr.index.terms.keys() == {var} and expr.index.terms[var] == 1:
+            if (
+                isinstance(expr, Guarded)
+                and expr.index.terms.keys() == {var}
+                and expr.index.terms[var] == 1
+            ):
                 for bound in (expr.low - expr.index.const, expr.high - expr.index.const):
                     if isinstance(bound, int) and 0 < bound < var.size:
                         cuts.add(bound)
@@ -146,7 +173,14 @@ class NestWriter:
         points = sorted(cuts)
         return list(zip(points, points[1:], strict=False))
 
-    def over(self, var: Var, roots: Sequence[Expr], body: Body, low: Val | None = None, high: Val | None = None) -> None:
+    def over(
+        self,
+        var: Var,
+        roots: Sequence[Expr],
+        body: Body,
+        low: Val | None = None,
+        high: Val | None = None,
+    ) -> None:
         """The loop of `var`, or the part low … high of it, in its segments."""
         if low is None and var in self.limits:
             low, high = self.limits[var]
@@ -173,7 +207,9 @@ class NestWriter:
             return None
         return end - start
 
-    def in_blocks(self, var: Var, roots: Sequence[Expr], body: Body, open_: Body, close: Body) -> None:
+    def in_blocks(
+        self, var: Var, roots: Sequence[Expr], body: Body, open_: Body, close: Body
+    ) -> None:
         """The loop of `var` in blocks of BLOCK steps, with something to do before and after each."""
         step = BLOCK * (self.lanes if var is self.nest.vector else 1)
         if isinstance(var.size, int) and var.size <= 2 * step and var not in self.limits:
@@ -184,7 +220,9 @@ class NestWriter:
         self.hoist(roots)
         name = self.b.fresh()
         first, last = self.limits.get(var) or (self.const(0), self.size(var.size))
-        self.b.line(f"scf.for {name} = {first.name} to {last.name} step {self.const(step).name} : i64 {{")
+        self.b.line(
+            f"scf.for {name} = {first.name} to {last.name} step {self.const(step).name} : i64 {{"
+        )
         with self.scope():
             open_()
             low = Val(name, I64)
@@ -232,9 +270,13 @@ class NestWriter:
         align = f"{{alignment = {max(1, expr.dtype.itemsize)} : i64}}"
         if expr in self.kept_ready:
             address = self._row_address(expr)
-            return self.b.assign(f"llvm.load {address} {align} : !llvm.ptr -> {kind.type}", expr.dtype, self.lanes)
+            return self.b.assign(
+                f"llvm.load {address} {align} : !llvm.ptr -> {kind.type}", expr.dtype, self.lanes
+            )
         value = self.b.broadcast(self._write(expr), self.lanes)
-        self.b.line(f"llvm.store {value.name}, {self._row_address(expr)} {align} : {kind.type}, !llvm.ptr")
+        self.b.line(
+            f"llvm.store {value.name}, {self._row_address(expr)} {align} : {kind.type}, !llvm.ptr"
+        )
         return value
 
     def _write(self, expr: Expr) -> Val:
@@ -256,7 +298,11 @@ class NestWriter:
     def _apply(self, expr: Apply) -> Val:
         operands = [self.value(o) if isinstance(o, Expr) else o for o in expr.operands]
         result = apply_rule(
-            self.b, expr.target, dict(zip(expr.names, operands, strict=True)), expr.compute, expr.dtype
+            self.b,
+            expr.target,
+            dict(zip(expr.names, operands, strict=True)),
+            expr.compute,
+            expr.dtype,
         )
         for condition, code in self.b.failures:
             self._fail(condition, code)
@@ -456,7 +502,9 @@ class NestWriter:
         groups = pairs(reductions)
         totals = [self._accumulators(group[0]) for group in groups]
         summed = [k for k, group in enumerate(groups) if _needs_blocks(group[0])]
-        slots = [self._accumulators(g[0]) if k in summed else totals[k] for k, g in enumerate(groups)]
+        slots = [
+            self._accumulators(g[0]) if k in summed else totals[k] for k, g in enumerate(groups)
+        ]
         roots = [*(r.operand for r in reductions), *(s.value for s in stores)]
 
         self._start_scans(roots)
@@ -496,7 +544,10 @@ class NestWriter:
             self.put(slot, value)
 
     def _add_block(
-        self, reduce: Reduce, slots: list[tuple[str, torch.dtype]], totals: list[tuple[str, torch.dtype]]
+        self,
+        reduce: Reduce,
+        slots: list[tuple[str, torch.dtype]],
+        totals: list[tuple[str, torch.dtype]],
     ) -> None:
         lanes = self._acc_lanes(reduce)
         part = tuple(self.get(s, dtype, lanes) for s, dtype in slots)
@@ -555,7 +606,9 @@ class Phases:
         reductions = [e for e in nest.expressions() if isinstance(e, Reduce)]
         full = [s for s in nest.stores if s.index.variables() & inner]
         self.row_stores = [s for s in nest.stores if not s.index.variables() & inner]
-        last = max([self.of[r] for r in reductions] + [self.of[s.value] + 1 for s in full], default=0)
+        last = max(
+            [self.of[r] for r in reductions] + [self.of[s.value] + 1 for s in full], default=0
+        )
         self.count = last
         self.reductions = [[r for r in reductions if self.of[r] == p + 1] for p in range(last)]
         self.stores = [[s for s in full if self.of[s.value] == p] for p in range(last)]
@@ -579,7 +632,12 @@ def worth_keeping(phases: Phases, nest: Nest, lanes: int) -> dict[Expr, int]:
     covered: set[Expr] = set()
     for expr in reversed(nest.expressions()):
         where = [p for p, reached in enumerate(uses) if expr in reached]
-        if len(where) < 2 or expr in covered or not isinstance(expr, Apply) or expr.dtype is torch.bool:
+        if (
+            len(where) < 2
+            or expr in covered
+            or not isinstance(expr, Apply)
+            or expr.dtype is torch.bool
+        ):
             continue
         below = ordered([expr], stop=lambda e: isinstance(e, Reduce))
         cost = sum(pointwise_rules[e.target].cost for e in below if isinstance(e, Apply))

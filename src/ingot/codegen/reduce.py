@@ -101,7 +101,9 @@ def prefix(b: Builder, kind: str, x: Val, neutral: Val) -> Val:
     while step < x.lanes:
         picks = ", ".join(str(k + x.lanes - step) for k in range(x.lanes))
         shifted = b.assign(
-            f"vector.shuffle {neutral.name}, {x.name} [{picks}] : {x.type}, {x.type}", x.dtype, x.lanes
+            f"vector.shuffle {neutral.name}, {x.name} [{picks}] : {x.type}, {x.type}",
+            x.dtype,
+            x.lanes,
         )
         (x,) = combine(b, kind, (shifted,), (x,))
         step *= 2

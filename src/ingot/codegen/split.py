@@ -25,7 +25,9 @@ class Cut:
 
     def __init__(self, nest: Nest, lanes: int):
         self.nest = nest
-        self.var: Var = max(nest.inner, key=lambda v: v.size if isinstance(v.size, int) else 1 << 60)
+        self.var: Var = max(
+            nest.inner, key=lambda v: v.size if isinstance(v.size, int) else 1 << 60
+        )
         self.unit = lanes if self.var is nest.vector else 1
         self.rows = ix.product([v.size for v in nest.outer])
         assert isinstance(self.rows, int)
@@ -55,7 +57,9 @@ class Cut:
         if isinstance(size, int):
             return writer.const(self._static_length(size))
         per = MOST_CHUNKS * self.unit
-        blocks = writer.b.div(writer.b.add(writer.size(size), writer.const(per - 1)), writer.const(per))
+        blocks = writer.b.div(
+            writer.b.add(writer.size(size), writer.const(per - 1)), writer.const(per)
+        )
         return writer.b.mul(blocks, writer.const(self.unit))
 
     def scratch_bytes(self) -> int:
@@ -157,7 +161,9 @@ def _combined(writer: NestWriter, cut: Cut, reduce: Reduce, number: int) -> Accu
             address = cut.slot(number + k, at, cut.row(), writer, False)
             part.append(_from_eight_bytes(writer, writer.b.load(address, torch.int64, 1), dtype))
         current = tuple(writer.get(slot, dtype, 1) for slot, dtype in slots)
-        for (slot, _), value in zip(slots, combine(writer.b, reduce.kind, current, tuple(part)), strict=True):
+        for (slot, _), value in zip(
+            slots, combine(writer.b, reduce.kind, current, tuple(part)), strict=True
+        ):
             writer.put(slot, value)
 
     writer.loop(chunk, writer.const(0), used_chunks(writer, cut), body)

@@ -57,7 +57,9 @@ class Tiles:
             for load in self.loads:
                 kind = Val("", load.dtype, w.lanes).type
                 address = self._row(load, at)
-                value = w.b.assign(f"llvm.load {address} : !llvm.ptr -> {kind}", load.dtype, w.lanes)
+                value = w.b.assign(
+                    f"llvm.load {address} : !llvm.ptr -> {kind}", load.dtype, w.lanes
+                )
                 w.memo[-1][load] = value
             w.row()
 
@@ -75,7 +77,9 @@ class Tiles:
         """Transpose lanes x lanes blocks of every crosswise load into its tile."""
         w, b = self.writer, self.writer.b
         name = b.fresh()
-        b.line(f"scf.for {name} = {top.name} to {bottom.name} step {w.const(w.lanes).name} : i64 {{")
+        b.line(
+            f"scf.for {name} = {top.name} to {bottom.name} step {w.const(w.lanes).name} : i64 {{"
+        )
         with w.scope():
             start = Val(name, top.dtype)
             mask = None
@@ -96,7 +100,9 @@ class Tiles:
         if w.tail is not None:
             here = b.minimum(here, w.const(self.along.size - 1))  # type: ignore[operator]
         w.at[self.along], w.at[self.across] = here, start
-        pointer = b.pointer_at(w.buffers[load.buffer], w.index(load.index, first_lane=True), load.dtype)
+        pointer = b.pointer_at(
+            w.buffers[load.buffer], w.index(load.index, first_lane=True), load.dtype
+        )
         w.at[self.along] = first
         del w.at[self.across]
         return b.load(pointer, load.dtype, w.lanes, mask)

@@ -26,23 +26,40 @@ def written_in_place(fused: Fused, kernels: Kernels) -> dict[fx.Node, fx.Node]:
         if spec.kind != "mutation" or spec.target is None or not isinstance(value, fx.Node):
             continue
         target = inputs[spec.target]
-        if outputs.count(value) == 1 and _same_layout(value, target) and _old_value_dies(fused, kernels, value, target):
+        if (
+            outputs.count(value) == 1
+            and _same_layout(value, target)
+            and _old_value_dies(fused, kernels, value, target)
+        ):
             result[value] = target
     return result
 
 
 def _same_layout(a: fx.Node, b: fx.Node) -> bool:
     same_kind = tensor_of(a).dtype is tensor_of(b).dtype
-    return same_kind and shape_of(a) == shape_of(b) and strides_of(a) == strides_of(b) and _no_overlap(b)
+    return (
+        same_kind
+        and shape_of(a) == shape_of(b)
+        and strides_of(a) == strides_of(b)
+        and _no_overlap(b)
+    )
 
 
 def _no_overlap(node: fx.Node) -> bool:
-    return all(stride != 0 or size == 1 for size, stride in zip(shape_of(node), strides_of(node), strict=True))
+    return all(
+        stride != 0 or size == 1
+        for size, stride in zip(shape_of(node), strides_of(node), strict=True)
+    )
 
 
 def _old_value_dies(fused: Fused, kernels: Kernels, value: fx.Node, target: fx.Node) -> bool:
     writer = next(
-        (k for k, s in enumerate(fused.steps) if isinstance(s, KernelStep) and value in s.region.stored), None
+        (
+            k
+            for k, s in enumerate(fused.steps)
+            if isinstance(s, KernelStep) and value in s.region.stored
+        ),
+        None,
     )
     if writer is None or _aliased(target) or _is_output(fused, target):
         return False

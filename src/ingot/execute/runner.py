@@ -62,7 +62,11 @@ class RunnerWriter:
             return self.names[value]
         if isinstance(value, list | tuple):
             inner = ", ".join(self.argument(v) for v in value)
-            return f"[{inner}]" if isinstance(value, list) else f"({inner}{',' if len(value) == 1 else ''})"
+            return (
+                f"[{inner}]"
+                if isinstance(value, list)
+                else f"({inner}{',' if len(value) == 1 else ''})"
+            )
         if isinstance(value, bool | int | str) or value is None:
             return repr(value)
         if isinstance(value, dict):
@@ -78,7 +82,11 @@ class RunnerWriter:
         for symbol in sorted(size.free_symbols, key=lambda s: -len(s.name)):
             if symbol not in self.symbols:
                 raise KeyError(f"the symbol {symbol} has no value when it is needed")
-        return f"int({_PythonSizes(self.symbols).doprint(size)})" if not isinstance(size, sympy.Symbol) else self.symbols[size] or text
+        return (
+            f"int({_PythonSizes(self.symbols).doprint(size)})"
+            if not isinstance(size, sympy.Symbol)
+            else self.symbols[size] or text
+        )
 
     # -- lifetimes ------------------------------------------------------------------------------------------------------
 
@@ -109,7 +117,9 @@ class RunnerWriter:
 
     def _written_inputs(self) -> list[fx.Node]:
         inputs = [n for n in self.fused.program.graph.nodes if n.op == "placeholder"]
-        return [inputs[s.target] for s in self.fused.program.signature.outputs if s.target is not None]
+        return [
+            inputs[s.target] for s in self.fused.program.signature.outputs if s.target is not None
+        ]
 
     def _output(self) -> fx.Node:
         return next(iter(reversed(self.fused.program.graph.nodes)))
@@ -160,7 +170,11 @@ class RunnerWriter:
         if not isinstance(value, torch.Tensor) or value.layout is not torch.strided:
             return
         for k, s in enumerate(value.shape):
-            if isinstance(s, torch.SymInt) and isinstance(s.node.expr, sympy.Symbol) and s.node.expr not in self.symbols:
+            if (
+                isinstance(s, torch.SymInt)
+                and isinstance(s.node.expr, sympy.Symbol)
+                and s.node.expr not in self.symbols
+            ):
                 name = f"size_{s.node.expr}"
                 self.symbols[s.node.expr] = name
                 self.lines.append(f"{name} = {self.names[node]}.size({k})")
@@ -178,7 +192,11 @@ class RunnerWriter:
         if target is operator.getitem:
             self.lines.append(f"{self._name(node)} = {arguments[0]}[{arguments[1]}]")
         else:
-            callee = target._op if isinstance(target, torch._ops.OpOverload) and _plain(target) else target
+            callee = (
+                target._op
+                if isinstance(target, torch._ops.OpOverload) and _plain(target)
+                else target
+            )
             function = self.capture("op", callee)
             self.lines.append(f"{self._name(node)} = {function}({', '.join(arguments)})")
         self._learn_results(node)
@@ -240,7 +258,9 @@ class RunnerWriter:
 
 def _is_number(node: fx.Node) -> bool:
     """A size or scalar: it costs nothing to keep, and sizes of later buffers may be made of it."""
-    return isinstance(node.meta.get("val"), torch.SymInt | torch.SymFloat | torch.SymBool | int | float)
+    return isinstance(
+        node.meta.get("val"), torch.SymInt | torch.SymFloat | torch.SymBool | int | float
+    )
 
 
 class _PythonSizes(sympy.printing.str.StrPrinter):
@@ -272,7 +292,11 @@ class _PythonSizes(sympy.printing.str.StrPrinter):
 
 def _plain(target: torch._ops.OpOverload) -> bool:
     """Can the C++ op be called without the Python layers around it?"""
-    return target.namespace in ("aten", "prims") and not target._schema.is_mutable and target.namespace == "aten"
+    return (
+        target.namespace in ("aten", "prims")
+        and not target._schema.is_mutable
+        and target.namespace == "aten"
+    )
 
 
 def native_function(kernel: Kernel) -> Callable[..., int]:

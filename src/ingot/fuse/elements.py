@@ -52,7 +52,9 @@ def element(*targets: Any) -> Callable[[Element], Element]:
 
 
 def is_elementwise(node: fx.Node) -> bool:
-    return node.op == "call_function" and (node.target in pointwise_rules or node.target in element_rules)
+    return node.op == "call_function" and (
+        node.target in pointwise_rules or node.target in element_rules
+    )
 
 
 def element_of(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
@@ -64,7 +66,9 @@ def element_of(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Exp
 # -- pointwise ---------------------------------------------------------------------------------------------------------
 
 
-def broadcast(index: tuple[Index, ...], shape: Sequence[Size], operand: Sequence[Size]) -> tuple[Index, ...]:
+def broadcast(
+    index: tuple[Index, ...], shape: Sequence[Size], operand: Sequence[Size]
+) -> tuple[Index, ...]:
     """The index of the operand's element under PyTorch's broadcasting."""
     lead = len(shape) - len(operand)
     return tuple(
@@ -163,7 +167,9 @@ def counted(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
 # -- looked up --------------------------------------------------------------------------------------------------------------
 
 
-def _looked(context: Context, indices: fx.Node, at: tuple[Index, ...], size: Size, wraps: bool) -> Index:
+def _looked(
+    context: Context, indices: fx.Node, at: tuple[Index, ...], size: Size, wraps: bool
+) -> Index:
     value = context.value(indices, at)
     if value.dtype not in (torch.int64, torch.int32, torch.uint8, torch.int16, torch.int8):
         raise UnsupportedError(f"an index of {value.dtype}")
@@ -210,7 +216,9 @@ def index_tensor(context: Context, node: fx.Node, index: tuple[Index, ...]) -> E
     picks = [*given, *([None] * (len(shape) - len(given)))]
     chosen = [(d, pick) for d, pick in enumerate(picks) if pick is not None]
     if any(tensor_of(pick).dtype in (torch.bool, torch.uint8) for _, pick in chosen):  # type: ignore[arg-type]
-        raise UnsupportedError("a boolean mask as an index: the size of the result depends on values")
+        raise UnsupportedError(
+            "a boolean mask as an index: the size of the result depends on values"
+        )
     common = torch.broadcast_shapes(*(tensor_of(pick).shape for _, pick in chosen))  # type: ignore[arg-type]
     dims = [d for d, _ in chosen]
     together = dims == list(range(dims[0], dims[0] + len(dims)))
@@ -248,7 +256,11 @@ def cat(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
             continue
         moved = (*index[:dim], index[dim] - start, *index[dim + 1 :])
         value = cast_to(context, context.value(piece, moved), dtype)
-        result = value if result is None else context.make(Guarded, dtype, index[dim], start, end, value, result)
+        result = (
+            value
+            if result is None
+            else context.make(Guarded, dtype, index[dim], start, end, value, result)
+        )
     assert result is not None
     return result
 
@@ -303,14 +315,18 @@ def _prod(node: fx.Node) -> Reduction:
     arguments = arguments_of(node)
     dtype = tensor_of(node).dtype
     wide = torch.float32 if dtype in (torch.bfloat16, torch.float16) else dtype
-    return Reduction("prod", arguments["self"], _dims(arguments["self"], arguments.get("dim")), wide, 0)
+    return Reduction(
+        "prod", arguments["self"], _dims(arguments["self"], arguments.get("dim")), wide, 0
+    )
 
 
 def _extremum(kind: str) -> Callable[[fx.Node], Reduction]:
     def rule(node: fx.Node) -> Reduction:
         arguments = arguments_of(node)
         operand = arguments["self"]
-        return Reduction(kind, operand, _dims(operand, arguments.get("dim")), tensor_of(operand).dtype, 0)
+        return Reduction(
+            kind, operand, _dims(operand, arguments.get("dim")), tensor_of(operand).dtype, 0
+        )
 
     return rule
 
@@ -423,4 +439,3 @@ def _why_not_value(value: Any) -> str | None:
     if any(isinstance(s, int) and s == 0 for s in value.shape):
         return "an empty tensor"
     return None
-

@@ -110,7 +110,9 @@ class Grouper:
                 self._call(node, "reads a value on the host")
             return
         users = list(node.users)
-        native = users and all(reduction_of(u) is not None and self._why_call(u) is None for u in users)
+        native = users and all(
+            reduction_of(u) is not None and self._why_call(u) is None for u in users
+        )
         if not native:
             self._call(node, why_not_native(node) or "its results are used whole")
 
@@ -154,7 +156,13 @@ class Grouper:
             return None
         unit = self.owner.get(node)
         if unit is None:
-            reason = "a view" if is_view(node) else "a part" if node.target is operator.getitem else "a size"
+            reason = (
+                "a view"
+                if is_view(node)
+                else "a part"
+                if node.target is operator.getitem
+                else "a size"
+            )
             return self._call(node, reason)
         self.required.add(node)
         return unit
@@ -171,7 +179,9 @@ class Grouper:
     def _candidates(self, template: Template) -> list[Unit]:
         """Regions that compute what is read, latest first; then those that read the same memory."""
         makers = {
-            self.owner[n] for n, _ in template.reads if n in self.owner and self._is_region(self.owner[n])
+            self.owner[n]
+            for n, _ in template.reads
+            if n in self.owner and self._is_region(self.owner[n])
         }
         sharers = {u for n, _ in template.reads for u in self.readers.get(n, ())[-2:]} - makers
         by_age = sorted(makers, key=lambda u: -u.order)
@@ -200,7 +210,9 @@ class Grouper:
             return False
         if template.reduction is not None:
             values = self._reduction_fits(region, template, values)
-        elif not self._pointwise_fits(region, template, values) or not _scan_fits(region, template, values):
+        elif not self._pointwise_fits(region, template, values) or not _scan_fits(
+            region, template, values
+        ):
             values = None
         if values is None:
             return False
@@ -319,7 +331,9 @@ class Grouper:
             region.split_variable(mixed, by)
             k = next(k for k, v in enumerate(region.domain) if v not in before[1])
             high, low = region.domain[k], region.domain[k + 1]
-            values = {v: i.substitute({mixed: ix.of(high) * by + ix.of(low)}) for v, i in values.items()}
+            values = {
+                v: i.substitute({mixed: ix.of(high) * by + ix.of(low)}) for v, i in values.items()
+            }
         else:
             return None
         if region.reduced and region.reduced != gone:
@@ -345,7 +359,9 @@ class Grouper:
             owner = self._maker(read)
             computed = owner is not None and self._is_region(owner) and is_elementwise(read)
             same = owner is unit
-            if computed and worth_inlining(read, template.node, self.templates, same, region.members):
+            if computed and worth_inlining(
+                read, template.node, self.templates, same, region.members
+            ):
                 inlined.add((read, point))
                 inner = self.templates[read]
                 shift = dict(zip(inner.vars, point, strict=True))
@@ -407,7 +423,11 @@ class Grouper:
 
     def _decide_stores(self) -> None:
         """A member leaves its region where a call, the output or another region wants it."""
-        regions = [u.content for u in self.units if isinstance(u.content, Region) and u not in self.units_gone]
+        regions = [
+            u.content
+            for u in self.units
+            if isinstance(u.content, Region) and u not in self.units_gone
+        ]
         wanted = set(self.required)
         for region in regions:
             wanted.update(node for node, _ in region.reads)
@@ -445,7 +465,11 @@ def _divisor(index: Index, var: Var) -> int | None:
     """The radix at which `index` takes `var` apart."""
     for atom in index.terms:
         if isinstance(atom, ix.Div | ix.Mod):
-            if atom.index.as_var() is var and isinstance(atom.by, int) and ix.exact_quotient(var.size, atom.by):
+            if (
+                atom.index.as_var() is var
+                and isinstance(atom.by, int)
+                and ix.exact_quotient(var.size, atom.by)
+            ):
                 return atom.by
             found = _divisor(atom.index, var)
             if found is not None:
@@ -456,7 +480,11 @@ def _divisor(index: Index, var: Var) -> int | None:
 def _few_long_rows(region: Region) -> bool:
     rows = ix.product([v.size for v in region.outer()])
     length = ix.product([v.size for v in region.inner()])
-    return isinstance(rows, int) and rows < FEW_ROWS and (not isinstance(length, int) or length >= LONG_ROW)
+    return (
+        isinstance(rows, int)
+        and rows < FEW_ROWS
+        and (not isinstance(length, int) or length >= LONG_ROW)
+    )
 
 
 _LIBRARY = (

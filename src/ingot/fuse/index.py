@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import sympy
 
-Size = int | sympy.Expr
+Size: TypeAlias = Any
+"""An int, or a sympy expression (which has no types that a checker could follow)."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -153,7 +154,8 @@ class Index:
 
     def has_looked(self) -> bool:
         return any(
-            isinstance(a, Looked) or (isinstance(a, Div | Mod) and a.index.has_looked()) for a in self.terms
+            isinstance(a, Looked) or (isinstance(a, Div | Mod) and a.index.has_looked())
+            for a in self.terms
         )
 
     def map_looked(self, change: Callable[[Looked], Looked]) -> Index:
@@ -360,4 +362,3 @@ def _match_products(
             if same_size(total, other):
                 return left, right
     return None
-

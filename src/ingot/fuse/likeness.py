@@ -24,7 +24,14 @@ def likeness(region: Region) -> tuple[Key, list[fx.Node]]:
     members = tuple((describer.number(n), repr(point)) for n, point in region.members.items())
     inlined = frozenset((describer.number(n), repr(point)) for n, point in region.inlined)
     stored = tuple(describer.number(node) for node in region.stored)
-    return (sizes, members, inlined, stored, region.needs_split, tuple(describer.texts)), describer.nodes
+    return (
+        sizes,
+        members,
+        inlined,
+        stored,
+        region.needs_split,
+        tuple(describer.texts),
+    ), describer.nodes
 
 
 class _Describer:

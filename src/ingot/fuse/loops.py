@@ -72,7 +72,8 @@ def _moved(nest: Nest, values: dict[Var, Index], into: dict[Var, tuple[Var, ...]
 
     exprs = rewritten((s.value for s in nest.stores), lambda i: i.substitute(values), over=loops)
     stores = tuple(
-        replace(s, index=s.index.substitute(values), value=e) for s, e in zip(nest.stores, exprs, strict=True)
+        replace(s, index=s.index.substitute(values), value=e)
+        for s, e in zip(nest.stores, exprs, strict=True)
     )
     return replace(nest, outer=loops(nest.outer), inner=loops(nest.inner), stores=stores)
 
@@ -147,7 +148,9 @@ def _with_vector(nest: Nest) -> Nest:
     if not loops:
         return nest
     accesses = nest.accesses()
-    weights = [_elements(a) * (1.5 if k < len(nest.stores) else 1.0) for k, a in enumerate(accesses)]
+    weights = [
+        _elements(a) * (1.5 if k < len(nest.stores) else 1.0) for k, a in enumerate(accesses)
+    ]
     scores = {v: _score(v, accesses, weights) for v in loops}
     best = max(reversed(loops), key=lambda v: scores[v])
     outer, inner = ([v for v in group if v is not best] for group in (nest.outer, nest.inner))
@@ -224,10 +227,13 @@ def _merge(nest: Nest, a: Var, b: Var) -> Nest | None:
 
     values = rewritten((s.value for s in nest.stores), on_index, on_guard, loops)
     stores = tuple(
-        replace(s, index=on_index(s.index), value=e) for s, e in zip(nest.stores, values, strict=True)
+        replace(s, index=on_index(s.index), value=e)
+        for s, e in zip(nest.stores, values, strict=True)
     )
     vector = both if nest.vector in (a, b) else nest.vector
-    return replace(nest, outer=loops(nest.outer), inner=loops(nest.inner), stores=stores, vector=vector)
+    return replace(
+        nest, outer=loops(nest.outer), inner=loops(nest.inner), stores=stores, vector=vector
+    )
 
 
 def _even(index: Index, a: Var, b: Var) -> bool:

@@ -35,7 +35,10 @@ class Template:
         self.shape = shape_of(space)
         self.vars = [Var(f"n{k}", size) for k, size in enumerate(self.shape)]
         self.reads: list[Read] = []
-        point = tuple(ix.ZERO if size == 1 else ix.of(v) for v, size in zip(self.vars, self.shape, strict=True))
+        point = tuple(
+            ix.ZERO if size == 1 else ix.of(v)
+            for v, size in zip(self.vars, self.shape, strict=True)
+        )
         if self.reduction:
             self.value(self.reduction.operand, point)
         elif self.scan:
@@ -125,13 +128,18 @@ class Region:
         for node, point in self.members.items():
             at = ", ".join(map(str, point))
             mark = "store " if node in self.stored else ""
-            lines.append(f"  {mark}{node.name}[{at}] = {node.target}({', '.join(map(str, node.args))})")
+            lines.append(
+                f"  {mark}{node.name}[{at}] = {node.target}({', '.join(map(str, node.args))})"
+            )
         return "\n".join(lines)
 
 
 def mapped_region(first: Region, second: Region) -> Region | None:
     """`first` in the variables of `second`; None where the two cannot be one region."""
-    if len(first.domain) != len(second.domain) or len(first.members) + len(second.members) > MOST_MERGED:
+    if (
+        len(first.domain) != len(second.domain)
+        or len(first.members) + len(second.members) > MOST_MERGED
+    ):
         return None
     if len(first.reads) + len(second.reads) > MOST_READ:
         return None
