@@ -1,0 +1,167 @@
+"""torch.cond, while_loop, map and scan through the backend: both branches, both ways, nested, with
+gradients, on symbolic sizes."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+from torch._higher_order_ops.while_loop import while_loop
+
+from .check import check
+
+
+def either(x: Tensor) -> Tensor:
+    return torch.cond(x.sum() > 0, lambda x: x.sin() + 1, lambda x: x.cos() - 1, (x,))
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_cond(sign: float) -> None:
+    check(either, sign * torch.ones(4))
+
+
+def test_cond_takes_the_other_branch_without_recompiling() -> None:
+    from torch._dynamo.utils import counters
+
+    compiled = torch.compile(either, backend="ingot", options={"strict": True}, fullgraph=True)
+    counters.clear()
+    for x in (torch.ones(4), -torch.ones(4), torch.ones(4)):
+        expected = x.sin() + 1 if x.sum() > 0 else x.cos() - 1
+        torch.testing.assert_close(compiled(x), expected)
+    assert counters["stats"]["unique_graphs"] == 1
+
+
+def test_cond_around_native_code() -> None:
+    def function(x: Tensor, y: Tensor) -> Tensor:
+        z = (x * y).softmax(-1)
+        z = torch.cond(z.max() > 0.5, lambda a, b: a @ b, lambda a, b: a - b, (z, y))
+        return z.exp().sum(0)
+
+    check(function, torch.randn(3, 3), torch.randn(3, 3))
+    check(function, torch.zeros(3, 3), torch.randn(3, 3))
+
+
+def test_cond_with_several_results() -> None:
+    def function(x: Tensor) -> tuple[Tensor, Tensor]:
+        a, b = torch.cond(x[0] > 0, lambda x: (x + 1, x.sum()), lambda x: (x - 1, x.prod()), (x,))
+        return a * 2, b
+
+    check(function, torch.ones(4))
+    check(function, -torch.ones(4))
+
+
+def test_nested_cond_with_a_closure() -> None:
+    w = torch.randn(4)
+
+    def function(x: Tensor) -> Tensor:
+        def inner(x: Tensor) -> Tensor:
+            return torch.cond(x.max() > 2, lambda x: x * w, lambda x: x + w, (x,))
+
+        return torch.cond(x.sum() > 0, inner, lambda x: x.abs(), (x,))
+
+    check(function, torch.ones(4))
+    check(function, torch.full((4,), 3.0))
+    check(function, -torch.ones(4))
+
+
+def test_cond_on_a_symbolic_size() -> None:
+    """The dispatch by ranges of sizes of the seed documents: three branches, one graph."""
+    from torch._dynamo.utils import counters
+
+    def function(x: Tensor) -> Tensor:
+        n = x.shape[1]
+        return torch.cond(
+            n <= 8,
+            lambda x: x.sin(),
+            lambda x: torch.cond(n <= 16, lambda x: x.tanh(), lambda x: x.relu(), (x,)),
+            (x,),
+        )
+
+    compiled = torch.compile(function, backend="ingot", dynamic=True, options={"strict": True})
+    counters.clear()
+    for n in (4, 12, 32, 8):
+        x = torch.randn(2, n, 3)
+        expected = x.sin() if n <= 8 else x.tanh() if n <= 16 else x.relu()
+        torch.testing.assert_close(compiled(x), expected)
+    assert counters["stats"]["unique_graphs"] == 1
+
+
+def test_cond_with_gradients() -> None:
+    for sign in (1, -1):
+        x = (sign * torch.rand(4)).requires_grad_()
+        check(lambda x: either(x * 2) * 3, x, grad=True)
+
+
+def test_while_loop() -> None:
+    def function(x: Tensor) -> tuple[Tensor, Tensor]:
+        return while_loop(
+            lambda i, x: i < 5, lambda i, x: (i + 1, x * 1.5 + i), (torch.tensor(0), x)
+        )
+
+    check(function, torch.randn(3))
+
+
+def test_while_loop_on_data() -> None:
+    def function(x: Tensor) -> Tensor:
+        (y,) = while_loop(lambda x: x.abs().max() > 1, lambda x: (x / 2,), (x,))
+        return y.exp()
+
+    check(function, torch.tensor([100.0, -3.0]))
+    check(function, torch.tensor([0.5, -0.5]))
+
+
+def test_python_loop_is_unrolled() -> None:
+    def function(x: Tensor) -> Tensor:
+        for i in range(4):
+            x = x.relu() * i + 1 if i % 2 else x.exp()
+        return x
+
+    (compiled,) = check(function, torch.randn(5))
+    assert compiled.kernels == 1
+
+
+def test_map() -> None:
+    from torch._higher_order_ops.map import map as torch_map
+
+    check(
+        lambda xs, y: torch_map(lambda x, y: x.sin() + y, xs, y), torch.randn(3, 4), torch.ones(4)
+    )
+
+
+def test_scan() -> None:
+    from torch._higher_order_ops.scan import scan
+
+    def function(x: Tensor) -> tuple[Tensor, Tensor]:
+        return scan(lambda carry, x: (carry + x, carry * x), torch.zeros(4), x)
+
+    check(function, torch.randn(5, 4))
+
+
+def test_associative_scan() -> None:
+    from torch._higher_order_ops.associative_scan import associative_scan
+
+    def function(x: Tensor) -> Tensor:
+        return associative_scan(lambda a, b: a + b, x, dim=0, combine_mode="generic")
+
+    check(function, torch.randn(8, 3))
+
+
+def test_flex_attention() -> None:
+    from torch.nn.attention.flex_attention import flex_attention
+
+    def function(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        return flex_attention(q, k, v, score_mod=lambda s, b, h, i, j: torch.where(i >= j, s, -1e9))
+
+    q, k, v = (torch.randn(1, 2, 16, 8) for _ in range(3))
+    check(function, q, k, v, loosen=4)
+
+
+def test_assertions_inside() -> None:
+    def function(x: Tensor) -> Tensor:
+        torch._assert_async((x > 0).all(), "must be positive")
+        return x.log()
+
+    check(function, torch.ones(3))
+    compiled = torch.compile(function, backend="ingot", options={"strict": True})
+    with pytest.raises(RuntimeError, match="must be positive"):
+        compiled(-torch.ones(3))

@@ -1,0 +1,130 @@
+"""How inputs lie in memory: strided, transposed, offset, overlapping, expanded, channels last, of
+no elements, of no dimensions, of many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from .check import check
+
+BASE = torch.arange(120.0).sin()
+LAYOUTS: dict[str, Tensor] = {
+    "contiguous": BASE[:24].view(4, 6),
+    "transposed": BASE[:24].view(6, 4).t(),
+    "sliced": BASE.view(10, 12)[1:9:2, ::2],
+    "offset": BASE[7:31].view(4, 6),
+    "offset columns": BASE.view(10, 12)[:4, 5:11],
+    "expanded": BASE[:6].expand(4, 6),
+    "expanded columns": BASE[:4, None].expand(4, 6),
+    "one number expanded": BASE[3].expand(4, 6),
+    "overlapping": BASE.as_strided((4, 6), (1, 1)),
+    "overlapping windows": BASE.unfold(0, 6, 3)[:4],
+    "flipped by stride": BASE[:24].view(4, 6).flip(0),
+    "permuted": BASE[:24].view(2, 6, 2).permute(0, 2, 1).reshape(4, 6),
+    "padded rows": torch.empty(4, 8).copy_(BASE[:32].view(4, 8))[:, :6],
+}
+FUNCTIONS: dict[str, Callable[[Tensor], object]] = {
+    "pointwise": lambda x: x.exp() * 2 + x,
+    "softmax": lambda x: x.softmax(-1),
+    "sum": lambda x: (x.sum(0), x.sum(1), x.sum()),
+    "transposed": lambda x: x.t().contiguous() + x.t(),
+    "broadcast": lambda x: x + x[:, :1] * x[0],
+    "views": lambda x: x[1:, ::2].reshape(-1) * 2,
+    "clone": lambda x: (x.clone(), x.contiguous(), x.clone(memory_format=torch.contiguous_format)),
+    "product": lambda x: x @ x.t() + 1,
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_layouts(layout: str) -> None:
+    def everything(x: Tensor) -> list[object]:
+        return [function(x) for function in FUNCTIONS.values()]
+
+    check(everything, LAYOUTS[layout])
+    check(everything, LAYOUTS[layout], dynamic=True)
+
+
+def test_two_layouts_at_once() -> None:
+    x, y = LAYOUTS["transposed"], LAYOUTS["sliced"]
+    check(lambda x, y: (x + y, (x * y).sum(0), torch.where(x > y, x, y)), x, y)
+
+
+@pytest.mark.parametrize("format", [torch.channels_last, torch.contiguous_format], ids=str)
+def test_channels_last(format: torch.memory_format) -> None:
+    x = torch.randn(2, 3, 4, 5).to(memory_format=format)
+    check(lambda x: (x.relu() + 1, x * torch.full((2, 3, 4, 5), 2.0), x.mean((2, 3))), x)
+    conv = torch.nn.Conv2d(3, 4, 3)
+    check(lambda x: F.relu(conv(x)) * 2, x)
+    check(lambda x: x.to(memory_format=torch.channels_last) * 2, x)
+
+
+def test_channels_last_3d() -> None:
+    x = torch.randn(1, 2, 3, 4, 5).to(memory_format=torch.channels_last_3d)
+    check(lambda x: x.sigmoid() + x.mean(), x)
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 4), (4, 0), (2, 0, 3), (1, 0, 1)], ids=str)
+def test_no_elements(shape: tuple[int, ...]) -> None:
+    def function(x: Tensor) -> tuple[Tensor, ...]:
+        y = x.exp() + 1
+        return y, y.sum(), y.sum(0), y.sum(-1), y.prod(), (y > 0).any(), torch.cat([y, y])
+
+    check(function, torch.empty(shape))
+
+
+def test_no_elements_in_a_network() -> None:
+    check(lambda x, w: F.layer_norm(x @ w, (4,)).softmax(-1), torch.empty(0, 3), torch.randn(3, 4))
+    check(lambda x, w: (x @ w).relu(), torch.empty(2, 0), torch.empty(0, 4))
+    check(lambda x: F.conv2d(x, torch.ones(2, 3, 1, 1)).relu(), torch.empty(0, 3, 4, 4))
+
+
+def test_no_elements_with_gradients() -> None:
+    check(lambda x: (x * 2).softmax(-1).sum(), torch.empty(0, 3, requires_grad=True), grad=True)
+
+
+def test_no_dimensions() -> None:
+    check(lambda x, y: (x + y, x.sum(), x.softmax(0), x.max()), torch.tensor(2.0), torch.tensor(3))
+    check(lambda x: x.exp() * torch.ones(3), torch.tensor(2.0))
+
+
+def test_many_dimensions() -> None:
+    x = torch.randn(2, 1, 3, 1, 2, 1, 2, 3)
+    check(lambda x: (x * 2).permute(7, 0, 6, 1, 5, 2, 4, 3).sum((0, 3)) + 1, x)
+
+
+def test_one_dimension_large() -> None:
+    check(lambda x: (x * 2 + 1).sqrt(), torch.rand(1_000_003))
+
+
+def test_view_of_another_dtype() -> None:
+    check(lambda x: x.view(torch.int32) + 1, torch.randn(6))
+    check(lambda x: (x.view(torch.uint8) * 2, x.view(torch.float16)), torch.randn(3, 4))
+
+
+def test_bool_and_small_integers() -> None:
+    m, i = torch.tensor([[True, False], [True, True]]), torch.tensor([[1, 200], [3, 255]])
+    check(lambda m, i: (m.sum(), ~m, m & m.t(), m * i, i.to(torch.uint8) + 1, m.float()), m, i)
+    small = torch.tensor([100, 100], dtype=torch.int8)
+    check(lambda x: (x + x, x.sum(), x * 3, x // 7, x.float().mean()), small)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64], ids=str)
+def test_other_floats(dtype: torch.dtype) -> None:
+    x = torch.randn(5, 33, dtype=dtype)
+    check(lambda x: (x.exp() + 1, x.softmax(-1), x.sum(0), F.layer_norm(x, (33,)), F.gelu(x)), x)
+
+
+def test_numbers_at_the_edge() -> None:
+    x = torch.tensor([0.0, -0.0, float("inf"), -float("inf"), float("nan"), 1e38, 1e-45, -1e-40])
+    check(
+        lambda x: (
+            x.exp(), x.tanh(), x.sigmoid(), x.relu(), x * 2, x.sign(), x.floor(), x.clamp(-1, 1),
+            x.amax(), x.max(0), x.isnan(), x.isinf(), x == x, x.signbit(), torch.sort(x),
+        ),
+        x,
+    )  # fmt: skip
