@@ -6,6 +6,7 @@ Each function takes a `Writer`, draws operands and parameters, and adds at most 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from hypothesis import strategies as st
@@ -232,16 +233,21 @@ def random_program(draw: Draw, family: str) -> Source:
     """Two statements of every three from the family, the third from anywhere."""
     writer = Writer(draw)
     names, expressions = write_inputs(writer)
-    for position in range(draw(st.integers(2, 9))):
+    for position in range(draw(st.integers(4, 14))):
         pool = EVERYTHING if position % 3 == 2 else FAMILIES[family]
         draw(st.sampled_from(pool))(writer)
     return Source(tuple(names), tuple(expressions), tuple(writer.body), chosen_results(writer))
 
 
 def chosen_results(writer: Writer) -> tuple[str, ...]:
-    """The last value and up to two others, inputs and views included."""
+    """What no later statement reads, so that nothing is dead, and one value more."""
     last = writer.values[-1].name
-    others = writer.draw(
-        st.lists(st.sampled_from([v.name for v in writer.values]), max_size=2, unique=True)
-    )
-    return (last, *(name for name in others if name != last))
+    read = set(re.findall(r"\b[abc]\b|\bt\d+\b", " ".join(right_sides(writer.body))))
+    unread = [v.name for v in writer.values if v.name not in read and v.name.startswith("t")]
+    extra = writer.draw(st.sampled_from([v.name for v in writer.values]))
+    return tuple(dict.fromkeys([*unread, last, extra]))
+
+
+def right_sides(body: list[str]) -> list[str]:
+    """The statements without the names they define."""
+    return [re.sub(r"^t\d+ = ", "", statement) for statement in body]

@@ -73,7 +73,7 @@ FLOAT_VALUES: dict[str, Make] = {
     ),
     "huge": lambda d: (
         torch.tensor([[1.0, -1.0, 0.5, 0.25], [-0.5, 0.75, 1.0, -1.0]], dtype=d)
-        * torch.finfo(d).max
+        * (torch.finfo(d).max / 4)
     ),
     "halves": lambda d: torch.tensor([[0.5, 1.5, 2.5, -0.5], [-1.5, -2.5, 3.5, -3.5]], dtype=d),
     "moderate": lambda d: torch.tensor(

@@ -17,6 +17,7 @@ from ingot.codegen.builder import Builder, Val, is_float
 from ingot.codegen.reduce import (
     Accumulators,
     across_lanes,
+    advance,
     combine,
     identity,
     is_positional,
@@ -539,8 +540,7 @@ class NestWriter:
                 self.put(self.carries[expr], identity(self.b, expr.kind, expr.dtype, lanes)[0])
 
     def _reset(self, reduce: Reduce, slots: list[tuple[str, torch.dtype]]) -> None:
-        initial = identity(self.b, reduce.kind, reduce.operand.dtype, self._acc_lanes(reduce))
-        for (slot, _), value in zip(slots, initial, strict=True):
+        for (slot, _), value in zip(slots, self._identity(reduce), strict=True):
             self.put(slot, value)
 
     def _add_block(
@@ -560,7 +560,7 @@ class NestWriter:
 
     def _accumulators(self, reduce: Reduce) -> list[tuple[str, torch.dtype]]:
         lanes = self._acc_lanes(reduce)
-        initial = identity(self.b, reduce.kind, reduce.operand.dtype, lanes)
+        initial = self._identity(reduce)
         slots = [(self.slot(value.dtype, lanes), value.dtype) for value in initial]
         self._reset(reduce, slots)
         return slots
@@ -568,16 +568,34 @@ class NestWriter:
     def _accumulate(self, reduce: Reduce, slots: list[tuple[str, torch.dtype]]) -> None:
         lanes = self._acc_lanes(reduce)
         current = tuple(self.get(s, dtype, lanes) for s, dtype in slots)
-        element = self.b.broadcast(self.value(reduce.operand), lanes)
-        new: Accumulators = (element,)
-        if is_positional(reduce.kind):
-            assert reduce.position is not None
-            new = (element, self.b.broadcast(self.index(reduce.position), lanes))
+        new: Accumulators = (self.b.broadcast(self.value(reduce.operand), lanes),)
+        if reduce.position is not None:
+            new = (*new, self._position(reduce.position, slots[1][1], lanes))
         if self.tail is not None and self.nest.vector in self.nest.inner:
-            neutral = identity(self.b, reduce.kind, reduce.operand.dtype, lanes)
+            neutral = self._identity(reduce)
             new = tuple(self.b.select(self.tail, x, n) for x, n in zip(new, neutral, strict=True))
-        for (slot, _), value in zip(slots, combine(self.b, reduce.kind, current, new), strict=True):
+        for (slot, _), value in zip(slots, advance(self.b, reduce.kind, current, new), strict=True):
             self.put(slot, value)
+
+    def _position(self, position: Index, dtype: torch.dtype, lanes: int) -> Val:
+        """The index of this step's elements, one for each lane, in as few bits as will do."""
+        b = self.b
+        first = b.broadcast(b.cast(self.index(position, first_lane=True), dtype), lanes)
+        vector = self.nest.vector
+        step = position.coefficient(vector) if vector is not None else 0
+        if step == 0 or lanes == 1:
+            return first
+        if not isinstance(step, int):
+            return b.cast(b.broadcast(self.index(position), lanes), dtype)
+        lane = b.cast(b.iota(lanes), dtype)
+        return b.add(first, b.mul(lane, b.const(step, dtype)) if step != 1 else lane)
+
+    def _identity(self, reduce: Reduce) -> Accumulators:
+        length = ix.product([v.size for v in self.nest.inner])
+        short = isinstance(length, int) and length < 1 << 31
+        position = torch.int32 if short else I64
+        lanes = self._acc_lanes(reduce)
+        return identity(self.b, reduce.kind, reduce.operand.dtype, lanes, position)
 
     def _finish(self, group: Sequence[Reduce], slots: list[tuple[str, torch.dtype]]) -> None:
         reduce = group[0]
@@ -585,6 +603,8 @@ class NestWriter:
         result: Accumulators = tuple(self.get(s, dtype, lanes) for s, dtype in slots)
         if self.nest.vector in self.nest.inner:
             result = across_lanes(self.b, reduce.kind, result)
+        if reduce.position is not None:
+            result = (result[0], self.b.cast(result[1], I64))
         self.finish_with(group, result)
 
     def finish_with(self, group: Sequence[Reduce], result: Accumulators) -> None:

@@ -18,8 +18,11 @@ def is_positional(kind: str) -> bool:
     return kind.startswith("arg")
 
 
-def identity(b: Builder, kind: str, dtype: torch.dtype, lanes: int) -> Accumulators:
-    """What combining with changes nothing."""
+def identity(
+    b: Builder, kind: str, dtype: torch.dtype, lanes: int, position: torch.dtype = torch.int64
+) -> Accumulators:
+    """What combining with changes nothing. The position of no element is 0: where nothing is better than the worst value
+    there is, the first element is the answer."""
     if kind in ("sum", "any"):
         return (b.const(0, dtype, lanes),)
     if kind in ("prod", "all"):
@@ -28,7 +31,7 @@ def identity(b: Builder, kind: str, dtype: torch.dtype, lanes: int) -> Accumulat
     value = b.const(_lowest(dtype) if top else _highest(dtype), dtype, lanes)
     if not is_positional(kind):
         return (value,)
-    return value, b.const((1 << 63) - 1, torch.int64, lanes)
+    return value, b.const(0, position, lanes)
 
 
 def _lowest(dtype: torch.dtype) -> float:
@@ -69,6 +72,16 @@ def _better(b: Builder, kind: str, a: Accumulators, x: Accumulators) -> Accumula
         same = b.or_(same, b.and_(x_nan, a_nan))
     earlier = b.and_(same, b.cmp("lt", x[1], a[1]))
     take = b.or_(beats, earlier)
+    return b.select(take, x[0], a[0]), b.select(take, x[1], a[1])
+
+
+def advance(b: Builder, kind: str, a: Accumulators, x: Accumulators) -> Accumulators:
+    """`combine` with an element that comes after all that `a` has seen."""
+    if not is_positional(kind):
+        return combine(b, kind, a, x)
+    take = b.not_(b.cmp("le" if kind == "argmax" else "ge", x[0], a[0]))
+    if is_float(x[0].dtype):
+        take = b.and_(take, b.cmp("eq", a[0], a[0]))
     return b.select(take, x[0], a[0]), b.select(take, x[1], a[1])
 
 

@@ -4,7 +4,7 @@ otherwise, f64 is Sleef's; every function is total (NaN, ±inf, denormals) and i
 tested.
 """
 
-from ingot.codegen.polynomials.error import erf, erfc, erfcx, half_erfc_of_minus, log_ndtr
+from ingot.codegen.polynomials.error import erf, erfc, erfcx, log_ndtr, normal_cdf
 from ingot.codegen.polynomials.exponential import exp, exp2, expm1, sigmoid, tanh
 from ingot.codegen.polynomials.gamma import digamma, lgamma
 from ingot.codegen.polynomials.hyperbolic import acosh, asinh, atanh, cosh, sinh
@@ -16,8 +16,38 @@ from ingot.codegen.polynomials.power import hypot, pow
 from ingot.codegen.polynomials.trigonometric import acos, asin, atan, atan2, cos, sin, tan
 
 __all__ = [
-    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cos", "cosh", "digamma", "erf",
-    "erfc", "erfcx", "erfinv", "exp", "exp2", "expm1", "fmod", "half_erfc_of_minus", "hypot",
-    "lgamma", "library", "log", "log1p", "log2", "log10", "log_ndtr", "ndtri", "pow", "sigmoid",
-    "sin", "sinh", "tan", "tanh",
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "cos",
+    "cosh",
+    "digamma",
+    "erf",
+    "erfc",
+    "erfcx",
+    "erfinv",
+    "exp",
+    "exp2",
+    "expm1",
+    "fmod",
+    "hypot",
+    "lgamma",
+    "library",
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "log_ndtr",
+    "ndtri",
+    "normal_cdf",
+    "pow",
+    "sigmoid",
+    "sin",
+    "sinh",
+    "tan",
+    "tanh",
 ]  # fmt: skip

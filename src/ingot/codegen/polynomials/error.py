@@ -8,9 +8,10 @@ from __future__ import annotations
 import math
 
 from ingot.codegen.builder import Builder, Val
-from ingot.codegen.polynomials.exponential import exp, exp_in_range
+from ingot.codegen.polynomials.exponential import exp_in_range
 from ingot.codegen.polynomials.forms import (
     F64,
+    LN2,
     absolute,
     at_most,
     horner,
@@ -28,15 +29,16 @@ _SEAM = 0.927734375
 _ERF_SMALL = (
     1.28379166e-1, -3.76125336e-1, 1.12819925e-1, -2.67681349e-2, 4.99119423e-3, -5.96761703e-4,
 )  # fmt: skip
-# log(erfc(t)) + t over t, 0.9277 <= t <= 4, so good that 1 - erfc is right to an ulp …
+# log(erfc(t)) + t over t, 0.9277 <= t <= 4, so good that 1 - erfc is right to an ulp.
 _ERFC_LOG = (
     -1.28717512e-1, -6.34846687e-1, -1.06777877e-1, 2.42546219e-2, -3.88396438e-3, 3.83197126e-4,
     -1.72853470e-5,
 )  # fmt: skip
-# … and so good that erfc itself is right to 2^-22.
-_ERFC_LOG_FINE = (
-    -0.1289137899875641, -0.63410884141922, -0.10791342705488205, 0.025184812024235725,
-    -0.004324285313487053, 0.0005042061093263328, -3.514906347845681e-05, 1.0908217973337742e-06,
+# log(erfc(x / sqrt(2))) over x, 0 <= x <= 5; minimax, 2^-23.8. Beyond, it falls too fast.
+_CDF_LOG = (
+    -0.7978864908218384, -0.3182910978794098, -0.0363982692360878, 0.004883098416030407,
+    -5.1328283007023856e-05, -0.0001713655365165323, 4.718013224191964e-05, -6.735142960678786e-06,
+    5.275326202536235e-07, -1.788688308579367e-08,
 )  # fmt: skip
 # exp(x²) erfc(x) (1 + 2x) in powers of (x - 4) / (x + 4), x >= 0; minimax, 2^-37.
 _ERFCX = (
@@ -55,26 +57,22 @@ def erf(b: Builder, x: Val) -> Val:
     t = at_most(b, size, 4.0)
     complement = exp_in_range(b, b.fma(horner(b, t, _ERFC_LOG), t, b.neg(t)))
     large = with_sign_of(b, b.sub(b.const(1.0, x.dtype), complement), x)
-    return b.select(b.cmp("gt", size, b.const(_SEAM, x.dtype)), large, _small_erf(b, x))
+    small = b.fma(horner(b, b.mul(x, x), _ERF_SMALL), x, x)
+    return b.select(b.cmp("gt", size, b.const(_SEAM, x.dtype)), large, small)
 
 
-def _small_erf(b: Builder, x: Val) -> Val:
-    return b.fma(horner(b, b.mul(x, x), _ERF_SMALL), x, x)
-
-
-def half_erfc_of_minus(b: Builder, x: Val) -> Val:
-    """(1 + erf(x)) / 2. Where x is negative this is erfc(-x) / 2, which nothing cancels."""
-    one, half = b.const(1.0, x.dtype), b.const(0.5, x.dtype)
+def normal_cdf(b: Builder, x: Val) -> Val:
+    """(1 + erf(x / sqrt(2))) / 2. In f32 it is exp(p(|x|)) left of 0 and one less that right of it:
+    nothing cancels, and there is one polynomial where erf has two."""
+    one, zero = b.const(1.0, x.dtype), b.const(0.0, x.dtype)
     if x.dtype is F64:
-        return b.mul(half, b.add(one, library(b, "erf", x)))
+        scaled = b.mul(x, b.const(-math.sqrt(0.5), F64))
+        return b.mul(b.const(0.5, F64), library(b, "erfc", scaled, suffix="_u15"))
     size = absolute(b, x)
-    # Beyond its range the polynomial still falls, and at 11 exp gives 0.
     t = at_most(b, size, 11.0)
-    complement = exp(b, b.fma(horner(b, t, _ERFC_LOG_FINE), t, b.neg(t)))
-    tail = b.mul(half, complement)
-    large = b.select(b.cmp("lt", x, b.const(0.0, x.dtype)), tail, b.sub(one, tail))
-    near = b.fma(half, _small_erf(b, x), half)
-    return b.select(b.cmp("gt", size, b.const(_SEAM, x.dtype)), large, near)
+    tail = exp_in_range(b, b.fma(horner(b, t, _CDF_LOG), t, b.const(-LN2, x.dtype)))
+    tail = b.select(b.cmp("gt", size, b.const(11.0, x.dtype)), zero, tail)
+    return b.select(b.cmp("lt", x, zero), tail, b.sub(one, tail))
 
 
 def erfc(b: Builder, x: Val) -> Val:
@@ -94,8 +92,11 @@ def _erfcx_wide(b: Builder, x: Val) -> Val:
     """exp(x²) erfc(x) of x >= 0."""
     four, one = b.const(4.0, F64), b.const(1.0, F64)
     bounded = at_most(b, x, 1e100)
-    t = b.div(b.sub(bounded, four), b.add(bounded, four))
-    return b.div(horner(b, t, _ERFCX), b.fma(bounded, b.const(2.0, F64), one))
+    below, right = b.add(bounded, four), b.fma(bounded, b.const(2.0, F64), one)
+    # One division for two quotients.
+    inverse = b.div(one, b.mul(below, right))
+    t = b.mul(b.mul(b.sub(bounded, four), right), inverse)
+    return b.mul(b.mul(horner(b, t, _ERFCX), below), inverse)
 
 
 def erfcx(b: Builder, x: Val) -> Val:

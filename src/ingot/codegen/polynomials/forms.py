@@ -27,6 +27,13 @@ def horner(b: Builder, x: Val, coefficients: Sequence[float]) -> Val:
     return total
 
 
+def split_horner(b: Builder, x: Val, coefficients: Sequence[float]) -> Val:
+    """The same sum, even and odd powers apart: half as long a chain, for one more multiplication."""
+    square = b.mul(x, x)
+    even, odd = horner(b, square, coefficients[0::2]), horner(b, square, coefficients[1::2])
+    return b.fma(odd, x, even)
+
+
 def at_least(b: Builder, x: Val, bound: float) -> Val:
     """max(x, bound); NaN stays. In this order of operands it is one instruction."""
     low = b.const(bound, x.dtype)

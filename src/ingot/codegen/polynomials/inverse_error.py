@@ -58,11 +58,17 @@ def ndtri(b: Builder, p: Val) -> Val:
 def _from_log(b: Builder, x: Val, log: Val) -> Val:
     w = b.neg(log)
     central = b.mul(x, horner(b, b.sub(w, b.const(2.5, F64)), _CENTRAL))
-    v, middle = b.math("sqrt", w), b.const(4.5, F64)
-    ratio = b.div(b.sub(v, middle), b.add(v, middle))
-    place = b.sub(ratio, b.const(_TAIL_CENTRE, F64))
-    tail = with_sign_of(b, b.mul(v, horner(b, place, _TAIL)), x)
-    return b.select(b.cmp("lt", w, b.const(5.0, F64)), central, tail)
+    outer = b.cmp("ge", w, b.const(5.0, F64))
+
+    def with_tail() -> Val:
+        v, middle = b.math("sqrt", w), b.const(4.5, F64)
+        ratio = b.div(b.sub(v, middle), b.add(v, middle))
+        place = b.sub(ratio, b.const(_TAIL_CENTRE, F64))
+        tail = with_sign_of(b, b.mul(v, horner(b, place, _TAIL)), x)
+        return b.select(outer, tail, central)
+
+    # Beyond 0.9966 only.
+    return b.branch(b.any(outer), with_tail, lambda: central)
 
 
 def _at_the_ends(b: Builder, x: Val, value: Val) -> Val:

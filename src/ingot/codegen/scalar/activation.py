@@ -25,11 +25,7 @@ SELU_SCALE = 1.0507009873554804934193349852946
 def gelu(b: Builder, x: Val, approximate: str) -> Val:
     if approximate == "tanh":
         return b.mul(x, polynomials.sigmoid(b, double_gelu_inner(b, x)))
-    return b.mul(x, normal_cdf(b, x))
-
-
-def normal_cdf(b: Builder, x: Val) -> Val:
-    return polynomials.half_erfc_of_minus(b, b.mul(x, b.const(math.sqrt(0.5), x.dtype)))
+    return b.mul(x, polynomials.normal_cdf(b, x))
 
 
 def double_gelu_inner(b: Builder, x: Val) -> Val:

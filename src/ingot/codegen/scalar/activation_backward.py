@@ -17,7 +17,6 @@ from ingot.codegen.scalar.activation import (
     GELU_BETA,
     GELU_KAPPA,
     double_gelu_inner,
-    normal_cdf,
     softplus_growth,
 )
 
@@ -48,7 +47,7 @@ def gelu_backward(b: Builder, grad: Val, x: Val, approximate: str) -> Val:
         return b.mul(grad, b.fma(b.mul(x, bend), slope, s))
     beta = b.const((2 / math.sqrt(math.pi)) * math.sqrt(0.5) * 0.5, x.dtype)
     density = b.mul(beta, polynomials.exp(b, b.mul(square, b.const(-0.5, x.dtype))))
-    return b.mul(grad, b.fma(x, density, normal_cdf(b, x)))
+    return b.mul(grad, b.fma(x, density, polynomials.normal_cdf(b, x)))
 
 
 def _sigmoid_and_bend(b: Builder, x: Val) -> tuple[Val, Val]:
