@@ -16,6 +16,7 @@ from ingot.codegen.polynomials.forms import (
     at_most,
     horner,
     narrow,
+    split_horner,
     widen,
     with_sign_of,
 )
@@ -55,7 +56,7 @@ def erf(b: Builder, x: Val) -> Val:
         return library(b, "erf", x)
     size = absolute(b, x)
     t = at_most(b, size, 4.0)
-    complement = exp_in_range(b, b.fma(horner(b, t, _ERFC_LOG), t, b.neg(t)))
+    complement = exp_in_range(b, b.fma(split_horner(b, t, _ERFC_LOG), t, b.neg(t)))
     large = with_sign_of(b, b.sub(b.const(1.0, x.dtype), complement), x)
     small = b.fma(horner(b, b.mul(x, x), _ERF_SMALL), x, x)
     return b.select(b.cmp("gt", size, b.const(_SEAM, x.dtype)), large, small)
@@ -70,7 +71,7 @@ def normal_cdf(b: Builder, x: Val) -> Val:
         return b.mul(b.const(0.5, F64), library(b, "erfc", scaled, suffix="_u15"))
     size = absolute(b, x)
     t = at_most(b, size, 11.0)
-    tail = exp_in_range(b, b.fma(horner(b, t, _CDF_LOG), t, b.const(-LN2, x.dtype)))
+    tail = exp_in_range(b, b.fma(split_horner(b, t, _CDF_LOG), t, b.const(-LN2, x.dtype)))
     tail = b.select(b.cmp("gt", size, b.const(11.0, x.dtype)), zero, tail)
     return b.select(b.cmp("lt", x, zero), tail, b.sub(one, tail))
 

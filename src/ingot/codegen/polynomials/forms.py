@@ -27,11 +27,16 @@ def horner(b: Builder, x: Val, coefficients: Sequence[float]) -> Val:
     return total
 
 
-def split_horner(b: Builder, x: Val, coefficients: Sequence[float]) -> Val:
-    """The same sum, even and odd powers apart: half as long a chain, for one more multiplication."""
+def split_horner(b: Builder, x: Val, coefficients: Sequence[float], plain: int = 0) -> Val:
+    """The same sum, even and odd powers apart: half as long a chain, for one more multiplication.
+    The first `plain` coefficients, which decide the rounding, are added one after the other."""
     square = b.mul(x, x)
-    even, odd = horner(b, square, coefficients[0::2]), horner(b, square, coefficients[1::2])
-    return b.fma(odd, x, even)
+    even = horner(b, square, coefficients[plain::2])
+    odd = horner(b, square, coefficients[plain + 1 :: 2])
+    total = b.fma(odd, x, even)
+    for coefficient in reversed(coefficients[:plain]):
+        total = b.fma(total, x, b.const(coefficient, x.dtype))
+    return total
 
 
 def at_least(b: Builder, x: Val, bound: float) -> Val:

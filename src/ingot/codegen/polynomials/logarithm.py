@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from ingot.codegen.builder import Builder, Val, rounded
-from ingot.codegen.polynomials.forms import F32, F64, I32, LN2, LOG2_E, horner, keep_zero_sign
+from ingot.codegen.polynomials.forms import F32, F64, I32, LN2, LOG2_E, keep_zero_sign, split_horner
 from ingot.codegen.polynomials.library import library
 
 # log1p(f) - f over f², -1/3 <= f <= 1/3.
@@ -25,7 +25,7 @@ def log(b: Builder, x: Val) -> Val:
     if x.dtype is F64:
         return library(b, "log", x)
     exponent, f = _split(b, x)
-    result = b.fma(exponent, b.const(LN2, F32), b.fma(b.mul(f, f), horner(b, f, LOG1P_TAIL), f))
+    result = b.fma(exponent, b.const(LN2, F32), b.fma(b.mul(f, f), _log1p_tail(b, f), f))
     return _outside(b, x, result)
 
 
@@ -45,11 +45,15 @@ def _scaled(b: Builder, x: Val, factor: float, per_exponent: float) -> Val:
     """log(x) · factor, the product taken in two parts."""
     exponent, f = _split(b, x)
     high = rounded(factor, F32)
-    tail = b.mul(b.mul(f, f), horner(b, f, LOG1P_TAIL))
+    tail = b.mul(b.mul(f, f), _log1p_tail(b, f))
     low = b.fma(f, b.const(factor - high, F32), b.mul(tail, b.const(high, F32)))
     low = b.fma(exponent, b.const(per_exponent - rounded(per_exponent, F32), F32), low)
     result = b.fma(f, b.const(high, F32), low)
     return b.fma(exponent, b.const(rounded(per_exponent, F32), F32), result)
+
+
+def _log1p_tail(b: Builder, f: Val) -> Val:
+    return split_horner(b, f, LOG1P_TAIL, plain=3)
 
 
 def _split(b: Builder, x: Val) -> tuple[Val, Val]:
@@ -86,7 +90,7 @@ def log1p(b: Builder, x: Val) -> Val:
     shifted = b.bitcast(b.sub(b.bitcast(x, I32), field), F32)
     f = b.add(shifted, b.fma(power, b.const(0.25, F32), b.const(-1.0, F32)))
     exponent = b.mul(b.cast(field, F32), b.const(2.0**-23, F32))
-    result = b.fma(exponent, b.const(LN2, F32), b.fma(b.mul(f, f), horner(b, f, LOG1P_TAIL), f))
+    result = b.fma(exponent, b.const(LN2, F32), b.fma(b.mul(f, f), _log1p_tail(b, f), f))
     infinity, minus_one = b.const(math.inf, F32), b.const(-1.0, F32)
     result = b.select(b.cmp("lt", x, infinity), result, x)
     pole = b.select(b.cmp("lt", x, minus_one), b.const(math.nan, F32), b.const(-math.inf, F32))
