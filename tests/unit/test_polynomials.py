@@ -25,10 +25,10 @@ STRIDE = 4001
 
 # In ulp of f32; half an ulp is the best there is. Where eager is given as well, it is worse.
 WORST: dict[str, float] = {
-    "exp": 1.0, "exp2": 1.05, "expm1": 1.45, "log": 0.87, "log2": 1.5, "log10": 1.45, "log1p": 1.5,
+    "exp": 1.0, "exp2": 1.05, "expm1": 1.45, "log": 0.87, "log2": 1.6, "log10": 1.45, "log1p": 1.5,
     "sin": 1.5, "cos": 1.5, "tan": 1.0, "asin": 0.51, "acos": 0.51, "atan": 0.51, "sinh": 0.51,
     "cosh": 0.51, "tanh": 1.35, "asinh": 0.51, "acosh": 0.51, "atanh": 0.51, "erf": 1.0,
-    "erfc": 0.51, "erfinv": 0.52, "sigmoid": 2.0, "erfcx": 0.51, "log_ndtr": 0.51, "ndtri": 0.52,
+    "erfc": 0.51, "erfinv": 0.52, "sigmoid": 2.2, "erfcx": 0.51, "log_ndtr": 0.51, "ndtri": 0.52,
 }  # fmt: skip
 REFERENCE: dict[str, Callable[[Tensor], Tensor]] = {
     "erfcx": torch.special.erfcx,
