@@ -43,7 +43,6 @@ from ingot.fuse.index import Index, Size, Var
 from ingot.fuse.loops import Nest, Store
 
 Body = Callable[[], None]
-ZERO_DIVISION, OUT_OF_RANGE = 1, 2
 BLOCK = 64
 """Steps of a loop that one accumulator sums before it is added to the next: keeps the error of long sums low."""
 
@@ -378,7 +377,7 @@ class NestWriter:
         if expr.wraps:
             value = self.b.select(self.b.cmp("lt", value, zero), self.b.add(value, size), value)
         bad = self.b.or_(self.b.cmp("lt", value, zero), self.b.cmp("ge", value, size))
-        self._fail(bad, OUT_OF_RANGE)
+        self._fail(bad, expr.failure)
         return self.b.select(bad, zero, value)
 
     def _fail(self, condition: Val, code: int) -> None:

@@ -8,7 +8,9 @@ from typing import Any
 import torch
 from torch import fx
 
+from ingot.fuse.elements import reduction_of
 from ingot.fuse.region import Region
+from ingot.fuse.views import is_view
 
 
 def region_inputs(region: Region) -> list[fx.Node]:
@@ -18,7 +20,7 @@ def region_inputs(region: Region) -> list[fx.Node]:
 
     def visit(node: fx.Node) -> None:
         for operand in node.all_input_nodes:
-            if operand in region.members or operand in inlined or _is_path(operand, region):
+            if operand in region.members or operand in inlined or is_view(operand) or _is_pair(operand):
                 visit(operand)
             else:
                 found.setdefault(operand)
@@ -28,11 +30,9 @@ def region_inputs(region: Region) -> list[fx.Node]:
     return list(found)
 
 
-def _is_path(node: fx.Node, region: Region) -> bool:
-    """A view or pair between two members."""
-    return node.op == "call_function" and any(
-        o in region.members or _is_path(o, region) for o in node.all_input_nodes
-    )
+def _is_pair(node: fx.Node) -> bool:
+    """max.dim and its kin: their parts are the members, they themselves no step."""
+    return isinstance(node.meta.get("val"), list | tuple) and all(reduction_of(u) for u in node.users)
 
 
 def interpret(region: Region, inputs: Sequence[fx.Node]) -> Callable[..., list[Any]]:

@@ -17,9 +17,9 @@ from torch import fx
 from torch._C._dynamo.guards import _empty_strided_cpu
 
 from ingot.codegen.kernels import Kernel, Kernels
-from ingot.codegen.nest import OUT_OF_RANGE, ZERO_DIVISION
 from ingot.execute.fallback import interpret, region_inputs
 from ingot.execute.in_place import written_in_place
+from ingot.fuse.elements import OUT_OF_BOUNDS, OUT_OF_RANGE, ZERO_DIVISION
 from ingot.fuse.shapes import shape_of, strides_of, tensor_of
 from ingot.options import Options
 from ingot.stages import CallStep, Fused, KernelStep
@@ -220,11 +220,22 @@ class RunnerWriter:
             else:
                 self._allocate(node)
         function = self.capture("kernel", native_function(kernel))
-        pointers = [f"{self.names[b]}.data_ptr()" for b in kernel.buffers]
+        pointers = [f"{self._plain(b)}.data_ptr()" for b in kernel.buffers]
         sizes = [self.size(s) for s in kernel.symbols]
         self.lines.append(f"error = {function}({', '.join(pointers + sizes)})")
         where = self.capture("region", kernel.region)
         self.lines.append(f"if error: check(error, {where})")
+
+    def _plain(self, node: fx.Node) -> str:
+        """A tensor whose memory holds its values: a lazily negated one is written out first."""
+        reads_complex = any(
+            isinstance(v := o.meta.get("val"), torch.Tensor) and v.is_complex() for o in node.all_input_nodes
+        )
+        if not reads_complex and not tensor_of(node).is_neg():
+            return self.names[node]
+        name = f"{self.names[node]}_plain"
+        self.lines.append(f"{name} = {self.names[node]}.resolve_neg()")
+        return name
 
     def _allocate(self, node: fx.Node) -> None:
         shape = "(" + "".join(f"{self.size(s)}, " for s in shape_of(node)) + ")"
@@ -308,5 +319,7 @@ def raise_error(code: int, region: Any) -> None:
     """The exception that eager raises where the kernel stopped short."""
     if code == ZERO_DIVISION:
         raise RuntimeError("ZeroDivisionError")
+    if code == OUT_OF_BOUNDS:
+        raise RuntimeError("index is out of bounds for dimension with size")
     assert code == OUT_OF_RANGE
     raise IndexError("index out of range in self")

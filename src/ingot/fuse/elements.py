@@ -24,6 +24,8 @@ from ingot.fuse.shapes import arguments_of, shape_of, size_of, tensor_of
 
 aten, prims = torch.ops.aten, torch.ops.prims
 MOST_PIECES = 8
+ZERO_DIVISION, OUT_OF_RANGE, OUT_OF_BOUNDS = 1, 2, 3
+"""Error codes of kernels. Eager raises IndexError for the second, RuntimeError for the third."""
 
 
 class Context(Protocol):
@@ -168,12 +170,17 @@ def counted(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
 
 
 def _looked(
-    context: Context, indices: fx.Node, at: tuple[Index, ...], size: Size, wraps: bool
+    context: Context,
+    indices: fx.Node,
+    at: tuple[Index, ...],
+    size: Size,
+    wraps: bool,
+    failure: int = OUT_OF_RANGE,
 ) -> Index:
     value = context.value(indices, at)
     if value.dtype not in (torch.int64, torch.int32, torch.uint8, torch.int16, torch.int8):
         raise UnsupportedError(f"an index of {value.dtype}")
-    return ix.of(ix.Looked(context.make(Checked, torch.int64, value, size, wraps), size))
+    return ix.of(ix.Looked(context.make(Checked, torch.int64, value, size, wraps, failure), size))
 
 
 @element(aten.gather.default)
@@ -184,7 +191,7 @@ def gather(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
     if not shape or not shape_of(indices):
         raise UnsupportedError("gather on a 0-dimensional tensor")
     dim = arguments["dim"] % len(shape)
-    found = _looked(context, indices, index, shape[dim], wraps=False)
+    found = _looked(context, indices, index, shape[dim], wraps=False, failure=OUT_OF_BOUNDS)
     return context.value(base, (*index[:dim], found, *index[dim + 1 :]))
 
 

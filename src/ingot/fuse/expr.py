@@ -99,6 +99,8 @@ class Checked(Expr):
     value: Expr
     size: Size
     wraps: bool
+    failure: int
+    """The error code of an index outside the range."""
 
     def children(self) -> Iterator[Expr]:
         return iter((self.value,))

@@ -21,7 +21,7 @@ from ingot.fuse import index as ix
 from ingot.fuse.elements import is_elementwise, reduction_of, why_not_native
 from ingot.fuse.index import Index, Var
 from ingot.fuse.inline import worth_inlining
-from ingot.fuse.region import Point, Region, Template, covers, mapped_region
+from ingot.fuse.region import Point, Region, Template, covers, mapped_region, reads_at
 from ingot.fuse.solve import solve
 from ingot.fuse.views import base_of, is_view
 from ingot.options import Options
@@ -217,7 +217,8 @@ class Grouper:
         if values is None:
             return False
         inlined: set[tuple[fx.Node, Point]] = set()
-        leaves = self._leaves(unit, region, template, values, inlined)
+        space = tuple(values[v] for v in template.vars)
+        leaves = self._leaves(unit, region, template, space, inlined)
         if leaves is None:
             return False
         for read, point in leaves:
@@ -347,32 +348,32 @@ class Grouper:
         unit: Unit,
         region: Region,
         template: Template,
-        values: dict[Var, Index],
+        point: Point,
         inlined: set[tuple[fx.Node, Point]],
     ) -> list[tuple[fx.Node, Point]] | None:
-        """What the node reads from memory when it is computed in `region`; None where that would go in a circle."""
+        """What the node reads from memory when it is computed at `point`, which is that of its iteration space; None
+        where that would go in a circle."""
         result: list[tuple[fx.Node, Point]] = []
-        for read, at in template.reads:
-            point = tuple(i.substitute(values) for i in at)
-            if region.members.get(read) == point:
+        for read, at in reads_at(template, point):
+            if region.members.get(read) == at:
                 continue
             owner = self._maker(read)
             computed = owner is not None and self._is_region(owner) and is_elementwise(read)
             same = owner is unit
-            if computed and worth_inlining(
-                read, template.node, self.templates, same, region.members
+            if (
+                computed
+                and not any(i.has_looked() for i in at)
+                and worth_inlining(read, template.node, self.templates, same, region.members)
             ):
-                inlined.add((read, point))
-                inner = self.templates[read]
-                shift = dict(zip(inner.vars, point, strict=True))
-                deeper = self._leaves(unit, region, inner, shift, inlined)
+                inlined.add((read, at))
+                deeper = self._leaves(unit, region, self.templates[read], at, inlined)
                 if deeper is None:
                     return None
                 result.extend(deeper)
                 continue
-            if owner is unit or (owner is not None and owner.reaches(unit)):
+            if same or (owner is not None and owner.reaches(unit)):
                 return None
-            result.append((read, point))
+            result.append((read, at))
         return result
 
     def _maker(self, node: fx.Node) -> Unit | None:

@@ -25,7 +25,7 @@ Read = tuple[fx.Node, Point]
 
 
 class Template:
-    """A node over loop variables of its own: what it reads, and where. Serves as the rules' Context."""
+    """A node over loop variables of its own: what it reads, and where."""
 
     def __init__(self, node: fx.Node):
         self.node = node
@@ -34,24 +34,10 @@ class Template:
         space = self.reduction.operand if self.reduction else node
         self.shape = shape_of(space)
         self.vars = [Var(f"n{k}", size) for k, size in enumerate(self.shape)]
-        self.reads: list[Read] = []
         point = tuple(
-            ix.ZERO if size == 1 else ix.of(v)
-            for v, size in zip(self.vars, self.shape, strict=True)
+            ix.ZERO if size == 1 else ix.of(v) for v, size in zip(self.vars, self.shape, strict=True)
         )
-        if self.reduction:
-            self.value(self.reduction.operand, point)
-        elif self.scan:
-            self.value(self.scan.operand, point)
-        else:
-            element_of(self, node, point)
-
-    def value(self, node: fx.Node, index: Point) -> Expr:
-        self.reads.append(resolve(node, index))
-        return Number(tensor_of(node).dtype, None)
-
-    def make(self, kind: type[Expr], *values: Any) -> Any:
-        return kind(*values)
+        self.reads = reads_at(self, point)
 
     def kept(self, point: Point) -> Point:
         """The node's own index, given that of its iteration space."""
@@ -66,6 +52,32 @@ class Template:
 
     def numel(self) -> Size:
         return ix.product(self.shape)
+
+
+class Recorder:
+    """Writes down what a rule asks for. Serves as the rules' Context."""
+
+    def __init__(self) -> None:
+        self.reads: list[Read] = []
+
+    def value(self, node: fx.Node, index: Point) -> Expr:
+        self.reads.append(resolve(node, index))
+        return Number(tensor_of(node).dtype, None)
+
+    def make(self, kind: type[Expr], *values: Any) -> Any:
+        return kind(*values)
+
+
+def reads_at(template: Template, point: Point) -> list[Read]:
+    """What a node reads when its iteration space is at `point`: exactly what RegionContext will read."""
+    recorder = Recorder()
+    if template.reduction is not None:
+        recorder.value(template.reduction.operand, point)
+    elif template.scan is not None:
+        recorder.value(template.scan.operand, point)
+    else:
+        element_of(recorder, template.node, point)
+    return recorder.reads
 
 
 class Region:

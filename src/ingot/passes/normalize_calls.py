@@ -38,8 +38,10 @@ def name_extreme_dims(draft: Draft, node: Node) -> Node | None:
 @normalize_rules.on(aten.max.default, aten.min.default)
 def write_whole_extreme(draft: Draft, node: Node) -> Node | None:
     target = aten.amax.default if node.target is aten.max.default else aten.amin.default
-    dims = list(range(val(args_of(node)[0]).dim()))
-    return respell(node, target, (args_of(node)[0], dims, False))
+    whole = val(args_of(node)[0])
+    if any(isinstance(size, int) and size == 0 for size in whole.shape):
+        return None  # the two raise different errors
+    return respell(node, target, (args_of(node)[0], list(range(whole.dim())), False))
 
 
 @normalize_rules.on(

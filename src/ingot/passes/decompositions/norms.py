@@ -147,7 +147,7 @@ def softmax(x: Tensor, dim: int, half_to_float: bool) -> Tensor:
         return aten.full(x.shape, 0, dtype=result)
     exponent = aten.exp(aten.sub.Tensor(wide, aten.amax(wide, [dim], True)))
     total = aten.sum.dim_IntList(exponent, [dim], True)
-    return narrow(aten.div.Tensor(exponent, total), result)
+    return dense(narrow(aten.div.Tensor(exponent, total), result))
 
 
 @decomposes("_log_softmax")
@@ -158,7 +158,7 @@ def log_softmax(x: Tensor, dim: int, half_to_float: bool) -> Tensor:
         return aten.full(x.shape, 0, dtype=result)
     shifted = aten.sub.Tensor(wide, aten.amax(wide, [dim], True))
     total = aten.sum.dim_IntList(aten.exp(shifted), [dim], True)
-    return narrow(aten.sub.Tensor(shifted, aten.log(total)), result)
+    return dense(narrow(aten.sub.Tensor(shifted, aten.log(total)), result))
 
 
 @decomposes("_softmax_backward_data")
@@ -168,6 +168,11 @@ def softmax_backward(grad: Tensor, output: Tensor, dim: int, input_dtype: torch.
     wide, out = widen(grad), widen(output)
     total = aten.sum.dim_IntList(aten.mul.Tensor(wide, out), [dim], True)
     return narrow(aten.mul.Tensor(out, aten.sub.Tensor(wide, total)), input_dtype)
+
+
+def dense(x: Tensor) -> Tensor:
+    """The kernels of this family write row by row, whatever the strides of what they read."""
+    return x if x.is_contiguous() else aten.clone(x, memory_format=torch.contiguous_format)
 
 
 def _is_empty(x: Tensor) -> bool:
