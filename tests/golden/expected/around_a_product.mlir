@@ -1,0 +1,251 @@
+  llvm.func internal @NAME_body(%frame: !llvm.ptr, %begin: i64, %end: i64) attributes {passthrough = [["min-legal-vector-width", "512"], ["prefer-vector-width", "512"]]} {
+    %c0 = arith.constant 2048 : i64
+    %c1 = arith.constant 24 : i64
+    %c2 = arith.constant 32 : i64
+    %c3 = arith.constant 0x3F800000 : f32
+    %c4 = arith.constant dense<[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31]> : vector<32xi64>
+    %c5 = arith.constant dense<0.0> : vector<32xf32>
+    %buffer0at = llvm.getelementptr %frame[0] : (!llvm.ptr) -> !llvm.ptr, i64
+    %buffer0 = llvm.load %buffer0at : !llvm.ptr -> !llvm.ptr
+    %buffer1at = llvm.getelementptr %frame[1] : (!llvm.ptr) -> !llvm.ptr, i64
+    %buffer1 = llvm.load %buffer1at : !llvm.ptr -> !llvm.ptr
+    %1 = arith.muli %begin, %c0 : i64
+    %2 = arith.muli %end, %c0 : i64
+    %3 = arith.minsi %2, %c1 : i64
+    %4 = arith.subi %3, %1 : i64
+    %5 = arith.remsi %4, %c2 : i64
+    %6 = arith.subi %4, %5 : i64
+    %7 = arith.addi %1, %6 : i64
+    scf.for %8 = %1 to %7 step %c2 : i64 {
+      %9 = llvm.getelementptr %buffer0[%8] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+      %10 = llvm.load %9 {alignment = 4 : i64} : !llvm.ptr -> vector<32xf32>
+      %11 = vector.broadcast %c3 : f32 to vector<32xf32>
+      %12 = arith.addf %10, %11 : vector<32xf32>
+      %13 = llvm.getelementptr %buffer1[%8] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+      llvm.store %12, %13 {alignment = 4 : i64} : vector<32xf32>, !llvm.ptr
+    }
+    %14 = arith.cmpi slt, %7, %3 : i64
+    scf.if %14 {
+      %15 = arith.subi %3, %7 : i64
+      %16 = vector.broadcast %15 : i64 to vector<32xi64>
+      %17 = arith.cmpi slt, %c4, %16 : vector<32xi64>
+      %18 = llvm.getelementptr %buffer0[%7] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+      %19 = llvm.intr.masked.load %18, %17, %c5 {alignment = 4 : i32} : (!llvm.ptr, vector<32xi1>, vector<32xf32>) -> vector<32xf32>
+      %20 = vector.broadcast %c3 : f32 to vector<32xf32>
+      %21 = arith.addf %19, %20 : vector<32xf32>
+      %22 = llvm.getelementptr %buffer1[%7] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+      llvm.intr.masked.store %21, %22, %17 {alignment = 4 : i32} : vector<32xf32>, vector<32xi1> into !llvm.ptr
+    }
+    llvm.return
+  }
+  llvm.func internal @NAME_task(%frame: !llvm.ptr) {
+    %c0 = arith.constant 2048 : i64
+    %c1 = arith.constant 24 : i64
+    %c2 = arith.constant 32 : i64
+    %c3 = arith.constant 0x3F800000 : f32
+    %c4 = arith.constant dense<[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31]> : vector<32xi64>
+    %c5 = arith.constant dense<0.0> : vector<32xf32>
+    %c6 = arith.constant 1 : i64
+    %c7 = arith.constant 2047 : i64
+    %23 = arith.addi %c1, %c7 : i64
+    %24 = arith.divsi %23, %c0 : i64
+    %25 = arith.muli %c6, %24 : i64
+    %thread32 = llvm.call @omp_get_thread_num() : () -> i32
+    %threads32 = llvm.call @omp_get_num_threads() : () -> i32
+    %thread = arith.extsi %thread32 : i32 to i64
+    %threads = arith.extsi %threads32 : i32 to i64
+    %one = arith.constant 1 : i64
+    %rounded = arith.addi %25, %threads : i64
+    %upper = arith.subi %rounded, %one : i64
+    %share = arith.divsi %upper, %threads : i64
+    %begin = arith.muli %thread, %share : i64
+    %stop = arith.addi %begin, %share : i64
+    %end = arith.minsi %stop, %25 : i64
+    %some = arith.cmpi slt, %begin, %end : i64
+    scf.if %some {
+      llvm.call @NAME_body(%frame, %begin, %end) : (!llvm.ptr, i64, i64) -> ()
+    }
+    llvm.return
+  }
+  llvm.func internal @NAME(%buffer0: !llvm.ptr, %buffer1: !llvm.ptr) -> i64 attributes {passthrough = [["min-legal-vector-width", "512"], ["prefer-vector-width", "512"]]} {
+    %c0 = arith.constant 2048 : i64
+    %c1 = arith.constant 24 : i64
+    %c2 = arith.constant 32 : i64
+    %c3 = arith.constant 0x3F800000 : f32
+    %c4 = arith.constant dense<[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31]> : vector<32xi64>
+    %c5 = arith.constant dense<0.0> : vector<32xf32>
+    %c6 = arith.constant 1 : i64
+    %c7 = arith.constant 2047 : i64
+    %23 = arith.addi %c1, %c7 : i64
+    %24 = arith.divsi %23, %c0 : i64
+    %25 = arith.muli %c6, %24 : i64
+    %framesize = llvm.mlir.constant(4 : i64) : i64
+    %frame = llvm.alloca %framesize x i64 : (i64) -> !llvm.ptr
+    %f0 = llvm.getelementptr %frame[0] : (!llvm.ptr) -> !llvm.ptr, i64
+    llvm.store %buffer0, %f0 : !llvm.ptr, !llvm.ptr
+    %f1 = llvm.getelementptr %frame[1] : (!llvm.ptr) -> !llvm.ptr, i64
+    llvm.store %buffer1, %f1 : !llvm.ptr, !llvm.ptr
+    %nothing = arith.constant 0 : i64
+    %errorat = llvm.getelementptr %frame[2] : (!llvm.ptr) -> !llvm.ptr, i64
+    llvm.store %nothing, %errorat : i64, !llvm.ptr
+    %one = arith.constant 1 : i64
+    %grain = arith.constant 21845 : i64
+    %wanted = arith.divsi %c1, %grain : i64
+    %useful = arith.minsi %wanted, %25 : i64
+    %several = arith.cmpi sgt, %useful, %one : i64
+    scf.if %several {
+      %most32 = llvm.call @omp_get_max_threads() : () -> i32
+      %most = arith.extsi %most32 : i32 to i64
+      %threads = arith.minsi %useful, %most : i64
+      %alone = arith.cmpi sle, %threads, %one : i64
+      scf.if %alone {
+        llvm.call @NAME_body(%frame, %nothing, %25) : (!llvm.ptr, i64, i64) -> ()
+      } else {
+        %task = llvm.mlir.addressof @NAME_task : !llvm.ptr
+        %threads32 = arith.trunci %threads : i64 to i32
+        %flags = arith.constant 0 : i32
+        llvm.call @GOMP_parallel(%task, %frame, %threads32, %flags) : (!llvm.ptr, !llvm.ptr, i32, i32) -> ()
+      }
+    } else {
+      llvm.call @NAME_body(%frame, %nothing, %25) : (!llvm.ptr, i64, i64) -> ()
+    }
+    %error = llvm.load %errorat : !llvm.ptr -> i64
+    llvm.return %error : i64
+  }
+  llvm.func internal @NAME_body(%frame: !llvm.ptr, %begin: i64, %end: i64) attributes {passthrough = [["min-legal-vector-width", "512"], ["prefer-vector-width", "512"]]} {
+    %c0 = arith.constant 1 : i64
+    %c1 = arith.constant dense<0x00000000> : vector<8xf32>
+    %c2 = arith.constant 0 : i64
+    %c3 = arith.constant 5 : i64
+    %c4 = arith.constant 8 : i64
+    %c5 = arith.constant dense<[0, 1, 2, 3, 4, 5, 6, 7]> : vector<8xi64>
+    %c6 = arith.constant dense<0.0> : vector<8xf32>
+    %c7 = arith.constant 0x00000000 : f32
+    %slot1n = llvm.mlir.constant(1 : i64) : i64
+    %slot1 = llvm.alloca %slot1n x vector<8xf32> {alignment = 64 : i64} : (i64) -> !llvm.ptr
+    %slot2n = llvm.mlir.constant(1 : i64) : i64
+    %slot2 = llvm.alloca %slot2n x vector<8xf32> {alignment = 64 : i64} : (i64) -> !llvm.ptr
+    %buffer0at = llvm.getelementptr %frame[0] : (!llvm.ptr) -> !llvm.ptr, i64
+    %buffer0 = llvm.load %buffer0at : !llvm.ptr -> !llvm.ptr
+    %buffer1at = llvm.getelementptr %frame[1] : (!llvm.ptr) -> !llvm.ptr, i64
+    %buffer1 = llvm.load %buffer1at : !llvm.ptr -> !llvm.ptr
+    %buffer2at = llvm.getelementptr %frame[2] : (!llvm.ptr) -> !llvm.ptr, i64
+    %buffer2 = llvm.load %buffer2at : !llvm.ptr -> !llvm.ptr
+    scf.for %1 = %begin to %end step %c0 : i64 {
+      llvm.store %c1, %slot1 : vector<8xf32>, !llvm.ptr
+      llvm.store %c1, %slot2 : vector<8xf32>, !llvm.ptr
+      llvm.store %c1, %slot2 : vector<8xf32>, !llvm.ptr
+      %2 = arith.cmpi slt, %c2, %c3 : i64
+      scf.if %2 {
+        %3 = arith.subi %c3, %c2 : i64
+        %4 = vector.broadcast %3 : i64 to vector<8xi64>
+        %5 = arith.cmpi slt, %c5, %4 : vector<8xi64>
+        %6 = llvm.load %slot2 : !llvm.ptr -> vector<8xf32>
+        %7 = arith.muli %1, %c3 : i64
+        %8 = arith.addi %7, %c2 : i64
+        %9 = llvm.getelementptr %buffer0[%8] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+        %10 = llvm.intr.masked.load %9, %5, %c6 {alignment = 4 : i32} : (!llvm.ptr, vector<8xi1>, vector<8xf32>) -> vector<8xf32>
+        %11 = llvm.getelementptr %buffer1[%c2] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+        %12 = llvm.intr.masked.load %11, %5, %c6 {alignment = 4 : i32} : (!llvm.ptr, vector<8xi1>, vector<8xf32>) -> vector<8xf32>
+        %13 = arith.addf %10, %12 : vector<8xf32>
+        %14 = vector.broadcast %c7 : f32 to vector<8xf32>
+        %15 = arith.cmpf ogt, %14, %13 : vector<8xf32>
+        %16 = vector.broadcast %c7 : f32 to vector<8xf32>
+        %17 = arith.select %15, %16, %13 : vector<8xi1>, vector<8xf32>
+        %18 = arith.select %5, %17, %c1 : vector<8xi1>, vector<8xf32>
+        %19 = arith.addf %6, %18 : vector<8xf32>
+        llvm.store %19, %slot2 : vector<8xf32>, !llvm.ptr
+      }
+      %20 = llvm.load %slot2 : !llvm.ptr -> vector<8xf32>
+      %21 = llvm.load %slot1 : !llvm.ptr -> vector<8xf32>
+      %22 = arith.addf %21, %20 : vector<8xf32>
+      llvm.store %22, %slot1 : vector<8xf32>, !llvm.ptr
+      %23 = llvm.load %slot1 : !llvm.ptr -> vector<8xf32>
+      %24 = vector.extract_strided_slice %23 {offsets = [0], sizes = [4], strides = [1]} : vector<8xf32> to vector<4xf32>
+      %25 = vector.extract_strided_slice %23 {offsets = [4], sizes = [4], strides = [1]} : vector<8xf32> to vector<4xf32>
+      %26 = arith.addf %24, %25 : vector<4xf32>
+      %27 = vector.extract_strided_slice %26 {offsets = [0], sizes = [2], strides = [1]} : vector<4xf32> to vector<2xf32>
+      %28 = vector.extract_strided_slice %26 {offsets = [2], sizes = [2], strides = [1]} : vector<4xf32> to vector<2xf32>
+      %29 = arith.addf %27, %28 : vector<2xf32>
+      %30 = vector.extract %29[0] : f32 from vector<2xf32>
+      %31 = vector.extract %29[1] : f32 from vector<2xf32>
+      %32 = arith.addf %30, %31 : f32
+      %33 = llvm.getelementptr %buffer2[%1] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+      llvm.store %32, %33 {alignment = 4 : i64} : f32, !llvm.ptr
+    }
+    llvm.return
+  }
+  llvm.func internal @NAME_task(%frame: !llvm.ptr) {
+    %c0 = arith.constant 1 : i64
+    %c1 = arith.constant dense<0x00000000> : vector<8xf32>
+    %c2 = arith.constant 0 : i64
+    %c3 = arith.constant 5 : i64
+    %c4 = arith.constant 8 : i64
+    %c5 = arith.constant dense<[0, 1, 2, 3, 4, 5, 6, 7]> : vector<8xi64>
+    %c6 = arith.constant dense<0.0> : vector<8xf32>
+    %c7 = arith.constant 0x00000000 : f32
+    %c8 = arith.constant 4 : i64
+    %c9 = arith.constant 20 : i64
+    %thread32 = llvm.call @omp_get_thread_num() : () -> i32
+    %threads32 = llvm.call @omp_get_num_threads() : () -> i32
+    %thread = arith.extsi %thread32 : i32 to i64
+    %threads = arith.extsi %threads32 : i32 to i64
+    %one = arith.constant 1 : i64
+    %rounded = arith.addi %c8, %threads : i64
+    %upper = arith.subi %rounded, %one : i64
+    %share = arith.divsi %upper, %threads : i64
+    %begin = arith.muli %thread, %share : i64
+    %stop = arith.addi %begin, %share : i64
+    %end = arith.minsi %stop, %c8 : i64
+    %some = arith.cmpi slt, %begin, %end : i64
+    scf.if %some {
+      llvm.call @NAME_body(%frame, %begin, %end) : (!llvm.ptr, i64, i64) -> ()
+    }
+    llvm.return
+  }
+  llvm.func internal @NAME(%buffer0: !llvm.ptr, %buffer1: !llvm.ptr, %buffer2: !llvm.ptr) -> i64 attributes {passthrough = [["min-legal-vector-width", "512"], ["prefer-vector-width", "512"]]} {
+    %c0 = arith.constant 1 : i64
+    %c1 = arith.constant dense<0x00000000> : vector<8xf32>
+    %c2 = arith.constant 0 : i64
+    %c3 = arith.constant 5 : i64
+    %c4 = arith.constant 8 : i64
+    %c5 = arith.constant dense<[0, 1, 2, 3, 4, 5, 6, 7]> : vector<8xi64>
+    %c6 = arith.constant dense<0.0> : vector<8xf32>
+    %c7 = arith.constant 0x00000000 : f32
+    %c8 = arith.constant 4 : i64
+    %c9 = arith.constant 20 : i64
+    %framesize = llvm.mlir.constant(5 : i64) : i64
+    %frame = llvm.alloca %framesize x i64 : (i64) -> !llvm.ptr
+    %f0 = llvm.getelementptr %frame[0] : (!llvm.ptr) -> !llvm.ptr, i64
+    llvm.store %buffer0, %f0 : !llvm.ptr, !llvm.ptr
+    %f1 = llvm.getelementptr %frame[1] : (!llvm.ptr) -> !llvm.ptr, i64
+    llvm.store %buffer1, %f1 : !llvm.ptr, !llvm.ptr
+    %f2 = llvm.getelementptr %frame[2] : (!llvm.ptr) -> !llvm.ptr, i64
+    llvm.store %buffer2, %f2 : !llvm.ptr, !llvm.ptr
+    %nothing = arith.constant 0 : i64
+    %errorat = llvm.getelementptr %frame[3] : (!llvm.ptr) -> !llvm.ptr, i64
+    llvm.store %nothing, %errorat : i64, !llvm.ptr
+    %one = arith.constant 1 : i64
+    %grain = arith.constant 10922 : i64
+    %wanted = arith.divsi %c9, %grain : i64
+    %useful = arith.minsi %wanted, %c8 : i64
+    %several = arith.cmpi sgt, %useful, %one : i64
+    scf.if %several {
+      %most32 = llvm.call @omp_get_max_threads() : () -> i32
+      %most = arith.extsi %most32 : i32 to i64
+      %threads = arith.minsi %useful, %most : i64
+      %alone = arith.cmpi sle, %threads, %one : i64
+      scf.if %alone {
+        llvm.call @NAME_body(%frame, %nothing, %c8) : (!llvm.ptr, i64, i64) -> ()
+      } else {
+        %task = llvm.mlir.addressof @NAME_task : !llvm.ptr
+        %threads32 = arith.trunci %threads : i64 to i32
+        %flags = arith.constant 0 : i32
+        llvm.call @GOMP_parallel(%task, %frame, %threads32, %flags) : (!llvm.ptr, !llvm.ptr, i32, i32) -> ()
+      }
+    } else {
+      llvm.call @NAME_body(%frame, %nothing, %c8) : (!llvm.ptr, i64, i64) -> ()
+    }
+    %error = llvm.load %errorat : !llvm.ptr -> i64
+    llvm.return %error : i64
+  }

@@ -1,0 +1,278 @@
+  llvm.func internal @NAME_body(%frame: !llvm.ptr, %begin: i64, %end: i64) attributes {passthrough = [["min-legal-vector-width", "512"], ["prefer-vector-width", "512"]]} {
+    %c0 = arith.constant 1 : i64
+    %c1 = arith.constant dense<0xFF800000> : vector<32xf32>
+    %c2 = arith.constant 0 : i64
+    %c3 = arith.constant 19 : i64
+    %c4 = arith.constant 32 : i64
+    %c5 = arith.constant dense<[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31]> : vector<32xi64>
+    %c6 = arith.constant dense<0.0> : vector<32xf32>
+    %c7 = arith.constant dense<0x00000000> : vector<32xf32>
+    %c8 = arith.constant 0xC2D00000 : f32
+    %c9 = arith.constant 0x42B20000 : f32
+    %c10 = arith.constant 0x4B400000 : f32
+    %c11 = arith.constant 0x3FB8AA3B : f32
+    %c12 = arith.constant 0xBF317200 : f32
+    %c13 = arith.constant 0xB5BFBE8E : f32
+    %c14 = arith.constant 0x3AB55B56 : f32
+    %c15 = arith.constant 0x3C091EAE : f32
+    %c16 = arith.constant 0x3D2AAC2D : f32
+    %c17 = arith.constant 0x3E2AAA46 : f32
+    %c18 = arith.constant 0x3EFFFFFE : f32
+    %c19 = arith.constant 1 : i32
+    %c20 = arith.constant 127 : i32
+    %c21 = arith.constant 23 : i32
+    %slot1n = llvm.mlir.constant(2 : i64) : i64
+    %slot1 = llvm.alloca %slot1n x vector<32xf32> {alignment = 64 : i64} : (i64) -> !llvm.ptr
+    %slot2n = llvm.mlir.constant(1 : i64) : i64
+    %slot2 = llvm.alloca %slot2n x vector<32xf32> {alignment = 64 : i64} : (i64) -> !llvm.ptr
+    %slot3n = llvm.mlir.constant(1 : i64) : i64
+    %slot3 = llvm.alloca %slot3n x vector<32xf32> {alignment = 64 : i64} : (i64) -> !llvm.ptr
+    %slot4n = llvm.mlir.constant(1 : i64) : i64
+    %slot4 = llvm.alloca %slot4n x vector<32xf32> {alignment = 64 : i64} : (i64) -> !llvm.ptr
+    %buffer0at = llvm.getelementptr %frame[0] : (!llvm.ptr) -> !llvm.ptr, i64
+    %buffer0 = llvm.load %buffer0at : !llvm.ptr -> !llvm.ptr
+    %buffer1at = llvm.getelementptr %frame[1] : (!llvm.ptr) -> !llvm.ptr, i64
+    %buffer1 = llvm.load %buffer1at : !llvm.ptr -> !llvm.ptr
+    scf.for %1 = %begin to %end step %c0 : i64 {
+      llvm.store %c1, %slot2 : vector<32xf32>, !llvm.ptr
+      %2 = arith.cmpi slt, %c2, %c3 : i64
+      scf.if %2 {
+        %3 = arith.subi %c3, %c2 : i64
+        %4 = vector.broadcast %3 : i64 to vector<32xi64>
+        %5 = arith.cmpi slt, %c5, %4 : vector<32xi64>
+        %6 = arith.muli %1, %c3 : i64
+        %7 = arith.addi %6, %c2 : i64
+        %8 = llvm.getelementptr %buffer0[%7] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+        %9 = llvm.intr.masked.load %8, %5, %c6 {alignment = 4 : i32} : (!llvm.ptr, vector<32xi1>, vector<32xf32>) -> vector<32xf32>
+        %10 = llvm.load %slot2 : !llvm.ptr -> vector<32xf32>
+        %11 = arith.select %5, %9, %c1 : vector<32xi1>, vector<32xf32>
+        %12 = arith.maximumf %10, %11 : vector<32xf32>
+        llvm.store %12, %slot2 : vector<32xf32>, !llvm.ptr
+      }
+      %13 = llvm.load %slot2 : !llvm.ptr -> vector<32xf32>
+      %14 = vector.extract_strided_slice %13 {offsets = [0], sizes = [16], strides = [1]} : vector<32xf32> to vector<16xf32>
+      %15 = vector.extract_strided_slice %13 {offsets = [16], sizes = [16], strides = [1]} : vector<32xf32> to vector<16xf32>
+      %16 = arith.maximumf %14, %15 : vector<16xf32>
+      %17 = vector.extract_strided_slice %16 {offsets = [0], sizes = [8], strides = [1]} : vector<16xf32> to vector<8xf32>
+      %18 = vector.extract_strided_slice %16 {offsets = [8], sizes = [8], strides = [1]} : vector<16xf32> to vector<8xf32>
+      %19 = arith.maximumf %17, %18 : vector<8xf32>
+      %20 = vector.extract_strided_slice %19 {offsets = [0], sizes = [4], strides = [1]} : vector<8xf32> to vector<4xf32>
+      %21 = vector.extract_strided_slice %19 {offsets = [4], sizes = [4], strides = [1]} : vector<8xf32> to vector<4xf32>
+      %22 = arith.maximumf %20, %21 : vector<4xf32>
+      %23 = vector.extract_strided_slice %22 {offsets = [0], sizes = [2], strides = [1]} : vector<4xf32> to vector<2xf32>
+      %24 = vector.extract_strided_slice %22 {offsets = [2], sizes = [2], strides = [1]} : vector<4xf32> to vector<2xf32>
+      %25 = arith.maximumf %23, %24 : vector<2xf32>
+      %26 = vector.extract %25[0] : f32 from vector<2xf32>
+      %27 = vector.extract %25[1] : f32 from vector<2xf32>
+      %28 = arith.maximumf %26, %27 : f32
+      llvm.store %c7, %slot3 : vector<32xf32>, !llvm.ptr
+      llvm.store %c7, %slot4 : vector<32xf32>, !llvm.ptr
+      llvm.store %c7, %slot4 : vector<32xf32>, !llvm.ptr
+      %29 = arith.cmpi slt, %c2, %c3 : i64
+      scf.if %29 {
+        %30 = arith.subi %c3, %c2 : i64
+        %31 = vector.broadcast %30 : i64 to vector<32xi64>
+        %32 = arith.cmpi slt, %c5, %31 : vector<32xi64>
+        %33 = llvm.load %slot4 : !llvm.ptr -> vector<32xf32>
+        %34 = arith.muli %1, %c3 : i64
+        %35 = arith.addi %34, %c2 : i64
+        %36 = llvm.getelementptr %buffer0[%35] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+        %37 = llvm.intr.masked.load %36, %32, %c6 {alignment = 4 : i32} : (!llvm.ptr, vector<32xi1>, vector<32xf32>) -> vector<32xf32>
+        %38 = vector.broadcast %28 : f32 to vector<32xf32>
+        %39 = arith.subf %37, %38 : vector<32xf32>
+        %40 = vector.broadcast %c8 : f32 to vector<32xf32>
+        %41 = arith.cmpf ogt, %40, %39 : vector<32xf32>
+        %42 = vector.broadcast %c8 : f32 to vector<32xf32>
+        %43 = arith.select %41, %42, %39 : vector<32xi1>, vector<32xf32>
+        %44 = vector.broadcast %c9 : f32 to vector<32xf32>
+        %45 = arith.cmpf olt, %44, %43 : vector<32xf32>
+        %46 = vector.broadcast %c9 : f32 to vector<32xf32>
+        %47 = arith.select %45, %46, %43 : vector<32xi1>, vector<32xf32>
+        %48 = vector.broadcast %c11 : f32 to vector<32xf32>
+        %49 = vector.broadcast %c10 : f32 to vector<32xf32>
+        %50 = math.fma %47, %48, %49 : vector<32xf32>
+        %51 = arith.bitcast %50 : vector<32xf32> to vector<32xi32>
+        %52 = arith.bitcast %c10 : f32 to i32
+        %53 = vector.broadcast %52 : i32 to vector<32xi32>
+        %54 = arith.subi %51, %53 : vector<32xi32>
+        %55 = vector.broadcast %c10 : f32 to vector<32xf32>
+        %56 = arith.subf %50, %55 : vector<32xf32>
+        %57 = vector.broadcast %c12 : f32 to vector<32xf32>
+        %58 = math.fma %56, %57, %47 : vector<32xf32>
+        %59 = vector.broadcast %c13 : f32 to vector<32xf32>
+        %60 = math.fma %56, %59, %58 : vector<32xf32>
+        %61 = arith.mulf %60, %60 : vector<32xf32>
+        %62 = vector.broadcast %c14 : f32 to vector<32xf32>
+        %63 = vector.broadcast %c15 : f32 to vector<32xf32>
+        %64 = math.fma %62, %60, %63 : vector<32xf32>
+        %65 = vector.broadcast %c16 : f32 to vector<32xf32>
+        %66 = math.fma %64, %60, %65 : vector<32xf32>
+        %67 = vector.broadcast %c17 : f32 to vector<32xf32>
+        %68 = math.fma %66, %60, %67 : vector<32xf32>
+        %69 = vector.broadcast %c18 : f32 to vector<32xf32>
+        %70 = math.fma %68, %60, %69 : vector<32xf32>
+        %71 = math.fma %61, %70, %60 : vector<32xf32>
+        %72 = vector.broadcast %c19 : i32 to vector<32xi32>
+        %73 = arith.shrsi %54, %72 : vector<32xi32>
+        %74 = vector.broadcast %c20 : i32 to vector<32xi32>
+        %75 = arith.addi %73, %74 : vector<32xi32>
+        %76 = vector.broadcast %c21 : i32 to vector<32xi32>
+        %77 = arith.shli %75, %76 : vector<32xi32>
+        %78 = arith.bitcast %77 : vector<32xi32> to vector<32xf32>
+        %79 = arith.subi %54, %73 : vector<32xi32>
+        %80 = vector.broadcast %c20 : i32 to vector<32xi32>
+        %81 = arith.addi %79, %80 : vector<32xi32>
+        %82 = vector.broadcast %c21 : i32 to vector<32xi32>
+        %83 = arith.shli %81, %82 : vector<32xi32>
+        %84 = arith.bitcast %83 : vector<32xi32> to vector<32xf32>
+        %85 = math.fma %78, %71, %78 : vector<32xf32>
+        %86 = arith.mulf %85, %84 : vector<32xf32>
+        %87 = llvm.getelementptr %slot1[%c2] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+        llvm.store %86, %87 {alignment = 4 : i64} : vector<32xf32>, !llvm.ptr
+        %88 = arith.select %32, %86, %c7 : vector<32xi1>, vector<32xf32>
+        %89 = arith.addf %33, %88 : vector<32xf32>
+        llvm.store %89, %slot4 : vector<32xf32>, !llvm.ptr
+      }
+      %90 = llvm.load %slot4 : !llvm.ptr -> vector<32xf32>
+      %91 = llvm.load %slot3 : !llvm.ptr -> vector<32xf32>
+      %92 = arith.addf %91, %90 : vector<32xf32>
+      llvm.store %92, %slot3 : vector<32xf32>, !llvm.ptr
+      %93 = llvm.load %slot3 : !llvm.ptr -> vector<32xf32>
+      %94 = vector.extract_strided_slice %93 {offsets = [0], sizes = [16], strides = [1]} : vector<32xf32> to vector<16xf32>
+      %95 = vector.extract_strided_slice %93 {offsets = [16], sizes = [16], strides = [1]} : vector<32xf32> to vector<16xf32>
+      %96 = arith.addf %94, %95 : vector<16xf32>
+      %97 = vector.extract_strided_slice %96 {offsets = [0], sizes = [8], strides = [1]} : vector<16xf32> to vector<8xf32>
+      %98 = vector.extract_strided_slice %96 {offsets = [8], sizes = [8], strides = [1]} : vector<16xf32> to vector<8xf32>
+      %99 = arith.addf %97, %98 : vector<8xf32>
+      %100 = vector.extract_strided_slice %99 {offsets = [0], sizes = [4], strides = [1]} : vector<8xf32> to vector<4xf32>
+      %101 = vector.extract_strided_slice %99 {offsets = [4], sizes = [4], strides = [1]} : vector<8xf32> to vector<4xf32>
+      %102 = arith.addf %100, %101 : vector<4xf32>
+      %103 = vector.extract_strided_slice %102 {offsets = [0], sizes = [2], strides = [1]} : vector<4xf32> to vector<2xf32>
+      %104 = vector.extract_strided_slice %102 {offsets = [2], sizes = [2], strides = [1]} : vector<4xf32> to vector<2xf32>
+      %105 = arith.addf %103, %104 : vector<2xf32>
+      %106 = vector.extract %105[0] : f32 from vector<2xf32>
+      %107 = vector.extract %105[1] : f32 from vector<2xf32>
+      %108 = arith.addf %106, %107 : f32
+      %109 = arith.cmpi slt, %c2, %c3 : i64
+      scf.if %109 {
+        %110 = arith.subi %c3, %c2 : i64
+        %111 = vector.broadcast %110 : i64 to vector<32xi64>
+        %112 = arith.cmpi slt, %c5, %111 : vector<32xi64>
+        %113 = arith.muli %1, %c3 : i64
+        %114 = arith.addi %113, %c2 : i64
+        %115 = llvm.getelementptr %buffer0[%114] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+        %116 = llvm.intr.masked.load %115, %112, %c6 {alignment = 4 : i32} : (!llvm.ptr, vector<32xi1>, vector<32xf32>) -> vector<32xf32>
+        %117 = vector.broadcast %28 : f32 to vector<32xf32>
+        %118 = arith.subf %116, %117 : vector<32xf32>
+        %119 = llvm.getelementptr %slot1[%c2] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+        %120 = llvm.load %119 {alignment = 4 : i64} : !llvm.ptr -> vector<32xf32>
+        %121 = vector.broadcast %108 : f32 to vector<32xf32>
+        %122 = arith.divf %120, %121 : vector<32xf32>
+        %123 = arith.muli %1, %c3 : i64
+        %124 = arith.addi %123, %c2 : i64
+        %125 = llvm.getelementptr %buffer1[%124] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+        llvm.intr.masked.store %122, %125, %112 {alignment = 4 : i32} : vector<32xf32>, vector<32xi1> into !llvm.ptr
+      }
+    }
+    llvm.return
+  }
+  llvm.func internal @NAME_task(%frame: !llvm.ptr) {
+    %c0 = arith.constant 1 : i64
+    %c1 = arith.constant dense<0xFF800000> : vector<32xf32>
+    %c2 = arith.constant 0 : i64
+    %c3 = arith.constant 19 : i64
+    %c4 = arith.constant 32 : i64
+    %c5 = arith.constant dense<[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31]> : vector<32xi64>
+    %c6 = arith.constant dense<0.0> : vector<32xf32>
+    %c7 = arith.constant dense<0x00000000> : vector<32xf32>
+    %c8 = arith.constant 0xC2D00000 : f32
+    %c9 = arith.constant 0x42B20000 : f32
+    %c10 = arith.constant 0x4B400000 : f32
+    %c11 = arith.constant 0x3FB8AA3B : f32
+    %c12 = arith.constant 0xBF317200 : f32
+    %c13 = arith.constant 0xB5BFBE8E : f32
+    %c14 = arith.constant 0x3AB55B56 : f32
+    %c15 = arith.constant 0x3C091EAE : f32
+    %c16 = arith.constant 0x3D2AAC2D : f32
+    %c17 = arith.constant 0x3E2AAA46 : f32
+    %c18 = arith.constant 0x3EFFFFFE : f32
+    %c19 = arith.constant 1 : i32
+    %c20 = arith.constant 127 : i32
+    %c21 = arith.constant 23 : i32
+    %c22 = arith.constant 5 : i64
+    %c23 = arith.constant 95 : i64
+    %thread32 = llvm.call @omp_get_thread_num() : () -> i32
+    %threads32 = llvm.call @omp_get_num_threads() : () -> i32
+    %thread = arith.extsi %thread32 : i32 to i64
+    %threads = arith.extsi %threads32 : i32 to i64
+    %one = arith.constant 1 : i64
+    %rounded = arith.addi %c22, %threads : i64
+    %upper = arith.subi %rounded, %one : i64
+    %share = arith.divsi %upper, %threads : i64
+    %begin = arith.muli %thread, %share : i64
+    %stop = arith.addi %begin, %share : i64
+    %end = arith.minsi %stop, %c22 : i64
+    %some = arith.cmpi slt, %begin, %end : i64
+    scf.if %some {
+      llvm.call @NAME_body(%frame, %begin, %end) : (!llvm.ptr, i64, i64) -> ()
+    }
+    llvm.return
+  }
+  llvm.func internal @NAME(%buffer0: !llvm.ptr, %buffer1: !llvm.ptr) -> i64 attributes {passthrough = [["min-legal-vector-width", "512"], ["prefer-vector-width", "512"]]} {
+    %c0 = arith.constant 1 : i64
+    %c1 = arith.constant dense<0xFF800000> : vector<32xf32>
+    %c2 = arith.constant 0 : i64
+    %c3 = arith.constant 19 : i64
+    %c4 = arith.constant 32 : i64
+    %c5 = arith.constant dense<[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31]> : vector<32xi64>
+    %c6 = arith.constant dense<0.0> : vector<32xf32>
+    %c7 = arith.constant dense<0x00000000> : vector<32xf32>
+    %c8 = arith.constant 0xC2D00000 : f32
+    %c9 = arith.constant 0x42B20000 : f32
+    %c10 = arith.constant 0x4B400000 : f32
+    %c11 = arith.constant 0x3FB8AA3B : f32
+    %c12 = arith.constant 0xBF317200 : f32
+    %c13 = arith.constant 0xB5BFBE8E : f32
+    %c14 = arith.constant 0x3AB55B56 : f32
+    %c15 = arith.constant 0x3C091EAE : f32
+    %c16 = arith.constant 0x3D2AAC2D : f32
+    %c17 = arith.constant 0x3E2AAA46 : f32
+    %c18 = arith.constant 0x3EFFFFFE : f32
+    %c19 = arith.constant 1 : i32
+    %c20 = arith.constant 127 : i32
+    %c21 = arith.constant 23 : i32
+    %c22 = arith.constant 5 : i64
+    %c23 = arith.constant 95 : i64
+    %framesize = llvm.mlir.constant(4 : i64) : i64
+    %frame = llvm.alloca %framesize x i64 : (i64) -> !llvm.ptr
+    %f0 = llvm.getelementptr %frame[0] : (!llvm.ptr) -> !llvm.ptr, i64
+    llvm.store %buffer0, %f0 : !llvm.ptr, !llvm.ptr
+    %f1 = llvm.getelementptr %frame[1] : (!llvm.ptr) -> !llvm.ptr, i64
+    llvm.store %buffer1, %f1 : !llvm.ptr, !llvm.ptr
+    %nothing = arith.constant 0 : i64
+    %errorat = llvm.getelementptr %frame[2] : (!llvm.ptr) -> !llvm.ptr, i64
+    llvm.store %nothing, %errorat : i64, !llvm.ptr
+    %one = arith.constant 1 : i64
+    %grain = arith.constant 3120 : i64
+    %wanted = arith.divsi %c23, %grain : i64
+    %useful = arith.minsi %wanted, %c22 : i64
+    %several = arith.cmpi sgt, %useful, %one : i64
+    scf.if %several {
+      %most32 = llvm.call @omp_get_max_threads() : () -> i32
+      %most = arith.extsi %most32 : i32 to i64
+      %threads = arith.minsi %useful, %most : i64
+      %alone = arith.cmpi sle, %threads, %one : i64
+      scf.if %alone {
+        llvm.call @NAME_body(%frame, %nothing, %c22) : (!llvm.ptr, i64, i64) -> ()
+      } else {
+        %task = llvm.mlir.addressof @NAME_task : !llvm.ptr
+        %threads32 = arith.trunci %threads : i64 to i32
+        %flags = arith.constant 0 : i32
+        llvm.call @GOMP_parallel(%task, %frame, %threads32, %flags) : (!llvm.ptr, !llvm.ptr, i32, i32) -> ()
+      }
+    } else {
+      llvm.call @NAME_body(%frame, %nothing, %c22) : (!llvm.ptr, i64, i64) -> ()
+    }
+    %error = llvm.load %errorat : !llvm.ptr -> i64
+    llvm.return %error : i64
+  }
