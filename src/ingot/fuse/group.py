@@ -146,7 +146,9 @@ class Grouper:
         if gained & ~unit.ancestors == 0:
             return
         unit.ancestors |= gained
-        for later in self.units[unit.order + 1 :]:
+        if unit is self.units[-1] and not self.units_gone:
+            return
+        for later in self.units:
             if later.ancestors >> unit.order & 1:
                 later.ancestors |= gained
 
@@ -223,7 +225,10 @@ class Grouper:
             return False
         for read, point in leaves:
             other = self.owner.get(read)
-            if other is not None and other is not unit and self._is_region(other):
+            if other is None or other is unit or not self._is_region(other):
+                continue
+            makers = {maker for node, _ in leaves if (maker := self._maker(node)) is not None}
+            if not any(maker.reaches(other) for maker in makers - {other, unit}):
                 self._merge(other, unit, read, point)
         leaves = [(read, point) for read, point in leaves if region.members.get(read) != point]
         self._commit(unit, region, template, values, leaves, inlined)
@@ -437,6 +442,7 @@ class Grouper:
 
     def _emit(self, unit: Unit, done: set[Unit], result: list[Step]) -> None:
         stack: list[tuple[Unit, bool]] = [(unit, False)]
+        opened: set[Unit] = set()
         while stack:
             current, ready = stack.pop()
             if current in done:
@@ -449,6 +455,8 @@ class Grouper:
                 elif content.stored:
                     result.append(KernelStep(content))
                 continue
+            assert current not in opened, "steps wait for each other"
+            opened.add(current)
             stack.append((current, True))
             waits = sorted(current.waits - done, key=lambda u: -u.order)
             stack.extend((w, False) for w in waits)
