@@ -382,8 +382,8 @@ class Grouper:
         return result
 
     def _maker(self, node: fx.Node) -> Unit | None:
-        """The step that `node`, or what it is a view of, comes from."""
-        while node not in self.owner and is_view(node):
+        """The step that `node`, or what it is a view or a part of, comes from."""
+        while node not in self.owner and (is_view(node) or node.target is operator.getitem):
             node = base_of(node)
         return self.owner.get(node)
 
