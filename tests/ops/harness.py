@@ -89,7 +89,7 @@ def copy_tensor(tensor: Tensor) -> Tensor:
         copy = torch._neg_view(copy_tensor(torch._neg_view(tensor.detach())))
     else:
         storage = tensor.untyped_storage().clone()
-        copy = torch.empty(0, dtype=tensor.dtype)
+        copy = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
         copy.set_(storage, tensor.storage_offset(), tensor.shape, tensor.stride())
     return copy.requires_grad_(tensor.requires_grad)
 
