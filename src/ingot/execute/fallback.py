@@ -20,7 +20,12 @@ def region_inputs(region: Region) -> list[fx.Node]:
 
     def visit(node: fx.Node) -> None:
         for operand in node.all_input_nodes:
-            if operand in region.members or operand in inlined or is_view(operand) or _is_pair(operand):
+            if (
+                operand in region.members
+                or operand in inlined
+                or is_view(operand)
+                or _is_pair(operand)
+            ):
                 visit(operand)
             else:
                 found.setdefault(operand)
@@ -32,7 +37,9 @@ def region_inputs(region: Region) -> list[fx.Node]:
 
 def _is_pair(node: fx.Node) -> bool:
     """max.dim and its kin: their parts are the members, they themselves no step."""
-    return isinstance(node.meta.get("val"), list | tuple) and all(reduction_of(u) for u in node.users)
+    return isinstance(node.meta.get("val"), list | tuple) and all(
+        reduction_of(u) for u in node.users
+    )
 
 
 def interpret(region: Region, inputs: Sequence[fx.Node]) -> Callable[..., list[Any]]:

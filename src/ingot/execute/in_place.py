@@ -1,6 +1,6 @@
-"""Which mutated inputs a kernel may write straight into. What holds: the input's old value is dead by then. Every other
-step that reads it comes before; the kernel itself reads each element only in the iteration that writes it, and cannot
-stop half-way with an error.
+"""Which mutated inputs a kernel may write straight into. What holds: the input's old value is dead
+by then. Every other step that reads it comes before; the kernel itself reads each element only in
+the iteration that writes it, and cannot stop half-way with an error.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""The plan as straight-line Python: allocate, call, free. Comes in: a Fused and its kernels; goes out: a function from the
-list of inputs to the list of outputs, and its text. What holds: a buffer is freed after its last use; inputs are written
-back after everything that reads them; an error code of a kernel becomes the exception eager raises.
+"""The plan as straight-line Python: allocate, call, free. Comes in: a Fused and its kernels; goes
+out: a function from the list of inputs to the list of outputs, and its text. What holds: a buffer
+is freed after its last use; inputs are written back after everything that reads them; an error code
+of a kernel becomes the exception eager raises.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 import sympy
 import torch
 from torch import fx
-from torch._C._dynamo.guards import _empty_strided_cpu
+from torch._C._dynamo.guards import _empty_strided_cpu  # type: ignore[attr-defined]
 
 from ingot.codegen.kernels import Kernel, Kernels
 from ingot.execute.fallback import interpret, region_inputs
@@ -43,13 +44,17 @@ class RunnerWriter:
         self.kernels = kernels
         self.options = options
         self.lines: list[str] = []
-        self.captured: dict[str, Any] = {"empty_strided": _empty_strided_cpu, "check": raise_error}
+        self.captured: dict[str, Any] = {
+            "empty_strided": _empty_strided_cpu,
+            "check": raise_error,
+            "plain": plain,
+        }
         self.names: dict[fx.Node, str] = {}
         self.symbols: dict[sympy.Symbol, str] = {}
         self.in_place = written_in_place(fused, kernels)
         self.last_use = self._last_uses()
 
-    # -- names --------------------------------------------------------------------------------------------------------
+    # -- names -------------------------------------------------------------------------------------
 
     def capture(self, stem: str, value: Any) -> str:
         name = f"{stem}{len(self.captured)}"
@@ -72,7 +77,8 @@ class RunnerWriter:
         if isinstance(value, dict):
             return "{" + ", ".join(f"{k!r}: {self.argument(v)}" for k, v in value.items()) + "}"
         if isinstance(value, slice):
-            return f"slice({self.argument(value.start)}, {self.argument(value.stop)}, {self.argument(value.step)})"
+            parts = (value.start, value.stop, value.step)
+            return f"slice({', '.join(self.argument(part) for part in parts)})"
         return self.capture("value", value)
 
     def size(self, size: Any) -> str:
@@ -88,7 +94,7 @@ class RunnerWriter:
             else self.symbols[size] or text
         )
 
-    # -- lifetimes ------------------------------------------------------------------------------------------------------
+    # -- lifetimes ---------------------------------------------------------------------------------
 
     def _uses(self, step: Any) -> list[fx.Node]:
         if isinstance(step, CallStep):
@@ -124,7 +130,7 @@ class RunnerWriter:
     def _output(self) -> fx.Node:
         return next(iter(reversed(self.fused.program.graph.nodes)))
 
-    # -- text -------------------------------------------------------------------------------------------------------------
+    # -- text --------------------------------------------------------------------------------------
 
     def source(self) -> str:
         self._inputs()
@@ -229,12 +235,13 @@ class RunnerWriter:
     def _plain(self, node: fx.Node) -> str:
         """A tensor whose memory holds its values: a lazily negated one is written out first."""
         reads_complex = any(
-            isinstance(v := o.meta.get("val"), torch.Tensor) and v.is_complex() for o in node.all_input_nodes
+            isinstance(v := o.meta.get("val"), torch.Tensor) and v.is_complex()
+            for o in node.all_input_nodes
         )
         if not reads_complex and not tensor_of(node).is_neg():
             return self.names[node]
         name = f"{self.names[node]}_plain"
-        self.lines.append(f"{name} = {self.names[node]}.resolve_neg()")
+        self.lines.append(f"{name} = plain({self.names[node]})")
         return name
 
     def _allocate(self, node: fx.Node) -> None:
@@ -308,6 +315,13 @@ def _plain(target: torch._ops.OpOverload) -> bool:
         and not target._schema.is_mutable
         and target.namespace == "aten"
     )
+
+
+def plain(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor, or where it is lazily negated the same values in memory of the same layout."""
+    if not tensor.is_neg():
+        return tensor
+    return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype).copy_(tensor)
 
 
 def native_function(kernel: Kernel) -> Callable[..., int]:

@@ -1,6 +1,7 @@
-"""When two regions are the same kernel. Comes in: a region; goes out: a key that is equal for regions with equal code, and
-the nodes that the key counts. What holds: the key names every op, argument, dtype, size and stride the code depends on;
-nodes appear only by number, so the layers of a model give one key.
+"""When two regions are the same kernel. Comes in: a region; goes out: a key that is equal for
+regions with equal code, and the nodes that the key counts. What holds: the key names every op,
+argument, dtype, size and stride the code depends on; nodes appear only by number, so the layers of
+a model give one key.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ Key = tuple[Any, ...]
 
 
 def likeness(region: Region) -> tuple[Key, list[fx.Node]]:
-    """(key, nodes by number): under equal keys, node k of one region plays the part of node k of the other."""
+    """(key, nodes by number): under equal keys, node k of one region plays the part of node k of
+    the other."""
     describer = _Describer(region)
     sizes = tuple((v.name, str(v.size), v in region.reduced) for v in region.domain)
     members = tuple((describer.number(n), repr(point)) for n, point in region.members.items())
@@ -64,6 +66,8 @@ class _Describer:
         elif not isinstance(value, list | tuple):
             return str(value)
         more = tuple((k, self._argument(v)) for k, v in node.kwargs.items())
+        if node.target is torch.ops.aten.gather.default:  # what it raises depends on whose it is
+            more = (*more, ("of", str(node.meta.get("original_aten"))))
         return node.target, layout, tuple(self._argument(a) for a in node.args), more
 
     def _is_inside(self, node: fx.Node) -> bool:

@@ -196,7 +196,7 @@ def layer_norm(
         out = aten.add.Tensor(out, bias)
     # The CPU kernel keeps its statistics in f32 only where the weights are (mixed precision).
     stats = weight.dtype if weight is not None else x.dtype
-    return narrow(out, x.dtype), narrow(mean, stats), narrow(rstd, stats)
+    return dense(narrow(out, x.dtype)), narrow(mean, stats), narrow(rstd, stats)
 
 
 @decomposes("_native_batch_norm_legit_no_training")
