@@ -103,7 +103,7 @@ FAMILIES = [
     Family(
         "bce",
         lambda x: F.binary_cross_entropy(x.sigmoid(), (x.flip(0) > 0).to(x.dtype)),
-        "binary_cross_entropy",
+        "binary_cross_entropy_backward",
     ),
     Family("cross_entropy", lambda x: F.cross_entropy(x, _classes(x)), "nll_loss_backward", (7, 9)),
     Family(

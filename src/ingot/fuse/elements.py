@@ -193,7 +193,7 @@ def gather(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
         raise UnsupportedError("gather on a 0-dimensional tensor")
     dim = arguments["dim"] % len(shape)
     # A loss that was taken apart raises its own kind of error.
-    own = node.meta.get("original_aten") in (None, aten.gather.default)
+    own = str(node.meta.get("original_aten", node.target)) == str(node.target)
     failure = OUT_OF_BOUNDS if own else OUT_OF_RANGE
     found = _looked(context, indices, index, shape[dim], wraps=False, failure=failure)
     return context.value(base, (*index[:dim], found, *index[dim + 1 :]))
