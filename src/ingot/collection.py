@@ -1,5 +1,6 @@
-"""Compiling makes many objects that live, next to PyTorch's hundreds of thousands; the garbage collector then spends more
-time looking through them than the compiler takes. It is off while a program is compiled."""
+"""Compiling makes many objects that live, next to PyTorch's hundreds of thousands; the garbage
+collector then spends more time looking through them than the compiler takes. It is off while a
+program is compiled."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Some virtual machines advertise AMX and trap when it is used: a bf16 product then kills the process. Where AMX is
-advertised, it is tried once in a child process; if the child dies, PyTorch is told to stay below it.
+"""Some virtual machines advertise AMX and trap when it is used: a bf16 product then kills the
+process. Where AMX is advertised, it is tried once in a child process; if the child dies, PyTorch is
+told to stay below it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ _TRIAL = "import torch; a = torch.ones(64, 64, dtype=torch.bfloat16); (a @ a).su
 
 @cache
 def protect_from_amx() -> bool:
-    """True where AMX is advertised but traps and this process runs without the variable that avoids it."""
+    """True where AMX is advertised but traps and this process runs without the variable that avoids
+    it."""
     advertised = {"amx_tile", "amx_bf16"} & this_machine().features
     if not advertised or os.environ.get("ONEDNN_MAX_CPU_ISA"):
         return False
@@ -27,7 +29,7 @@ def protect_from_amx() -> bool:
         return False
     import torch
 
-    torch.backends.mkldnn.enabled = False  # type: ignore[attr-defined]
+    torch.backends.mkldnn.enabled = False  # type: ignore[assignment]
     warnings.warn(
         f"this machine advertises AMX but traps on it: oneDNN is off in this process. Set "
         f"ONEDNN_MAX_CPU_ISA={SAFE_ISA} before PyTorch starts to have it back.",

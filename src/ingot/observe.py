@@ -1,5 +1,5 @@
-"""Who wants to know what was compiled. `explain` and the tests listen here while they run; nothing else does, and with no
-listener this costs nothing.
+"""Who wants to know what was compiled. `explain` and the tests listen here while they run; nothing
+else does, and with no listener this costs nothing.
 """
 
 from __future__ import annotations

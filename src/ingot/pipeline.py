@@ -1,5 +1,5 @@
-"""The whole compiler on one page: a functional ATen graph in, a callable out. Each step is a function of the stage before
-it; nothing else imports every stage.
+"""The whole compiler on one page: a functional ATen graph in, a callable out. Each step is a
+function of the stage before it; nothing else imports every stage.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import TypeVar
 from torch import fx
 
 from ingot import observe
-from ingot.collection import without_collection
 from ingot.codegen.kernels import build_kernels
+from ingot.collection import without_collection
 from ingot.execute.runner import build_runner
 from ingot.fuse.group import fuse
 from ingot.options import Options

@@ -1,4 +1,5 @@
-"""The stages a program passes, as records that can be held and printed: Program (program/), Fused, Compiled."""
+"""The stages a program passes, as records that can be held and printed: Program (program/), Fused,
+Compiled."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ class CallStep:
 
     node: fx.Node
     kind: str
-    """library (what ATen does best: products, convolutions, sorting …), view, host (Python), fallback."""
+    """library (what ATen does best: products, convolutions, sorting …), view, host (Python),
+    fallback."""
     reason: str
     """Why no native code was generated."""
 

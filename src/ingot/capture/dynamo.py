@@ -1,6 +1,7 @@
-"""torch.compile(backend="ingot"): Dynamo's graph goes through AOTAutograd, which hands over functional ATen graphs
-(inference, forward, backward); each becomes a Compiled. What holds: mutations of inputs are copies at the end of the
-graph, so the compiled code writes them; random ops keep eager's order and generator.
+"""torch.compile(backend="ingot"): Dynamo's graph goes through AOTAutograd, which hands over
+functional ATen graphs (inference, forward, backward); each becomes a Compiled. What holds:
+mutations of inputs are copies at the end of the graph, so the compiled code writes them; random ops
+keep eager's order and generator.
 """
 
 from __future__ import annotations
@@ -8,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import torch
 from torch import fx
 
 from ingot.options import Options, make_options
@@ -45,9 +45,10 @@ def aot_compile(
         partition_fn=partition,
         keep_inference_input_mutations=True,
     )
-    # PyTorch's dead code elimination keeps random ops, which move the generator, only under this setting.
+    # PyTorch's dead code elimination keeps random ops, which move the generator, only under this
+    # setting.
     with inductor_config.patch(fallback_random=True):
-        return compiler(gm, example_inputs)  # type: ignore[no-any-return]
+        return compiler(gm, example_inputs)
 
 
 def compile_fx_forward(

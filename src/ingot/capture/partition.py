@@ -1,6 +1,7 @@
-"""Forward and backward from AOTAutograd's joint graph, by PyTorch's min-cut partitioner. What holds: an input that the
-forward overwrites is never read again in the backward. The partitioner would save the input itself and compute from it
-again what the backward needs, and find the new value there; so whatever reads it reads a copy, which can only be saved.
+"""Forward and backward from AOTAutograd's joint graph, by PyTorch's min-cut partitioner. What
+holds: an input that the forward overwrites is never read again in the backward. The partitioner
+would save the input itself and compute from it again what the backward needs, and find the new
+value there; so whatever reads it reads a copy, which can only be saved.
 """
 
 from __future__ import annotations

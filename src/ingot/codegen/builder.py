@@ -1,7 +1,8 @@
-"""The text of one native function, written op by op. Comes in: calls such as `b.add(x, y)`; goes out: MLIR text in the
-arith, math, vector, scf and llvm dialects. What holds: a value knows its torch dtype and how many lanes it has (1 is a
-scalar, uniform over the vector); mixing lanes broadcasts. Half types live in registers as f32 and are rounded when they
-are cast to, so that every rule computes in f32 and rounds where eager rounds.
+"""The text of one native function, written op by op. Comes in: calls such as `b.add(x, y)`; goes
+out: MLIR text in the arith, math, vector, scf and llvm dialects. What holds: a value knows its
+torch dtype and how many lanes it has (1 is a scalar, uniform over the vector); mixing lanes
+broadcasts. Half types live in registers as f32 and are rounded when they are cast to, so that every
+rule computes in f32 and rounds where eager rounds.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ def vector_type(element: str, lanes: int) -> str:
 
 
 class Builder:
-    """Writes the body of one function. `lanes` is the width that vector code of this function uses."""
+    """Writes the body of one function. `lanes` is the width that vector code of this function
+    uses."""
 
     def __init__(self, lanes: int):
         self.lanes = lanes
@@ -65,7 +67,7 @@ class Builder:
         self._count = 0
         self._depth = 2
 
-    # -- text ---------------------------------------------------------------------------------------------------
+    # -- text --------------------------------------------------------------------------------------
 
     def line(self, text: str) -> None:
         self.lines.append("  " * self._depth + text)
@@ -99,10 +101,11 @@ class Builder:
             self._constants[key] = f"%c{len(self._constants)}"
         return self._constants[key]
 
-    # -- constants and lanes --------------------------------------------------------------------------------------
+    # -- constants and lanes -----------------------------------------------------------------------
 
     def const(self, value: complex, dtype: torch.dtype, lanes: int = 1) -> Val:
-        """A number, rounded to `dtype`; the bits are written, so that NaN, -0.0 and the last ulp survive."""
+        """A number, rounded to `dtype`; the bits are written, so that NaN, -0.0 and the last ulp
+        survive."""
         element = _REGISTER[dtype]
         text = _literal(value, dtype)
         kind = vector_type(element, lanes)
@@ -131,7 +134,7 @@ class Builder:
         lanes = max(v.lanes for v in values)
         return [self.broadcast(v, lanes) for v in values]
 
-    # -- arithmetic -------------------------------------------------------------------------------------------------
+    # -- arithmetic --------------------------------------------------------------------------------
 
     def op(self, name: str, *operands: Val, dtype: torch.dtype | None = None) -> Val:
         """An op whose operands and result have one type: `%r = name %a, %b : type`."""
@@ -153,7 +156,8 @@ class Builder:
         return self._by_kind("arith.mulf", "arith.muli", x, y)
 
     def div(self, x: Val, y: Val) -> Val:
-        """True division of floats; truncating division of integers (the divisor must not be 0, nor MIN / -1)."""
+        """True division of floats; truncating division of integers (the divisor must not be 0, nor
+        MIN / -1)."""
         return self._by_kind(
             "arith.divf", "arith.divui" if x.dtype in UNSIGNED else "arith.divsi", x, y
         )
@@ -200,14 +204,15 @@ class Builder:
         return self.op("arith.shrui", x, y)
 
     def math(self, name: str, *operands: Val) -> Val:
-        """An op of the math dialect that LLVM has as one instruction: sqrt, floor, ceil, trunc, roundeven, absf,
-        copysign, fma, ctpop."""
+        """An op of the math dialect that LLVM has as one instruction: sqrt, floor, ceil, trunc,
+        roundeven, absf, copysign, fma, ctpop."""
         return self.op(f"math.{name}", *operands)
 
-    # -- comparison and choice -----------------------------------------------------------------------------------------
+    # -- comparison and choice ---------------------------------------------------------------------
 
     def cmp(self, predicate: str, x: Val, y: Val) -> Val:
-        """eq, ne, lt, le, gt, ge; on floats ordered, but `ne`, which is true on NaN. `uno`: either is NaN."""
+        """eq, ne, lt, le, gt, ge; on floats ordered, but `ne`, which is true on NaN. `uno`: either
+        is NaN."""
         a, b = self.same_lanes(x, y)
         if is_float(x.dtype):
             code = {"ne": "une", "uno": "uno"}.get(predicate, "o" + predicate)
@@ -227,8 +232,9 @@ class Builder:
         return self.cmp("uno", x, x)
 
     def fail_if(self, condition: Val, code: int) -> None:
-        """Ask for an error where `condition` holds: 1 is ZeroDivisionError, 2 an index out of range. The loop nest
-        reads `failures`, leaves out the lanes that its mask turned off, and reports the code."""
+        """Ask for an error where `condition` holds: 1 is ZeroDivisionError, 2 an index out of
+        range. The loop nest reads `failures`, leaves out the lanes that its mask turned off, and
+        reports the code."""
         self.failures.append((condition, code))
 
     def any(self, condition: Val) -> Val:
@@ -240,7 +246,8 @@ class Builder:
         )
 
     def branch(self, condition: Val, then: Callable[[], Val], otherwise: Callable[[], Val]) -> Val:
-        """A real branch on a scalar, for what is rarely needed and dear; both sides give a value of one type."""
+        """A real branch on a scalar, for what is rarely needed and dear; both sides give a value of
+        one type."""
         header = len(self.lines)
         name = self.fresh()
         self.line("")
@@ -291,7 +298,7 @@ class Builder:
             f"arith.select {c.name}, {a.name}, {b.name} : {c.type}, {a.type}", x.dtype, a.lanes
         )
 
-    # -- conversion ----------------------------------------------------------------------------------------------------
+    # -- conversion --------------------------------------------------------------------------------
 
     def bitcast(self, x: Val, dtype: torch.dtype) -> Val:
         target = Val("", dtype, x.lanes)
@@ -390,7 +397,7 @@ class Builder:
             f"arith.extf {name} : {kind} to {vector_type('f32', lanes)}", torch.float16, lanes
         )
 
-    # -- memory ----------------------------------------------------------------------------------------------------------
+    # -- memory ------------------------------------------------------------------------------------
 
     def pointer_at(self, base: str, offset: Val, dtype: torch.dtype) -> str:
         """The address of element `offset` (an i64) behind `base`."""
@@ -410,8 +417,8 @@ class Builder:
         else:
             zero = self._zero(dtype, lanes)
             text = (
-                f"llvm.intr.masked.load {pointer}, {mask.name}, {zero} {{alignment = {align} : i32}} : "
-                f"(!llvm.ptr, {mask.type}, {kind}) -> {kind}"
+                f"llvm.intr.masked.load {pointer}, {mask.name}, {zero} "
+                f"{{alignment = {align} : i32}} : (!llvm.ptr, {mask.type}, {kind}) -> {kind}"
             )
         name = self.fresh()
         self.line(f"{name} = {text}")
@@ -429,9 +436,9 @@ class Builder:
             f"(!llvm.ptr, {offsets.type}) -> vector<{lanes}x!llvm.ptr>, {_MEMORY[dtype]}"
         )
         all_on = mask or self.const(1, torch.bool, lanes)
-        name = self.fresh()
+        name, zero = self.fresh(), self._zero(dtype, lanes)
         self.line(
-            f"{name} = llvm.intr.masked.gather {pointers}, {all_on.name}, {self._zero(dtype, lanes)} "
+            f"{name} = llvm.intr.masked.gather {pointers}, {all_on.name}, {zero} "
             f"{{alignment = {dtype.itemsize} : i32}} : "
             f"(vector<{lanes}x!llvm.ptr>, {all_on.type}, {kind}) -> {kind}"
         )
@@ -446,8 +453,8 @@ class Builder:
             )
             return
         self.line(
-            f"llvm.intr.masked.store {name}, {pointer}, {mask.name} {{alignment = {align} : i32}} : "
-            f"{kind}, {mask.type} into !llvm.ptr"
+            f"llvm.intr.masked.store {name}, {pointer}, {mask.name} "
+            f"{{alignment = {align} : i32}} : {kind}, {mask.type} into !llvm.ptr"
         )
 
     def scatter(self, base: str, offsets: Val, x: Val, mask: Val | None = None) -> None:
@@ -505,7 +512,7 @@ class Builder:
             return short.name, kind
         return x.name, kind
 
-    # -- calls and lanes ------------------------------------------------------------------------------------------------------
+    # -- calls and lanes ---------------------------------------------------------------------------
 
     def call(self, symbol: str, operands: Sequence[Val], dtype: torch.dtype) -> Val:
         """A C function over whole vectors, such as Sleef's."""
@@ -526,8 +533,10 @@ class Builder:
         return Val(self._constant(text, f"vector<{lanes}xi64>"), torch.int64, lanes)
 
     def shuffle(self, x: Val, y: Val, indices: Sequence[int]) -> Val:
-        """Lanes of x followed by those of y, picked by index. Both are vectors, and so is the result."""
-        text = f"vector.shuffle {x.name}, {y.name} [{', '.join(map(str, indices))}] : {x.type}, {y.type}"
+        """Lanes of x followed by those of y, picked by index. Both are vectors, and so is the
+        result."""
+        picks = ", ".join(map(str, indices))
+        text = f"vector.shuffle {x.name}, {y.name} [{picks}] : {x.type}, {y.type}"
         return self.assign(text, x.dtype, len(indices))
 
     def from_lanes(self, values: Sequence[Val]) -> Val:
@@ -571,7 +580,8 @@ def rounded(value: float, dtype: torch.dtype) -> float:
 
 
 def _f32_bits(value: float, dtype: torch.dtype) -> int:
-    """The bits, as f32, of `value` rounded to f32, f16 or bf16. Not by torch: this runs under fake tensor modes."""
+    """The bits, as f32, of `value` rounded to f32, f16 or bf16. Not by torch: this runs under fake
+    tensor modes."""
     if math.isnan(value):
         return 0x7FC00000
     bits = _packed(value, "<f", "<I", 0x7F800000)

@@ -1,6 +1,7 @@
-"""The functions around a loop nest: an entry with a C signature, a task for the threads, the body. What holds: the entry
-puts buffers and symbols into a frame that all three read; the number of threads follows the work, never more than
-`torch.set_num_threads` allows; without OpenMP everything runs on the caller's thread.
+"""The functions around a loop nest: an entry with a C signature, a task for the threads, the body.
+What holds: the entry puts buffers and symbols into a frame that all three read; the number of
+threads follows the work, never more than `torch.set_num_threads` allows; without OpenMP everything
+runs on the caller's thread.
 """
 
 from __future__ import annotations
@@ -144,12 +145,13 @@ def _longer(var: Var, size: int) -> bool:
     return not isinstance(var.size, int) or var.size > size
 
 
-# -- text -----------------------------------------------------------------------------------------------------------------
+# -- text ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Frame:
-    """What a kernel's functions pass each other: buffers, symbols, the error code, scratch memory."""
+    """What a kernel's functions pass each other: buffers, symbols, the error code, scratch
+    memory."""
 
     buffers: list[str]
     symbols: Mapping[sympy.Symbol, Val]
@@ -178,7 +180,8 @@ class Frame:
             lines.append(f"    {name} = llvm.load {name}at : !llvm.ptr -> {self.kind(i)}")
         if scratch:
             lines.append(
-                f"    %scratchat = llvm.getelementptr %frame[{self.scratch}] : (!llvm.ptr) -> !llvm.ptr, i64"
+                f"    %scratchat = llvm.getelementptr %frame[{self.scratch}] : "
+                "(!llvm.ptr) -> !llvm.ptr, i64"
             )
             lines.append("    %scratch = llvm.load %scratchat : !llvm.ptr -> !llvm.ptr")
         return lines
@@ -231,17 +234,28 @@ def _function(name: str, more: str, frame: Frame, writer: NestWriter, scratch: b
             f"    {slot}c = arith.cmpi ne, {slot}v, {slot}z : i32",
             f"    scf.if {slot}c {{",
             f"      {slot}e = arith.constant {code} : i64",
-            f"      {slot}p = llvm.getelementptr %frame[{frame.error}] : (!llvm.ptr) -> !llvm.ptr, i64",
+            f"      {slot}p = llvm.getelementptr %frame[{frame.error}] : "
+            "(!llvm.ptr) -> !llvm.ptr, i64",
             f"      llvm.store {slot}e, {slot}p : i64, !llvm.ptr",
             "    }",
         ]
-    head = f"  llvm.func internal @NAME_{name}(%frame: !llvm.ptr{more}) attributes {{{FUNCTION_ATTRIBUTES}}} {{"
+    head = (
+        f"  llvm.func internal @NAME_{name}(%frame: !llvm.ptr{more}) "
+        f"attributes {{{FUNCTION_ATTRIBUTES}}} {{"
+    )
     return "\n".join(
         [
-            head, *writer.b.constant_lines(), *writer.entry, *frame.loads(scratch), *start, *writer.b.lines, *end,
-            "    llvm.return", "  }",
+            head,
+            *writer.b.constant_lines(),
+            *writer.entry,
+            *frame.loads(scratch),
+            *start,
+            *writer.b.lines,
+            *end,
+            "    llvm.return",
+            "  }",
         ]
-    )  # fmt: skip
+    )
 
 
 def _task(frame: Frame, sizing: list[str], count: Val) -> str:
@@ -284,8 +298,10 @@ def _entry(frame: Frame, sizing: list[str], count: Val, work: Val, cost: int, sc
     if scratch:
         lines += [
             f"    %scratchsize = llvm.mlir.constant({scratch} : i64) : i64",
-            "    %scratch = llvm.alloca %scratchsize x i8 {alignment = 64 : i64} : (i64) -> !llvm.ptr",
-            f"    %scratchat = llvm.getelementptr %frame[{frame.scratch}] : (!llvm.ptr) -> !llvm.ptr, i64",
+            "    %scratch = llvm.alloca %scratchsize x i8 {alignment = 64 : i64} : "
+            "(i64) -> !llvm.ptr",
+            f"    %scratchat = llvm.getelementptr %frame[{frame.scratch}] : "
+            "(!llvm.ptr) -> !llvm.ptr, i64",
             "    llvm.store %scratch, %scratchat : !llvm.ptr, !llvm.ptr",
         ]
     lines += [

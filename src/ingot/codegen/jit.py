@@ -1,6 +1,6 @@
-"""MLIR text to machine code, inside the process. Comes in: the text of a module whose functions are internal; goes out:
-their addresses. What holds: code lives as long as the Native that holds its engine; whatever MLIR or LLVM has against
-a module becomes a CompileError.
+"""MLIR text to machine code, inside the process. Comes in: the text of a module whose functions are
+internal; goes out: their addresses. What holds: code lives as long as the Native that holds its
+engine; whatever MLIR or LLVM has against a module becomes a CompileError.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ class Native:
 def compile_module(declarations: Sequence[str], functions: dict[str, str]) -> Native:
     """Compile `functions` (name to the text of an `llvm.func internal @name`) as one module.
 
-    The engine wraps every exported function, so only one is exported: it writes the addresses of the others to a table.
+    The engine wraps every exported function, so only one is exported: it writes the addresses of
+    the others to a table.
     """
     from torch_mlir import execution_engine, ir, passmanager
 

@@ -1,6 +1,7 @@
-"""Regions to machine code. Comes in: the regions of a Fused; goes out: one Kernel for each, with its address and the order
-of its arguments. What holds: regions with the same text share one kernel, in this graph and all others of the process; a
-region that cannot be compiled is reported and left to PyTorch, or raises where `strict` is set.
+"""Regions to machine code. Comes in: the regions of a Fused; goes out: one Kernel for each, with
+its address and the order of its arguments. What holds: regions with the same text share one kernel,
+in this graph and all others of the process; a region that cannot be compiled is reported and left
+to PyTorch, or raises where `strict` is set.
 """
 
 from __future__ import annotations
@@ -97,7 +98,8 @@ def build_kernels(fused: Fused, options: Options) -> Kernels:
 
 
 def _draft_once(region: Region, options: Options) -> Draft:
-    """The draft of a region like this one, with this one's buffers; written where there was none."""
+    """The draft of a region like this one, with this one's buffers; written where there was
+    none."""
     key, nodes = likeness(region)
     known = _known.get((key, options.vector_bits))
     if known is None:

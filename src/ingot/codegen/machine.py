@@ -1,6 +1,6 @@
-"""What this machine really has, probed once: vector width, threads, the C symbols that PyTorch's libraries export.
-What holds: nothing here is guessed from a name; a symbol is there because it was found, a width because the kernel
-reports the state that saves it.
+"""What this machine really has, probed once: vector width, threads, the C symbols that PyTorch's
+libraries export. What holds: nothing here is guessed from a name; a symbol is there because it was
+found, a width because the kernel reports the state that saves it.
 """
 
 from __future__ import annotations

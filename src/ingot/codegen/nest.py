@@ -1,12 +1,14 @@
-"""The body of a kernel: a loop nest written as MLIR. Comes in: a Nest; goes out: the text of a function that computes a
-range of its parallel units. What holds: what does not depend on a loop is written before it; a tail is masked, never
-over-read; reductions run in phases, each over the whole row, so that a row stays in cache between them.
+"""The body of a kernel: a loop nest written as MLIR. Comes in: a Nest; goes out: the text of a
+function that computes a range of its parallel units. What holds: what does not depend on a loop is
+written before it; a tail is masked, never over-read; reductions run in phases, each over the whole
+row, so that a row stays in cache between them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import Any
 
 import sympy
@@ -44,11 +46,13 @@ from ingot.fuse.loops import Nest, Store
 
 Body = Callable[[], None]
 BLOCK = 64
-"""Steps of a loop that one accumulator sums before it is added to the next: keeps the error of long sums low."""
+"""Steps of a loop that one accumulator sums before it is added to the next: keeps the error of long
+sums low."""
 
 
 class NestWriter:
-    """Writes one body. Buffers and symbols are SSA names that the caller loads at the function's top."""
+    """Writes one body. Buffers and symbols are SSA names that the caller loads at the function's
+    top."""
 
     def __init__(
         self, nest: Nest, lanes: int, buffers: dict[fx.Node, str], symbols: dict[sympy.Symbol, Val]
@@ -62,7 +66,8 @@ class NestWriter:
         self.at: dict[Var, Val] = {}
         self.range: dict[Var, tuple[Size, Size]] = {}
         self.limits: dict[Var, tuple[Val, Val]] = {}
-        """Loops of which only a part is to be run; a part of the vector loop starts at a multiple of the lanes."""
+        """Loops of which only a part is to be run; a part of the vector loop starts at a multiple
+        of the lanes."""
         self.memo: list[dict[Expr, Val]] = [{}]
         self.tail: Val | None = None
         self.guard: Val | None = None
@@ -74,7 +79,7 @@ class NestWriter:
         self.kept_ready: set[Expr] = set()
         self._slots = 0
 
-    # -- small things ---------------------------------------------------------------------------------------------------
+    # -- small things ------------------------------------------------------------------------------
 
     def const(self, value: int) -> Val:
         return self.b.const(value, I64)
@@ -83,13 +88,15 @@ class NestWriter:
         return emit_size(self.b, size, self.symbols)
 
     def slot(self, dtype: torch.dtype, lanes: int, count: int = 1) -> str:
-        """Stack memory for values as they are in registers; LLVM turns single ones into registers."""
+        """Stack memory for values as they are in registers; LLVM turns single ones into
+        registers."""
         self._slots += 1
         name = f"%slot{self._slots}"
         element = Val("", dtype, lanes).type
         self.entry.append(f"    {name}n = llvm.mlir.constant({count} : i64) : i64")
         self.entry.append(
-            f"    {name} = llvm.alloca {name}n x {element} {{alignment = 64 : i64}} : (i64) -> !llvm.ptr"
+            f"    {name} = llvm.alloca {name}n x {element} {{alignment = 64 : i64}} : "
+            "(i64) -> !llvm.ptr"
         )
         return name
 
@@ -107,7 +114,7 @@ class NestWriter:
             yield
         self.memo.pop()
 
-    # -- loops -----------------------------------------------------------------------------------------------------------
+    # -- loops -------------------------------------------------------------------------------------
 
     def loop(self, var: Var, low: Val, high: Val, body: Body) -> None:
         """A scalar loop."""
@@ -122,7 +129,8 @@ class NestWriter:
         self.b.line("}")
 
     def vector_loop(self, var: Var, low: Val, high: Val, extent: int | None, body: Body) -> None:
-        """A loop in steps of `lanes`, its rest under a mask. `extent`: high - low where that is known."""
+        """A loop in steps of `lanes`, its rest under a mask. `extent`: high - low where that is
+        known."""
         lanes = self.lanes
         if lanes == 1:
             self.loop(var, low, high, body)
@@ -170,8 +178,7 @@ class NestWriter:
                         cuts.add(bound)
         if len(cuts) > 6:
             return [(0, var.size)]
-        points = sorted(cuts)
-        return list(zip(points, points[1:], strict=False))
+        return list(pairwise(sorted(cuts)))
 
     def over(
         self,
@@ -200,7 +207,8 @@ class NestWriter:
             del self.range[var]
 
     def _extent(self, start: Size, end: Size, whole: bool, part: bool) -> int | None:
-        """How long the loop is, as far as its tail is concerned: of a part only that there is none."""
+        """How long the loop is, as far as its tail is concerned: of a part only that there is
+        none."""
         if not isinstance(start, int) or not isinstance(end, int):
             return None
         if part and not (whole and end % self.lanes == 0):
@@ -210,7 +218,8 @@ class NestWriter:
     def in_blocks(
         self, var: Var, roots: Sequence[Expr], body: Body, open_: Body, close: Body
     ) -> None:
-        """The loop of `var` in blocks of BLOCK steps, with something to do before and after each."""
+        """The loop of `var` in blocks of BLOCK steps, with something to do before and after
+        each."""
         step = BLOCK * (self.lanes if var is self.nest.vector else 1)
         if isinstance(var.size, int) and var.size <= 2 * step and var not in self.limits:
             open_()
@@ -239,7 +248,8 @@ class NestWriter:
         self.over(loops[0], roots, lambda: self.over_all(loops[1:], roots, body))
 
     def hoist(self, roots: Iterable[Expr]) -> None:
-        """Write now what does not depend on loops still to be opened and is certain to be evaluated."""
+        """Write now what does not depend on loops still to be opened and is certain to be
+        evaluated."""
         for expr in ordered(roots, stop=lambda e: isinstance(e, Guarded | Reduce)):
             if isinstance(expr, Number | Guarded | Reduce) or expr.variables() - self.at.keys():
                 continue
@@ -253,7 +263,7 @@ class NestWriter:
     def _known(self, expr: Expr) -> Val | None:
         return next((scope[expr] for scope in reversed(self.memo) if expr in scope), None)
 
-    # -- values -------------------------------------------------------------------------------------------------------------
+    # -- values ------------------------------------------------------------------------------------
 
     def value(self, expr: Expr) -> Val:
         known = self._known(expr)
@@ -363,7 +373,7 @@ class NestWriter:
         low, high = self.range.get(atom, (None, None))  # type: ignore[arg-type]
         if c != 1 or not all(isinstance(v, int) for v in (low, high, expr.low, expr.high)):
             return None
-        first, last = low + expr.index.const, high - 1 + expr.index.const  # type: ignore[operator]
+        first, last = low + expr.index.const, high - 1 + expr.index.const
         if expr.low <= first and last < expr.high:
             return True
         if last < expr.low or first >= expr.high:
@@ -422,7 +432,7 @@ class NestWriter:
         mask = masks[0] if len(masks) == 1 else self.b.and_(*self.b.same_lanes(*masks))
         return self.b.broadcast(mask, self.lanes)
 
-    # -- indexes --------------------------------------------------------------------------------------------------------------
+    # -- indexes -----------------------------------------------------------------------------------
 
     def _lanes_of(self, index: Index) -> int:
         return self.lanes if self.nest.vector in index.variables() else 1
@@ -432,7 +442,8 @@ class NestWriter:
         return index.coefficient(self.nest.vector) == 1
 
     def index(self, index: Index, first_lane: bool = False) -> Val:
-        """The value of an index; along the vector one for each lane, or that of the first lane only."""
+        """The value of an index; along the vector one for each lane, or that of the first lane
+        only."""
         total: Val | None = None
         for atom, c in index.terms.items():
             part = self._atom(atom, first_lane)
@@ -456,7 +467,7 @@ class NestWriter:
         # An index that counts is never negative, so truncation is the floor.
         return self.b.div(inner, by) if isinstance(atom, ix.Div) else self.b.rem(inner, by)
 
-    # -- rows -----------------------------------------------------------------------------------------------------------------
+    # -- rows --------------------------------------------------------------------------------------
 
     def row(self) -> None:
         """Everything below the outer loops."""
@@ -491,7 +502,8 @@ class NestWriter:
         element = Val("", expr.dtype).type
         name = self.b.fresh()
         self.b.line(
-            f"{name} = llvm.getelementptr {self.kept[expr]}[{at.name}] : (!llvm.ptr, i64) -> !llvm.ptr, {element}"
+            f"{name} = llvm.getelementptr {self.kept[expr]}[{at.name}] : "
+            f"(!llvm.ptr, i64) -> !llvm.ptr, {element}"
         )
         return name
 

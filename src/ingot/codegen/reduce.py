@@ -1,6 +1,7 @@
-"""How reductions accumulate. Comes in: an element, or the accumulators of two parts; goes out: the accumulators of both.
-What holds: the order of combination depends on sizes only, never on the number of threads. A NaN wins in max and min;
-arg reductions keep the first of equals, as eager does.
+"""How reductions accumulate. Comes in: an element, or the accumulators of two parts; goes out: the
+accumulators of both. What holds: the order of combination depends on sizes only, never on the
+number of threads. A NaN wins in max and min; arg reductions keep the first of equals, as eager
+does.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ def is_positional(kind: str) -> bool:
 def identity(
     b: Builder, kind: str, dtype: torch.dtype, lanes: int, position: torch.dtype = torch.int64
 ) -> Accumulators:
-    """What combining with changes nothing. The position of no element is 0: where nothing is better than the worst value
-    there is, the first element is the answer."""
+    """What combining with changes nothing. The position of no element is 0: where nothing is better
+    than the worst value there is, the first element is the answer."""
     if kind in ("sum", "any"):
         return (b.const(0, dtype, lanes),)
     if kind in ("prod", "all"):
@@ -101,8 +102,8 @@ def _half(b: Builder, x: Val, start: int, lanes: int) -> Val:
         return b.lane(x, start)
     target = Val("", x.dtype, lanes)
     return b.assign(
-        f"vector.extract_strided_slice {x.name} {{offsets = [{start}], sizes = [{lanes}], strides = [1]}} : "
-        f"{x.type} to {target.type}",
+        f"vector.extract_strided_slice {x.name} "
+        f"{{offsets = [{start}], sizes = [{lanes}], strides = [1]}} : {x.type} to {target.type}",
         x.dtype,
         lanes,
     )

@@ -1,6 +1,6 @@
-"""Reductions of few, long rows: each row is cut into chunks that threads share, and the chunks' results are combined in
-order. What holds: the cut depends on sizes only, so the result does not depend on the number of threads; partial results
-lie in scratch memory as [accumulator][chunk][row].
+"""Reductions of few, long rows: each row is cut into chunks that threads share, and the chunks'
+results are combined in order. What holds: the cut depends on sizes only, so the result does not
+depend on the number of threads; partial results lie in scratch memory as [accumulator][chunk][row].
 """
 
 from __future__ import annotations
@@ -89,7 +89,8 @@ def group_identity(reduce: Reduce) -> tuple[torch.dtype, ...]:
 
 
 def write_chunk(writer: NestWriter, cut: Cut, chunk: Val) -> None:
-    """One chunk of one row (or of a vector of rows): reduce, then leave the accumulators in scratch memory."""
+    """One chunk of one row (or of a vector of rows): reduce, then leave the accumulators in scratch
+    memory."""
     length = cut.length(writer)
     low = writer.b.mul(chunk, length)
     high = writer.b.minimum(writer.b.add(low, length), writer.size(cut.var.size))
@@ -131,7 +132,8 @@ def _from_eight_bytes(writer: NestWriter, value: Val, dtype: torch.dtype) -> Val
 
 
 def write_finish(writer: NestWriter, cut: Cut) -> None:
-    """Combine the chunks of every row in order and store what depends on the rows. `writer` has one lane."""
+    """Combine the chunks of every row in order and store what depends on the rows. `writer` has one
+    lane."""
 
     def body() -> None:
         number = 0

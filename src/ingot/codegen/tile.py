@@ -1,6 +1,7 @@
-"""Nests that transpose: stores walk one loop by ones, some loads another. Both loops are cut into tiles; what is read
-crosswise goes through registers, transposed, into a small buffer on the stack, and from there to the ordinary code.
-What holds: a tile's cache lines are used whole before they leave the cache; edges are masked, never over-read.
+"""Nests that transpose: stores walk one loop by ones, some loads another. Both loops are cut into
+tiles; what is read crosswise goes through registers, transposed, into a small buffer on the stack,
+and from there to the ordinary code. What holds: a tile's cache lines are used whole before they
+leave the cache; edges are masked, never over-read.
 """
 
 from __future__ import annotations
@@ -69,7 +70,8 @@ class Tiles:
         name = self.writer.b.fresh()
         kind = Val("", load.dtype, self.writer.lanes).type
         self.writer.b.line(
-            f"{name} = llvm.getelementptr {self.memory[load]}[{at.name}] : (!llvm.ptr, i64) -> !llvm.ptr, {kind}"
+            f"{name} = llvm.getelementptr {self.memory[load]}[{at.name}] : "
+            f"(!llvm.ptr, i64) -> !llvm.ptr, {kind}"
         )
         return name
 
@@ -83,7 +85,7 @@ class Tiles:
         with w.scope():
             start = Val(name, top.dtype)
             mask = None
-            if self.across.size % w.lanes:  # type: ignore[operator]
+            if self.across.size % w.lanes:
                 mask = b.cmp("lt", b.iota(w.lanes), b.sub(bottom, start))
             for load in self.loads:
                 columns = [self._column(load, start, k, mask) for k in range(w.lanes)]
@@ -93,12 +95,13 @@ class Tiles:
         b.line("}")
 
     def _column(self, load: Load, start: Val, k: int, mask: Val | None) -> Val:
-        """`lanes` steps of the crosswise loop at the k-th step of the vector; beyond the edge the last one again."""
+        """`lanes` steps of the crosswise loop at the k-th step of the vector; beyond the edge the
+        last one again."""
         w, b = self.writer, self.writer.b
         first = w.at[self.along]
         here = b.add(first, w.const(k)) if k else first
         if w.tail is not None:
-            here = b.minimum(here, w.const(self.along.size - 1))  # type: ignore[operator]
+            here = b.minimum(here, w.const(self.along.size - 1))
         w.at[self.along], w.at[self.across] = here, start
         pointer = b.pointer_at(
             w.buffers[load.buffer], w.index(load.index, first_lane=True), load.dtype

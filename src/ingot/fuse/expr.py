@@ -1,6 +1,6 @@
-"""What one element of a region's value is: a small expression graph over loads, index values, pointwise ops and
-reductions. What holds: expressions are interned, so equal ones are one object and identity is equality; each knows the
-loop variables that it depends on.
+"""What one element of a region's value is: a small expression graph over loads, index values,
+pointwise ops and reductions. What holds: expressions are interned, so equal ones are one object and
+identity is equality; each knows the loop variables that it depends on.
 """
 
 from __future__ import annotations
@@ -94,7 +94,8 @@ class Guarded(Expr):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Checked(Expr):
-    """A looked-up index made safe: negative ones count from the end where `wraps`; outside the range is a failure."""
+    """A looked-up index made safe: negative ones count from the end where `wraps`; outside the
+    range is a failure."""
 
     value: Expr
     size: Size
@@ -108,8 +109,8 @@ class Checked(Expr):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Reduce(Expr):
-    """A reduction of `operand` over the loop variables `over`. `part` picks the value or, for arg reductions, the
-    index; `position` is the index of the element along the reduced dimensions."""
+    """A reduction of `operand` over the loop variables `over`. `part` picks the value or, for arg
+    reductions, the index; `position` is the index of the element along the reduced dimensions."""
 
     kind: str
     operand: Expr
@@ -188,8 +189,8 @@ def rewritten(
     on_guard: Callable[[Guarded], tuple[Index, Size, Size]] | None = None,
     over: Callable[[tuple[Var, ...]], tuple[Var, ...]] = lambda vs: vs,
 ) -> list[Expr]:
-    """The expressions with every Index passed through `on_index`, the bounds of guards through `on_guard` and the variables
-    of reductions through `over`."""
+    """The expressions with every Index passed through `on_index`, the bounds of guards through
+    `on_guard` and the variables of reductions through `over`."""
     done: dict[Expr, Expr] = {}
     looked: dict[Expr, Looked] = {}
     table = ExprTable()
@@ -230,8 +231,8 @@ def rewritten(
 
 
 def ordered(roots: Iterable[Expr], stop: Callable[[Expr], bool] = lambda _: False) -> list[Expr]:
-    """Every expression below the roots, children first; not below those where `stop` says so. Expressions inside looked
-    up indexes count as children."""
+    """Every expression below the roots, children first; not below those where `stop` says so.
+    Expressions inside looked up indexes count as children."""
     seen: set[Expr] = set()
     result: list[Expr] = []
 

@@ -1,9 +1,10 @@
-"""Fusion: nodes in, an ordered list of steps out. Nodes are taken in program order; each joins the region that computes
-what it reads, if its elements fall on that region's domain and no path through another step leads back, or starts a
-region of its own. What no rule claims becomes a call, with the reason kept.
+"""Fusion: nodes in, an ordered list of steps out. Nodes are taken in program order; each joins the
+region that computes what it reads, if its elements fall on that region's domain and no path through
+another step leads back, or starts a region of its own. What no rule claims becomes a call, with the
+reason kept.
 
-What holds: every value read outside its region is stored; views are never copied; random and other effects keep their
-order.
+What holds: every value read outside its region is stored; views are never copied; random and other
+effects keep their order.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ class Grouper:
         self.required: set[fx.Node] = set()
         """Nodes that calls or the output need as tensors."""
 
-    # -- one node -----------------------------------------------------------------------------------------------------
+    # -- one node ----------------------------------------------------------------------------------
 
     def take(self, node: fx.Node) -> None:
         if node.op in ("placeholder", "get_attr"):
@@ -103,7 +104,8 @@ class Grouper:
         return None
 
     def _take_other(self, node: fx.Node) -> None:
-        """A node that gives no single tensor: sizes are computed when asked for, pairs by their parts."""
+        """A node that gives no single tensor: sizes are computed when asked for, pairs by their
+        parts."""
         value = node.meta.get("val")
         if isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool | int | float | bool):
             if is_effect(node):
@@ -116,7 +118,7 @@ class Grouper:
         if not native:
             self._call(node, why_not_native(node) or "its results are used whole")
 
-    # -- calls ----------------------------------------------------------------------------------------------------------
+    # -- calls -------------------------------------------------------------------------------------
 
     def _call(self, node: fx.Node, reason: str) -> Unit:
         unit = self._add(CallStep(node, call_kind(node), reason))
@@ -153,7 +155,8 @@ class Grouper:
                 later.ancestors |= gained
 
     def materialize(self, node: fx.Node) -> Unit | None:
-        """Make sure that `node` exists as a tensor (or number) of its own; the step that makes it, None for inputs."""
+        """Make sure that `node` exists as a tensor (or number) of its own; the step that makes it,
+        None for inputs."""
         if node.op in ("placeholder", "get_attr"):
             return None
         unit = self.owner.get(node)
@@ -169,7 +172,7 @@ class Grouper:
         self.required.add(node)
         return unit
 
-    # -- regions ------------------------------------------------------------------------------------------------------------
+    # -- regions -----------------------------------------------------------------------------------
 
     def _take_native(self, node: fx.Node) -> None:
         template = self.templates[node]
@@ -235,8 +238,8 @@ class Grouper:
         return True
 
     def _merge(self, first: Unit, second: Unit, read: fx.Node, point: Point) -> None:
-        """Make one region of two over the same domain, of which a node of the second is about to read the first at
-        `point`; nothing changes where that cannot be."""
+        """Make one region of two over the same domain, of which a node of the second is about to
+        read the first at `point`; nothing changes where that cannot be."""
         mapped = mapped_region(first.content, second.content)  # type: ignore[arg-type]
         if mapped is None or mapped.members[read] != point or self._between(first, second):
             return
@@ -257,7 +260,8 @@ class Grouper:
             self._wait(second, source)
 
     def _between(self, first: Unit, second: Unit) -> bool:
-        """Is there a step that must run after the first and before the second, or the other way round?"""
+        """Is there a step that must run after the first and before the second, or the other way
+        round?"""
         if first.reaches(second):
             return True
         mask = second.ancestors
@@ -268,7 +272,8 @@ class Grouper:
         )
 
     def _placed(self, unit: Unit, region: Region, template: Template) -> dict[Var, Index] | None:
-        """The node's variables in terms of the region's: by a member that it reads, else by the same shape."""
+        """The node's variables in terms of the region's: by a member that it reads, else by the
+        same shape."""
         for read, point in template.reads:
             if read in region.members:
                 values = solve(template.vars, point, region.members[read], region.domain)
@@ -317,7 +322,8 @@ class Grouper:
     def _reduction_fits(
         self, region: Region, template: Template, values: dict[Var, Index]
     ) -> dict[Var, Index] | None:
-        """The node's variables once every domain variable is either kept or reduced; None where that cannot be."""
+        """The node's variables once every domain variable is either kept or reduced; None where
+        that cannot be."""
         assert template.reduction is not None
         dims = set(template.reduction.dims)
         for _ in range(4):
@@ -356,8 +362,8 @@ class Grouper:
         point: Point,
         inlined: set[tuple[fx.Node, Point]],
     ) -> list[tuple[fx.Node, Point]] | None:
-        """What the node reads from memory when it is computed at `point`, which is that of its iteration space; None
-        where that would go in a circle."""
+        """What the node reads from memory when it is computed at `point`, which is that of its
+        iteration space; None where that would go in a circle."""
         result: list[tuple[fx.Node, Point]] = []
         for read, at in reads_at(template, point):
             if region.members.get(read) == at:
@@ -416,10 +422,11 @@ class Grouper:
             self.readers.setdefault(read, []).append(unit)
         self.owner[node] = unit
 
-    # -- order ----------------------------------------------------------------------------------------------------------------
+    # -- order -------------------------------------------------------------------------------------
 
     def steps(self) -> list[Step]:
-        """Units in an order that respects what they wait for, as close to the program's as can be."""
+        """Units in an order that respects what they wait for, as close to the program's as can
+        be."""
         self._decide_stores()
         done = set(self.units_gone)
         result: list[Step] = []
@@ -463,7 +470,8 @@ class Grouper:
 
 
 def _scan_fits(region: Region, template: Template, values: dict[Var, Index]) -> bool:
-    """A scan runs along one loop, which must be the one that the region reduces over, if it does."""
+    """A scan runs along one loop, which must be the one that the region reduces over, if it
+    does."""
     if template.scan is None or template.shape[template.scan.dim] == 1:
         return True
     var = values[template.vars[template.scan.dim]].as_var()
@@ -497,9 +505,10 @@ def _few_long_rows(region: Region) -> bool:
 
 
 _LIBRARY = (
-    "mm", "bmm", "addmm", "baddbmm", "convolution", "convolution_backward", "scaled_dot_product", "attention",
-    "sort", "topk", "scatter", "index_put", "nonzero", "pool", "fft", "linalg", "rand", "bernoulli", "dropout",
-    "dot", "mv", "addmv", "embedding", "upsample", "cat", "lstm", "gru", "cum", "normal", "uniform", "multinomial",
+    "mm", "bmm", "addmm", "baddbmm", "convolution", "convolution_backward", "scaled_dot_product",
+    "attention", "sort", "topk", "scatter", "index_put", "nonzero", "pool", "fft", "linalg", "rand",
+    "bernoulli", "dropout", "dot", "mv", "addmv", "embedding", "upsample", "cat", "lstm", "gru",
+    "cum", "normal", "uniform", "multinomial",
 )  # fmt: skip
 
 
@@ -519,7 +528,8 @@ def _values(value: Any) -> list[Any]:
 
 
 def is_effect(node: fx.Node) -> bool:
-    """Random, mutating or otherwise not a pure function of its operands: keeps its place in the order."""
+    """Random, mutating or otherwise not a pure function of its operands: keeps its place in the
+    order."""
     target = node.target
     if isinstance(target, torch._ops.HigherOrderOperator):
         return True

@@ -1,7 +1,8 @@
-"""Index arithmetic. Comes in: loop variables and sizes; goes out: integer expressions that say which element of a buffer
-a loop iteration touches. What holds: an Index is a sum of atoms with coefficients plus a constant, always in normal
-form, immutable and hashable, so that two reads are the same element exactly when their Indexes are equal. Sizes and
-coefficients are ints, or sympy expressions where a dimension is dynamic.
+"""Index arithmetic. Comes in: loop variables and sizes; goes out: integer expressions that say
+which element of a buffer a loop iteration touches. What holds: an Index is a sum of atoms with
+coefficients plus a constant, always in normal form, immutable and hashable, so that two reads are
+the same element exactly when their Indexes are equal. Sizes and coefficients are ints, or sympy
+expressions where a dimension is dynamic.
 """
 
 from __future__ import annotations
@@ -51,7 +52,8 @@ class Mod:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Looked:
-    """An index that was looked up in a tensor: `value` is an Expr, known to be in 0 … size - 1 when it is used."""
+    """An index that was looked up in a tensor: `value` is an Expr, known to be in 0 … size - 1 when
+    it is used."""
 
     value: Any
     size: Size
@@ -311,9 +313,11 @@ def linear(index: Sequence[Index], strides: Sequence[Size], offset: Size = 0) ->
 def reshaped(
     index: Sequence[Index], shape: Sequence[Size], target: Sequence[Size]
 ) -> tuple[Index, ...] | None:
-    """The index in `target` of the element that `index` names in `shape`; None where the factors cannot be matched.
+    """The index in `target` of the element that `index` names in `shape`; None where the factors
+    cannot be matched.
 
-    Dimensions are matched in the smallest groups of equal size, so that no division appears that need not.
+    Dimensions are matched in the smallest groups of equal size, so that no division appears that
+    need not.
     """
     result: list[Index] = []
     i = j = 0

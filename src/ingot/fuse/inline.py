@@ -1,5 +1,5 @@
-"""When a value is cheaper to compute again than to store and load. What holds: only elementwise nodes whose operands are
-in memory anyway, and never a chain whose cost could multiply."""
+"""When a value is cheaper to compute again than to store and load. What holds: only elementwise
+nodes whose operands are in memory anyway, and never a chain whose cost could multiply."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def worth_inlining(
     same_region: bool,
     present: Container[fx.Node],
 ) -> bool:
-    """Should `user`, which lies in another region than `node` or reads it at other points, compute it again? `present`
-    are the values that its region has anyway."""
+    """Should `user`, which lies in another region than `node` or reads it at other points, compute
+    it again? `present` are the values that its region has anyway."""
     cost, loads = _chain(node, templates, present, MOST_DEPTH)
     if cost is None:
         return False
@@ -43,13 +43,14 @@ def worth_inlining(
 def _chain(
     node: fx.Node, templates: Mapping[fx.Node, Template], present: Container[fx.Node], depth: int
 ) -> tuple[int | None, int]:
-    """(instructions for one element or None where it cannot be inlined, full-size loads) down to memory."""
+    """(instructions for one element or None where it cannot be inlined, full-size loads) down to
+    memory."""
     template = templates.get(node)
     if template is None or not is_elementwise(node) or depth == 0:
         return None, 0
     if node.target in (torch.ops.aten.cat.default, torch.ops.aten.constant_pad_nd.default):
         return None, 0
-    rule = pointwise_rules.get(node.target)
+    rule = pointwise_rules.get(node.target)  # type: ignore[call-overload]
     cost = rule.cost if rule is not None else 1
     loads = 0
     for read, point in template.reads:

@@ -1,12 +1,14 @@
-"""A region as a loop nest. Comes in: a region with its stored values; goes out: loops in order, the variable that runs
-along the vector, and what each iteration stores. What holds: divisions in indexes are gone where splitting a loop removes
-them; neighbouring loops that every access walks as one are one loop.
+"""A region as a loop nest. Comes in: a region with its stored values; goes out: loops in order, the
+variable that runs along the vector, and what each iteration stores. What holds: divisions in
+indexes are gone where splitting a loop removes them; neighbouring loops that every access walks as
+one are one loop.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from torch import fx
 
@@ -36,12 +38,14 @@ class Nest:
     inner: tuple[Var, ...]
     """Loops that the reductions run over."""
     vector: Var | None
-    """The loop that runs along the vector; last of `outer` or last of `inner`. None: nothing to loop over."""
+    """The loop that runs along the vector; last of `outer` or last of `inner`. None: nothing to
+    loop over."""
     stores: tuple[Store, ...]
     split: bool
     """Few rows, long ones: the reduction itself is cut in pieces."""
     across: Var | None = None
-    """The loop that some loads walk by ones while the stores walk `vector`: such a nest goes tile by tile."""
+    """The loop that some loads walk by ones while the stores walk `vector`: such a nest goes tile
+    by tile."""
 
     def expressions(self) -> list[Expr]:
         """Everything the nest computes, operands first."""
@@ -78,7 +82,7 @@ def _moved(nest: Nest, values: dict[Var, Index], into: dict[Var, tuple[Var, ...]
     return replace(nest, outer=loops(nest.outer), inner=loops(nest.inner), stores=stores)
 
 
-# -- splitting --------------------------------------------------------------------------------------------------------------
+# -- splitting -------------------------------------------------------------------------------------
 
 
 def _split_loops(nest: Nest) -> Nest:
@@ -88,7 +92,7 @@ def _split_loops(nest: Nest) -> Nest:
         if found is None:
             break
         var, by = found
-        high, low = Var(f"{var.name}h", var.size // by), Var(f"{var.name}l", by)  # type: ignore[operator]
+        high, low = Var(f"{var.name}h", var.size // by), Var(f"{var.name}l", by)
         nest = _moved(nest, {var: ix.of(high) * by + ix.of(low)}, {var: (high, low)})
     return nest
 
@@ -111,20 +115,26 @@ def _division(index: Index) -> tuple[Var, int] | None:
         if not isinstance(atom, ix.Div | ix.Mod):
             continue
         var = atom.index.as_var()
-        if var is not None and isinstance(var.size, int) and isinstance(atom.by, int):
-            if var.size % atom.by == 0 and 1 < atom.by < var.size:
-                return var, atom.by
+        if (
+            var is not None
+            and isinstance(var.size, int)
+            and isinstance(atom.by, int)
+            and var.size % atom.by == 0
+            and 1 < atom.by < var.size
+        ):
+            return var, atom.by
         found = _division(atom.index)
         if found is not None:
             return found
     return None
 
 
-# -- order -------------------------------------------------------------------------------------------------------------------
+# -- order -----------------------------------------------------------------------------------------
 
 
 def _ordered(nest: Nest) -> Nest:
-    """Loops by the strides of what is stored, or read where a reduction stores little; size 1 goes away."""
+    """Loops by the strides of what is stored, or read where a reduction stores little; size 1 goes
+    away."""
     ones = {v: ix.ZERO for v in (*nest.outer, *nest.inner) if v.size == 1}
     if ones:
         nest = _moved(nest, ones, {v: () for v in ones})
@@ -173,14 +183,15 @@ def _score(var: Var, accesses: Sequence[Index], weights: Sequence[float]) -> flo
 
 
 def _elements(access: Index) -> float:
-    """How many elements an access touches over the whole nest; unknown sizes count as a common one."""
+    """How many elements an access touches over the whole nest; unknown sizes count as a common
+    one."""
     total = 1.0
     for var in access.variables():
         total *= var.size if isinstance(var.size, int) else COMMON_SIZE
     return total
 
 
-# -- merging ---------------------------------------------------------------------------------------------------------------
+# -- merging ---------------------------------------------------------------------------------------
 
 
 def _merged(nest: Nest) -> Nest:
@@ -188,7 +199,7 @@ def _merged(nest: Nest) -> Nest:
     while changed:
         changed = False
         for group in (nest.outer, nest.inner):
-            for a, b in zip(group, group[1:], strict=False):
+            for a, b in pairwise(group):
                 merged = _merge(nest, a, b)
                 if merged is not None:
                     nest, changed = merged, True
@@ -243,7 +254,7 @@ def _even(index: Index, a: Var, b: Var) -> bool:
     return ix.same_size(first, second * b.size)
 
 
-# -- tiles ------------------------------------------------------------------------------------------------------------------
+# -- tiles -----------------------------------------------------------------------------------------
 
 
 def _tiled(nest: Nest) -> Nest:

@@ -1,6 +1,7 @@
-"""A region: one iteration domain and the nodes computed over it. What holds: every member has an index in terms of the
-domain's variables, and each of its elements is computed exactly once; `reduced` variables are those that the region's
-reductions sum over, all of them over the same ones; members that need the reductions' results come after.
+"""A region: one iteration domain and the nodes computed over it. What holds: every member has an
+index in terms of the domain's variables, and each of its elements is computed exactly once;
+`reduced` variables are those that the region's reductions sum over, all of them over the same ones;
+members that need the reductions' results come after.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ class Template:
         self.shape = shape_of(space)
         self.vars = [Var(f"n{k}", size) for k, size in enumerate(self.shape)]
         point = tuple(
-            ix.ZERO if size == 1 else ix.of(v) for v, size in zip(self.vars, self.shape, strict=True)
+            ix.ZERO if size == 1 else ix.of(v)
+            for v, size in zip(self.vars, self.shape, strict=True)
         )
         self.reads = reads_at(self, point)
 
@@ -69,7 +71,8 @@ class Recorder:
 
 
 def reads_at(template: Template, point: Point) -> list[Read]:
-    """What a node reads when its iteration space is at `point`: exactly what RegionContext will read."""
+    """What a node reads when its iteration space is at `point`: exactly what RegionContext will
+    read."""
     recorder = Recorder()
     if template.reduction is not None:
         recorder.value(template.reduction.operand, point)
@@ -95,7 +98,8 @@ class Region:
         self.reads: set[Read] = set()
         self.scanned = False
         self.needs_split = False
-        """Few rows, long ones: the reduction itself is cut in pieces, and nothing full-size may follow it."""
+        """Few rows, long ones: the reduction itself is cut in pieces, and nothing full-size may
+        follow it."""
 
     def outer(self) -> list[Var]:
         return [v for v in self.domain if v not in self.reduced]
@@ -199,7 +203,7 @@ class RegionContext:
             return self._scanned(node, index) if scan_of(node) else element_of(self, node, index)
         if (node, index) in self.region.inlined:
             return element_of(self, node, index)
-        return self.make(Load, tensor_of(node).dtype, node, ix.linear(index, strides_of(node)))  # type: ignore[no-any-return]
+        return self.make(Load, tensor_of(node).dtype, node, ix.linear(index, strides_of(node)))
 
     def _reduced(self, node: fx.Node) -> Expr:
         rule = reduction_of(node)
@@ -222,7 +226,7 @@ class RegionContext:
     def _of_one(self, node: fx.Node, rule: Reduction, operand: Expr) -> Expr:
         """A reduction over dimensions of size 1."""
         if rule.part:
-            return self.make(Number, torch.int64, 0)  # type: ignore[no-any-return]
+            return self.make(Number, torch.int64, 0)
         return cast_to(self, operand, tensor_of(node).dtype)
 
     def _scanned(self, node: fx.Node, index: Point) -> Expr:

@@ -1,4 +1,5 @@
-"""Sizes of FX values as ingot sees them: ints, or sympy expressions where a dimension is dynamic."""
+"""Sizes of FX values as ingot sees them: ints, or sympy expressions where a dimension is
+dynamic."""
 
 from __future__ import annotations
 
@@ -33,14 +34,14 @@ def shape_of(node: fx.Node) -> tuple[Size, ...]:
     known = node.meta.get("ingot_shape")
     if known is None:
         known = node.meta["ingot_shape"] = tuple(size_of(s) for s in tensor_of(node).shape)
-    return known  # type: ignore[no-any-return]
+    return known
 
 
 def strides_of(node: fx.Node) -> tuple[Size, ...]:
     known = node.meta.get("ingot_strides")
     if known is None:
         known = node.meta["ingot_strides"] = tuple(size_of(s) for s in tensor_of(node).stride())
-    return known  # type: ignore[no-any-return]
+    return known
 
 
 def arguments_of(node: fx.Node) -> dict[str, Any]:

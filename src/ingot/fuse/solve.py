@@ -1,6 +1,7 @@
-"""Where a node's elements lie in a region's domain. Comes in: what the node reads in terms of its own variables, and the
-domain's index of what is read; goes out: each of the node's variables in terms of the domain's. A read is taken apart
-digit by digit (a reshape is a change of radix); the answer is checked by substitution, so a wrong guess is no answer.
+"""Where a node's elements lie in a region's domain. Comes in: what the node reads in terms of its
+own variables, and the domain's index of what is read; goes out: each of the node's variables in
+terms of the domain's. A read is taken apart digit by digit (a reshape is a change of radix); the
+answer is checked by substitution, so a wrong guess is no answer.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from ingot.fuse.index import Div, Index, Mod, Var
 def solve(
     variables: list[Var], read: tuple[Index, ...], target: tuple[Index, ...], free: list[Var]
 ) -> dict[Var, Index] | None:
-    """Values for `variables` with read(values) == target. A variable that the read does not determine (a broadcast) takes
-    the next of the domain's variables that the others leave `free`."""
+    """Values for `variables` with read(values) == target. A variable that the read does not
+    determine (a broadcast) takes the next of the domain's variables that the others leave
+    `free`."""
     values = _from_digits(variables, read, target)
     if values is None:
         return None
@@ -48,7 +50,7 @@ def _from_digits(
         if len(items) > 1:
             if not all(isinstance(c, int) and c > 0 for _, c in items):
                 return None
-            items.sort(key=lambda item: -item[1])  # type: ignore[operator]
+            items.sort(key=lambda item: -item[1])
         for atom, c in items:
             if isinstance(c, int) and c < 0:
                 value, rest = rest * -1, ix.ZERO

@@ -1,5 +1,5 @@
-"""Views as index maps. Comes in: a view node and an index into its result; goes out: the index of the same element in
-its base, or None where that cannot be written. What holds: no view copies.
+"""Views as index maps. Comes in: a view node and an index into its result; goes out: the index of
+the same element in its base, or None where that cannot be written. What holds: no view copies.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def is_view(node: fx.Node) -> bool:
 
 
 def resolve(node: fx.Node, index: tuple[Index, ...]) -> tuple[fx.Node, tuple[Index, ...]]:
-    """Through all views: the node that computes the element, and its index there. A view whose map cannot be written
-    stands for itself."""
+    """Through all views: the node that computes the element, and its index there. A view whose map
+    cannot be written stands for itself."""
     while is_view(node):
         mapped = view_rules[node.target](node, index)
         if mapped is None:
@@ -52,7 +52,7 @@ def resolve(node: fx.Node, index: tuple[Index, ...]) -> tuple[fx.Node, tuple[Ind
     return node, index
 
 
-# -- reshape ------------------------------------------------------------------------------------------------------------
+# -- reshape ---------------------------------------------------------------------------------------
 
 
 @view(
@@ -70,7 +70,8 @@ def same(node: fx.Node, index: tuple[Index, ...]) -> tuple[Index, ...]:
 
 @view(aten.as_strided.default)
 def as_strided(node: fx.Node, index: tuple[Index, ...]) -> tuple[Index, ...] | None:
-    """Only where it is a reshape of a contiguous base; otherwise it depends on how the base lies in memory."""
+    """Only where it is a reshape of a contiguous base; otherwise it depends on how the base lies in
+    memory."""
     arguments = arguments_of(node)
     base = base_of(node)
     strides = tuple(size_of(s) for s in arguments["stride"])
@@ -95,7 +96,7 @@ def _is_dense(shape: Sequence[Size], strides: Sequence[Size]) -> bool:
     return True
 
 
-# -- permutations -----------------------------------------------------------------------------------------------------------
+# -- permutations ----------------------------------------------------------------------------------
 
 
 def _order(node: fx.Node) -> list[int]:
@@ -121,7 +122,7 @@ def permute(node: fx.Node, index: tuple[Index, ...]) -> tuple[Index, ...]:
     return tuple(result)
 
 
-# -- expand, slice, select ---------------------------------------------------------------------------------------------------
+# -- expand, slice, select -------------------------------------------------------------------------
 
 
 @view(aten.expand.default)
@@ -191,7 +192,7 @@ def unfold(node: fx.Node, index: tuple[Index, ...]) -> tuple[Index, ...]:
     return (*index[:dim], moved, *index[dim + 1 : -1])
 
 
-# -- maps that are no views in eager, but need no copy either ------------------------------------------------------------------
+# -- maps that are no views in eager, but need no copy either --------------------------------------
 
 
 @view(aten.flip.default)
