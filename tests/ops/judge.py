@@ -108,4 +108,5 @@ def check_gradients(program: Program, label: str) -> None:
             true[part] if true else None,
             label=f"{label} {kind}",
             strides=kind == "output",
+            normwise=kind == "gradient",
         )
