@@ -15,7 +15,7 @@ import torch
 from ingot.codegen.builder import Val
 from ingot.codegen.jit import FUNCTION_ATTRIBUTES
 from ingot.codegen.machine import has_symbol
-from ingot.codegen.nest import NestWriter
+from ingot.codegen.rows import RowWriter
 from ingot.codegen.split import Cut, used_chunks, write_chunk
 from ingot.codegen.tile import Tiles
 from ingot.fuse import index as ix
@@ -35,7 +35,7 @@ MANY_UNITS = 96
 class Units:
     """How a nest is cut into units that threads share, and the body that runs a range of them."""
 
-    def __init__(self, nest: Nest, writer: NestWriter):
+    def __init__(self, nest: Nest, writer: RowWriter):
         self.nest = nest
         self.writer = writer
         self.cut = Cut(nest, writer.lanes) if nest.split else None
@@ -65,7 +65,7 @@ class Units:
                 return lead[: k + 1], lead[k + 1 :]
         return lead, ()
 
-    def count(self, writer: NestWriter) -> Val:
+    def count(self, writer: RowWriter) -> Val:
         rows = writer.size(ix.product([v.size for v in self.lead]))
         if self.cut is not None:
             return writer.b.mul(rows, used_chunks(writer, self.cut))
@@ -203,7 +203,7 @@ def has_openmp() -> bool:
 
 
 def assemble(
-    frame: Frame, writer: NestWriter, units: Units, finish: NestWriter | None, cost: int
+    frame: Frame, writer: RowWriter, units: Units, finish: RowWriter | None, cost: int
 ) -> str:
     """The text of all functions of a kernel, with @NAME for its name."""
     body = _function("body", ", %begin: i64, %end: i64", frame, writer, finish is not None)
@@ -221,7 +221,7 @@ def assemble(
     return "\n".join(parts)
 
 
-def _function(name: str, more: str, frame: Frame, writer: NestWriter, scratch: bool) -> str:
+def _function(name: str, more: str, frame: Frame, writer: RowWriter, scratch: bool) -> str:
     """A function around what `writer` wrote; failures go to the frame at its end."""
     start, end = [], []
     for code, slot in sorted(writer.failed.items()):

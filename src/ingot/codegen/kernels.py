@@ -18,7 +18,7 @@ from ingot.codegen.builder import NATIVE_DTYPES, Val
 from ingot.codegen.entry import Frame, Units, assemble, openmp_declarations
 from ingot.codegen.jit import Native, compile_module
 from ingot.codegen.machine import this_machine
-from ingot.codegen.nest import NestWriter
+from ingot.codegen.rows import RowWriter
 from ingot.codegen.rules import pointwise_rules
 from ingot.codegen.split import write_finish
 from ingot.errors import CompileError, IngotError
@@ -165,12 +165,12 @@ def draft_kernel(region: Region, options: Options) -> Draft:
     symbols = _Symbols()
     cost = cost_of(nest.expressions())
     names = {node: f"%buffer{i}" for i, node in enumerate(buffers)}
-    writer = NestWriter(nest, choose_lanes(nest, cost, options), names, symbols)
+    writer = RowWriter(nest, choose_lanes(nest, cost, options), names, symbols)
     units = Units(nest, writer)
     units.write_body()
     finish = None
     if units.cut is not None:
-        finish = NestWriter(nest, 1, names, symbols)
+        finish = RowWriter(nest, 1, names, symbols)
         write_finish(finish, units.cut)
     frame = Frame(list(names.values()), symbols)
     text = assemble(frame, writer, units, finish, cost)

@@ -1,7 +1,7 @@
-"""The body of a kernel: a loop nest written as MLIR. Comes in: a Nest; goes out: the text of a
-function that computes a range of its parallel units. What holds: what does not depend on a loop is
-written before it; a tail is masked, never over-read; reductions run in phases, each over the whole
-row, so that a row stays in cache between them.
+"""The loops of a kernel and the values in them, written as MLIR. Comes in: a Nest; goes out: the
+lines of a function that computes a range of its parallel units. What holds: what does not depend on
+a loop is written before it; a tail is masked, never over-read. How a row is reduced, scanned and
+stored is in rows.py.
 """
 
 from __future__ import annotations
@@ -15,17 +15,8 @@ import sympy
 import torch
 from torch import fx
 
-from ingot.codegen.builder import Builder, Val, is_float
-from ingot.codegen.reduce import (
-    Accumulators,
-    across_lanes,
-    advance,
-    combine,
-    identity,
-    is_positional,
-    prefix,
-)
-from ingot.codegen.rules import apply_rule, pointwise_rules
+from ingot.codegen.builder import Builder, Val
+from ingot.codegen.rules import apply_rule
 from ingot.codegen.sizes import I64, emit_size
 from ingot.fuse import index as ix
 from ingot.fuse.expr import (
@@ -37,17 +28,12 @@ from ingot.fuse.expr import (
     Load,
     Number,
     Reduce,
-    Scan,
-    all_children,
     ordered,
 )
 from ingot.fuse.index import Index, Size, Var
 from ingot.fuse.loops import Nest, Store
 
 Body = Callable[[], None]
-BLOCK = 64
-"""Steps of a loop that one accumulator sums before it is added to the next: keeps the error of long
-sums low."""
 
 
 class NestWriter:
@@ -72,11 +58,6 @@ class NestWriter:
         self.tail: Val | None = None
         self.guard: Val | None = None
         self.failed: dict[int, str] = {}
-        self.finished: dict[Reduce, Accumulators] = {}
-        self.carries: dict[Scan, str] = {}
-        self.kept: dict[Expr, str] = {}
-        """Values of a row that later phases need too, and their memory."""
-        self.kept_ready: set[Expr] = set()
         self._slots = 0
 
     # -- small things ------------------------------------------------------------------------------
@@ -215,31 +196,6 @@ class NestWriter:
             return None
         return end - start
 
-    def in_blocks(
-        self, var: Var, roots: Sequence[Expr], body: Body, open_: Body, close: Body
-    ) -> None:
-        """The loop of `var` in blocks of BLOCK steps, with something to do before and after
-        each."""
-        step = BLOCK * (self.lanes if var is self.nest.vector else 1)
-        if isinstance(var.size, int) and var.size <= 2 * step and var not in self.limits:
-            open_()
-            self.over(var, roots, body)
-            close()
-            return
-        self.hoist(roots)
-        name = self.b.fresh()
-        first, last = self.limits.get(var) or (self.const(0), self.size(var.size))
-        self.b.line(
-            f"scf.for {name} = {first.name} to {last.name} step {self.const(step).name} : i64 {{"
-        )
-        with self.scope():
-            open_()
-            low = Val(name, I64)
-            high = self.b.minimum(self.b.add(low, self.const(step)), last)
-            self.over(var, roots, body, low, high)
-            close()
-        self.b.line("}")
-
     def over_all(self, loops: Sequence[Var], roots: Sequence[Expr], body: Body) -> None:
         if not loops:
             self.hoist(roots)
@@ -268,26 +224,9 @@ class NestWriter:
     def value(self, expr: Expr) -> Val:
         known = self._known(expr)
         if known is None:
-            known = self._kept_or_written(expr)
+            known = self._write(expr)
             self.memo[-1][expr] = known
         return known
-
-    def _kept_or_written(self, expr: Expr) -> Val:
-        """A value that an earlier phase computed comes from the row's memory."""
-        if expr not in self.kept or self.guard is not None:
-            return self._write(expr)
-        kind = Val("", expr.dtype, self.lanes)
-        align = f"{{alignment = {max(1, expr.dtype.itemsize)} : i64}}"
-        if expr in self.kept_ready:
-            address = self._row_address(expr)
-            return self.b.assign(
-                f"llvm.load {address} {align} : !llvm.ptr -> {kind.type}", expr.dtype, self.lanes
-            )
-        value = self.b.broadcast(self._write(expr), self.lanes)
-        self.b.line(
-            f"llvm.store {value.name}, {self._row_address(expr)} {align} : {kind.type}, !llvm.ptr"
-        )
-        return value
 
     def _write(self, expr: Expr) -> Val:
         if isinstance(expr, Load):
@@ -300,8 +239,6 @@ class NestWriter:
             return self._apply(expr)
         if isinstance(expr, Guarded):
             return self._guarded(expr)
-        if isinstance(expr, Scan):
-            return self._scan(expr)
         assert isinstance(expr, Checked), f"{expr} must be written before it is used"
         return self._checked(expr)
 
@@ -325,7 +262,7 @@ class NestWriter:
         if lanes == 1:
             offset = self.index(expr.index)
             if self.guard is not None:
-                safe = self._any(self.guard)
+                safe = self.b.any(self.guard)
                 offset = self.b.select(safe, offset, self.const(0))
             return self.b.load(self.b.pointer_at(base, offset, expr.dtype), expr.dtype, 1)
         mask = self._mask()
@@ -399,31 +336,8 @@ class NestWriter:
             self.failed[code] = self.slot(torch.int32, 1)
         slot = self.failed[code]
         seen = self.get(slot, torch.int32, 1)
-        now = self.b.cast(self._any(condition), torch.int32)
+        now = self.b.cast(self.b.any(condition), torch.int32)
         self.put(slot, self.b.or_(seen, now))
-
-    def _any(self, condition: Val) -> Val:
-        if condition.lanes == 1:
-            return condition
-        return self.b.assign(
-            f"vector.reduction <or>, {condition.name} : {condition.type} into i1", torch.bool, 1
-        )
-
-    def _scan(self, expr: Scan) -> Val:
-        """This step's elements combined with all before them, which the carry holds."""
-        along = self.nest.vector in self.nest.inner
-        carry_lanes = 1 if along else self.lanes
-        slot = self.carries[expr]
-        carry = self.get(slot, expr.dtype, carry_lanes)
-        value = self.b.broadcast(self.value(expr.operand), self.lanes)
-        if along and self.lanes > 1:
-            neutral = identity(self.b, expr.kind, expr.dtype, self.lanes)[0]
-            if self.tail is not None:
-                value = self.b.select(self.tail, value, neutral)
-            value = prefix(self.b, expr.kind, value, neutral)
-        (value,) = combine(self.b, expr.kind, (self.b.broadcast(carry, self.lanes),), (value,))
-        self.put(slot, self.b.lane(value, self.lanes - 1) if along else value)
-        return value
 
     def _mask(self) -> Val | None:
         masks = [m for m in (self.tail, self.guard) if m is not None]
@@ -466,231 +380,3 @@ class NestWriter:
         by = self.size(atom.by)
         # An index that counts is never negative, so truncation is the floor.
         return self.b.div(inner, by) if isinstance(atom, ix.Div) else self.b.rem(inner, by)
-
-    # -- rows --------------------------------------------------------------------------------------
-
-    def row(self) -> None:
-        """Everything below the outer loops."""
-        if not self.nest.inner:
-            self.hoist([s.value for s in self.nest.stores])
-            for store in self.nest.stores:
-                self.store(store)
-            return
-        phases = Phases(self.nest)
-        kept = worth_keeping(phases, self.nest, self.lanes)
-        self.kept = {expr: self._row_memory(expr) for expr in kept}
-        for number in range(phases.count):
-            self.phase(phases.reductions[number], phases.stores[number])
-            self.kept_ready |= {expr for expr, first in kept.items() if first == number}
-        self.kept, self.kept_ready = {}, set()
-        for store in phases.row_stores:
-            self.store(store)
-
-    def _row_memory(self, expr: Expr) -> str:
-        length = ix.product([v.size for v in self.nest.inner])
-        assert isinstance(length, int)
-        along = self.nest.vector in self.nest.inner
-        return self.slot(expr.dtype, self.lanes, -(-length // self.lanes) + 1 if along else length)
-
-    def _row_address(self, expr: Expr) -> str:
-        position = ix.ZERO
-        for var in self.nest.inner:
-            position = position * var.size + ix.of(var)
-        if self.nest.vector not in self.nest.inner:
-            position = position * self.lanes
-        at = self.index(position, first_lane=True)
-        element = Val("", expr.dtype).type
-        name = self.b.fresh()
-        self.b.line(
-            f"{name} = llvm.getelementptr {self.kept[expr]}[{at.name}] : "
-            f"(!llvm.ptr, i64) -> !llvm.ptr, {element}"
-        )
-        return name
-
-    def phase(self, reductions: Sequence[Reduce], stores: Sequence[Store]) -> None:
-        """One pass over the inner loops."""
-        if not reductions and not stores:
-            return
-        groups = pairs(reductions)
-        totals = [self._accumulators(group[0]) for group in groups]
-        summed = [k for k, group in enumerate(groups) if _needs_blocks(group[0])]
-        slots = [
-            self._accumulators(g[0]) if k in summed else totals[k] for k, g in enumerate(groups)
-        ]
-        roots = [*(r.operand for r in reductions), *(s.value for s in stores)]
-
-        self._start_scans(roots)
-
-        def body() -> None:
-            for group, slot in zip(groups, slots, strict=True):
-                self._accumulate(group[0], slot)
-            for store in stores:
-                self.store(store)
-
-        def open_() -> None:
-            for k in summed:
-                self._reset(groups[k][0], slots[k])
-
-        def close() -> None:
-            for k in summed:
-                self._add_block(groups[k][0], slots[k], totals[k])
-
-        *rest, last = self.nest.inner
-        if summed:
-            self.over_all(rest, roots, lambda: self.in_blocks(last, roots, body, open_, close))
-        else:
-            self.over_all(self.nest.inner, roots, body)
-        for group, total in zip(groups, totals, strict=True):
-            self._finish(group, total)
-
-    def _start_scans(self, roots: Sequence[Expr]) -> None:
-        lanes = 1 if self.nest.vector in self.nest.inner else self.lanes
-        for expr in ordered(roots, stop=lambda e: isinstance(e, Reduce)):
-            if isinstance(expr, Scan):
-                self.carries[expr] = self.slot(expr.dtype, lanes)
-                self.put(self.carries[expr], identity(self.b, expr.kind, expr.dtype, lanes)[0])
-
-    def _reset(self, reduce: Reduce, slots: list[tuple[str, torch.dtype]]) -> None:
-        for (slot, _), value in zip(slots, self._identity(reduce), strict=True):
-            self.put(slot, value)
-
-    def _add_block(
-        self,
-        reduce: Reduce,
-        slots: list[tuple[str, torch.dtype]],
-        totals: list[tuple[str, torch.dtype]],
-    ) -> None:
-        lanes = self._acc_lanes(reduce)
-        part = tuple(self.get(s, dtype, lanes) for s, dtype in slots)
-        total = tuple(self.get(s, dtype, lanes) for s, dtype in totals)
-        for (slot, _), value in zip(totals, combine(self.b, reduce.kind, total, part), strict=True):
-            self.put(slot, value)
-
-    def _acc_lanes(self, reduce: Reduce) -> int:
-        return self.lanes if self.nest.vector is not None else 1
-
-    def _accumulators(self, reduce: Reduce) -> list[tuple[str, torch.dtype]]:
-        lanes = self._acc_lanes(reduce)
-        initial = self._identity(reduce)
-        slots = [(self.slot(value.dtype, lanes), value.dtype) for value in initial]
-        self._reset(reduce, slots)
-        return slots
-
-    def _accumulate(self, reduce: Reduce, slots: list[tuple[str, torch.dtype]]) -> None:
-        lanes = self._acc_lanes(reduce)
-        current = tuple(self.get(s, dtype, lanes) for s, dtype in slots)
-        new: Accumulators = (self.b.broadcast(self.value(reduce.operand), lanes),)
-        if reduce.position is not None:
-            new = (*new, self._position(reduce.position, slots[1][1], lanes))
-        if self.tail is not None and self.nest.vector in self.nest.inner:
-            neutral = self._identity(reduce)
-            new = tuple(self.b.select(self.tail, x, n) for x, n in zip(new, neutral, strict=True))
-        for (slot, _), value in zip(slots, advance(self.b, reduce.kind, current, new), strict=True):
-            self.put(slot, value)
-
-    def _position(self, position: Index, dtype: torch.dtype, lanes: int) -> Val:
-        """The index of this step's elements, one for each lane, in as few bits as will do."""
-        b = self.b
-        first = b.broadcast(b.cast(self.index(position, first_lane=True), dtype), lanes)
-        vector = self.nest.vector
-        step = position.coefficient(vector) if vector is not None else 0
-        if step == 0 or lanes == 1:
-            return first
-        if not isinstance(step, int):
-            return b.cast(b.broadcast(self.index(position), lanes), dtype)
-        lane = b.cast(b.iota(lanes), dtype)
-        return b.add(first, b.mul(lane, b.const(step, dtype)) if step != 1 else lane)
-
-    def _identity(self, reduce: Reduce) -> Accumulators:
-        length = ix.product([v.size for v in self.nest.inner])
-        short = isinstance(length, int) and length < 1 << 31
-        position = torch.int32 if short else I64
-        lanes = self._acc_lanes(reduce)
-        return identity(self.b, reduce.kind, reduce.operand.dtype, lanes, position)
-
-    def _finish(self, group: Sequence[Reduce], slots: list[tuple[str, torch.dtype]]) -> None:
-        reduce = group[0]
-        lanes = self._acc_lanes(reduce)
-        result: Accumulators = tuple(self.get(s, dtype, lanes) for s, dtype in slots)
-        if self.nest.vector in self.nest.inner:
-            result = across_lanes(self.b, reduce.kind, result)
-        if reduce.position is not None:
-            result = (result[0], self.b.cast(result[1], I64))
-        self.finish_with(group, result)
-
-    def finish_with(self, group: Sequence[Reduce], result: Accumulators) -> None:
-        """The reductions of `group` are known from here on."""
-        self.finished[group[0]] = result
-        for member in group:
-            self.memo[-1][member] = result[member.part if is_positional(member.kind) else 0]
-
-
-class Phases:
-    """The passes over a row: which reductions and which full-size stores each does."""
-
-    def __init__(self, nest: Nest):
-        self.of: dict[Expr, int] = {}
-        inner = set(nest.inner)
-        for expr in nest.expressions():
-            below = max((self.of[c] for c in all_children(expr)), default=0)
-            self.of[expr] = below + 1 if isinstance(expr, Reduce) else below
-        reductions = [e for e in nest.expressions() if isinstance(e, Reduce)]
-        full = [s for s in nest.stores if s.index.variables() & inner]
-        self.row_stores = [s for s in nest.stores if not s.index.variables() & inner]
-        last = max(
-            [self.of[r] for r in reductions] + [self.of[s.value] + 1 for s in full], default=0
-        )
-        self.count = last
-        self.reductions = [[r for r in reductions if self.of[r] == p + 1] for p in range(last)]
-        self.stores = [[s for s in full if self.of[s.value] == p] for p in range(last)]
-
-
-ROW_BYTES = 32768
-DEAR = 8
-"""Instructions from which a value is kept rather than computed again in the next phase."""
-
-
-def worth_keeping(phases: Phases, nest: Nest, lanes: int) -> dict[Expr, int]:
-    """Values of a row that are dear and needed in more than one phase, with the first of those."""
-    length = ix.product([v.size for v in nest.inner])
-    if not isinstance(length, int) or nest.vector is None or lanes == 1:
-        return {}
-    if nest.vector not in nest.inner:
-        length *= lanes
-    uses = [_reach(phases.reductions[p], phases.stores[p]) for p in range(phases.count)]
-    inner = set(nest.inner)
-    kept: dict[Expr, int] = {}
-    covered: set[Expr] = set()
-    for expr in reversed(nest.expressions()):
-        where = [p for p, reached in enumerate(uses) if expr in reached]
-        if (
-            len(where) < 2
-            or expr in covered
-            or not isinstance(expr, Apply)
-            or expr.dtype is torch.bool
-        ):
-            continue
-        below = ordered([expr], stop=lambda e: isinstance(e, Reduce))
-        cost = sum(pointwise_rules[e.target].cost for e in below if isinstance(e, Apply))
-        if cost >= DEAR and expr.variables() & inner and 4 * length <= ROW_BYTES:
-            kept[expr] = where[0]
-            covered.update(below)
-    return kept
-
-
-def _reach(reductions: Sequence[Reduce], stores: Sequence[Store]) -> set[Expr]:
-    roots = [*(r.operand for r in reductions), *(s.value for s in stores)]
-    return set(ordered(roots, stop=lambda e: isinstance(e, Reduce)))
-
-
-def _needs_blocks(reduce: Reduce) -> bool:
-    return reduce.kind == "sum" and is_float(reduce.operand.dtype)
-
-
-def pairs(reductions: Sequence[Reduce]) -> list[list[Reduce]]:
-    """Value and index of one arg reduction share their accumulators."""
-    groups: dict[Any, list[Reduce]] = {}
-    for r in reductions:
-        key = (r.kind, r.operand, r.position) if is_positional(r.kind) else r
-        groups.setdefault(key, []).append(r)
-    return list(groups.values())

@@ -8,11 +8,11 @@ from __future__ import annotations
 import torch
 
 from ingot.codegen.builder import Val
-from ingot.codegen.nest import NestWriter, Phases, pairs
 from ingot.codegen.reduce import Accumulators, combine, identity
+from ingot.codegen.rows import Phases, RowWriter, pairs
 from ingot.fuse import index as ix
 from ingot.fuse.expr import Reduce
-from ingot.fuse.index import Index, Size, Var
+from ingot.fuse.index import Index, Var
 from ingot.fuse.loops import Nest
 
 MOST_CHUNKS = 128
@@ -51,7 +51,7 @@ class Cut:
         length = max(-(-size // MOST_CHUNKS), -(-SMALLEST_CHUNK // max(1, beside)), 1)
         return -(-length // self.unit) * self.unit
 
-    def length(self, writer: NestWriter) -> Val:
+    def length(self, writer: RowWriter) -> Val:
         """Steps of the cut loop in one chunk."""
         size = self.var.size
         if isinstance(size, int):
@@ -66,7 +66,7 @@ class Cut:
         assert isinstance(self.rows, int)
         return SLOT_BYTES * sum(self.parts) * self.chunks() * self.rows
 
-    def slot(self, number: int, chunk: Val, row: Index, writer: NestWriter, vector: bool) -> str:
+    def slot(self, number: int, chunk: Val, row: Index, writer: RowWriter, vector: bool) -> str:
         """Address of an accumulator's partial result."""
         assert isinstance(self.rows, int)
         rows = writer.const(self.rows)
@@ -88,7 +88,7 @@ def group_identity(reduce: Reduce) -> tuple[torch.dtype, ...]:
     return (reduce.operand.dtype,)
 
 
-def write_chunk(writer: NestWriter, cut: Cut, chunk: Val) -> None:
+def write_chunk(writer: RowWriter, cut: Cut, chunk: Val) -> None:
     """One chunk of one row (or of a vector of rows): reduce, then leave the accumulators in scratch
     memory."""
     length = cut.length(writer)
@@ -104,7 +104,7 @@ def write_chunk(writer: NestWriter, cut: Cut, chunk: Val) -> None:
             number += 1
 
 
-def _put(writer: NestWriter, cut: Cut, number: int, chunk: Val, value: Val) -> None:
+def _put(writer: RowWriter, cut: Cut, number: int, chunk: Val, value: Val) -> None:
     """Each partial result takes eight bytes; a vector of rows is stored lane by lane."""
     along = value.lanes > 1
     address = cut.slot(number, chunk, cut.row(), writer, along)
@@ -115,7 +115,7 @@ def _put(writer: NestWriter, cut: Cut, number: int, chunk: Val, value: Val) -> N
     writer.b.store(address, wide, writer.tail)
 
 
-def _as_eight_bytes(writer: NestWriter, value: Val) -> Val:
+def _as_eight_bytes(writer: RowWriter, value: Val) -> Val:
     b = writer.b
     if value.dtype in (torch.float32, torch.bfloat16, torch.float16):
         value = b.cast(Val(value.name, torch.float32, value.lanes), torch.float64)
@@ -124,14 +124,14 @@ def _as_eight_bytes(writer: NestWriter, value: Val) -> Val:
     return b.cast(value, torch.int64)
 
 
-def _from_eight_bytes(writer: NestWriter, value: Val, dtype: torch.dtype) -> Val:
+def _from_eight_bytes(writer: RowWriter, value: Val, dtype: torch.dtype) -> Val:
     b = writer.b
     if dtype.is_floating_point:
         return b.cast(b.bitcast(value, torch.float64), dtype)
     return b.cast(value, dtype)
 
 
-def write_finish(writer: NestWriter, cut: Cut) -> None:
+def write_finish(writer: RowWriter, cut: Cut) -> None:
     """Combine the chunks of every row in order and store what depends on the rows. `writer` has one
     lane."""
 
@@ -148,7 +148,7 @@ def write_finish(writer: NestWriter, cut: Cut) -> None:
     writer.over_all(cut.nest.outer, roots, body)
 
 
-def _combined(writer: NestWriter, cut: Cut, reduce: Reduce, number: int) -> Accumulators:
+def _combined(writer: RowWriter, cut: Cut, reduce: Reduce, number: int) -> Accumulators:
     dtypes = group_identity(reduce)
     slots = [(writer.slot(dtype, 1), dtype) for dtype in dtypes]
     initial = identity(writer.b, reduce.kind, reduce.operand.dtype, 1)
@@ -172,7 +172,7 @@ def _combined(writer: NestWriter, cut: Cut, reduce: Reduce, number: int) -> Accu
     return tuple(writer.get(slot, dtype, 1) for slot, dtype in slots)
 
 
-def used_chunks(writer: NestWriter, cut: Cut) -> Val:
+def used_chunks(writer: RowWriter, cut: Cut) -> Val:
     """Chunks that hold anything."""
     if isinstance(cut.var.size, int):
         return writer.const(cut.chunks())
@@ -180,7 +180,3 @@ def used_chunks(writer: NestWriter, cut: Cut) -> Val:
     size = writer.size(cut.var.size)
     up = writer.b.sub(writer.b.add(size, length), writer.const(1))
     return writer.b.div(up, writer.b.maximum(length, writer.const(1)))
-
-
-def units(writer: NestWriter, cut: Cut, rows: Size) -> Val:
-    return writer.b.mul(writer.size(rows), used_chunks(writer, cut))

@@ -7,7 +7,7 @@ leave the cache; edges are masked, never over-read.
 from __future__ import annotations
 
 from ingot.codegen.builder import Builder, Val
-from ingot.codegen.nest import NestWriter
+from ingot.codegen.rows import RowWriter
 from ingot.fuse.expr import Load
 from ingot.fuse.loops import Nest, crosswise
 
@@ -18,7 +18,7 @@ COLUMNS = 512
 
 
 class Tiles:
-    def __init__(self, nest: Nest, writer: NestWriter):
+    def __init__(self, nest: Nest, writer: RowWriter):
         assert nest.across is not None and nest.vector is not None
         assert isinstance(nest.across.size, int) and isinstance(nest.vector.size, int)
         self.nest = nest
