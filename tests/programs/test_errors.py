@@ -154,9 +154,15 @@ def fail(*_: object) -> None:
     raise ingot.CompileError("injected")
 
 
+def break_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No kernel can be written, and none is remembered."""
+    monkeypatch.setattr("ingot.codegen.kernels.draft_kernel", fail)
+    monkeypatch.setattr("ingot.codegen.kernels._known", {}, raising=False)
+
+
 def test_kernel_that_fails_to_compile_falls_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """One warning for one region, eager's result, and no second warning on the next call."""
-    monkeypatch.setattr("ingot.codegen.kernels.draft_kernel", fail)
+    break_kernels(monkeypatch)
     compiled = torch.compile(lambda x: (x * 2).softmax(-1), backend="ingot")
     x = torch.randn(3, 4)
     with warnings.catch_warnings(record=True) as caught:
@@ -173,7 +179,7 @@ def test_kernel_that_fails_to_compile_falls_back(monkeypatch: pytest.MonkeyPatch
 def test_fallback_keeps_strides_and_reductions(monkeypatch: pytest.MonkeyPatch) -> None:
     from .check import check
 
-    monkeypatch.setattr("ingot.codegen.kernels.draft_kernel", fail)
+    break_kernels(monkeypatch)
 
     def function(x: Tensor) -> tuple[Tensor, ...]:
         y = x.t().exp()
@@ -208,7 +214,7 @@ def test_llvm_that_fails_falls_back(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_strict_raises(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ingot.codegen.kernels.draft_kernel", fail)
+    break_kernels(monkeypatch)
     compiled = torch.compile(lambda x: (x * 2).exp(), backend="ingot", options={"strict": True})
     with pytest.raises(Exception, match="a kernel could not be compiled") as caught:
         compiled(torch.randn(3))

@@ -43,6 +43,18 @@ def test_no_circle_through_two_regions() -> None:
     check(function, torch.randn(5, 5))
 
 
+def test_no_merge_with_what_is_read_elsewhere() -> None:
+    """One value is read at the same element, its neighbour in the same region at another."""
+
+    def function(x: Tensor, y: Tensor, z: Tensor) -> tuple[Tensor, ...]:
+        a = (x * y).tanh()
+        b = (a * z).tanh()
+        c = -a
+        return b + c.flip(0), b * z, c
+
+    check(function, torch.randn(6, 5), torch.randn(6, 1), torch.randn(6, 5))
+
+
 def test_residual_backward() -> None:
     """The gradient of a residual is read by a convolution's backward and added to its result."""
     conv = torch.nn.Conv2d(3, 3, 3, padding=1)
