@@ -15,8 +15,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ingot.codegen.builder import Builder, Val
+from ingot.codegen.builder import Builder
 from ingot.codegen.jit import FUNCTION_ATTRIBUTES, compile_module
+from ingot.codegen.values import Val
 
 Body = Callable[[Builder, list[Val]], Val]
 

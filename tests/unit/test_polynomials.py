@@ -16,7 +16,8 @@ import torch
 from torch import Tensor
 
 from ingot.codegen import polynomials
-from ingot.codegen.builder import Builder, Val
+from ingot.codegen.builder import Builder
+from ingot.codegen.values import Val
 
 from .flat_kernel import Batch
 

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 import ingot.codegen.scalar  # noqa: F401  (registers the rules)
-from ingot.codegen.builder import Builder, Val
+from ingot.codegen.builder import Builder
 from ingot.codegen.rules import (
     apply_rule,
     compute_dtypes,
@@ -26,6 +26,7 @@ from ingot.codegen.rules import (
     pointwise,
     pointwise_rules,
 )
+from ingot.codegen.values import Val
 from ingot.errors import UnsupportedError
 
 from .flat_kernel import Batch

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 import sympy
 import torch
 
-from ingot.codegen.builder import Val
 from ingot.codegen.jit import FUNCTION_ATTRIBUTES
 from ingot.codegen.machine import has_symbol
 from ingot.codegen.rows import RowWriter
 from ingot.codegen.split import Cut, used_chunks, write_chunk
 from ingot.codegen.tile import Tiles
+from ingot.codegen.values import Val
 from ingot.fuse import index as ix
 from ingot.fuse.expr import Expr
 from ingot.fuse.index import Var

@@ -14,13 +14,13 @@ import sympy
 import torch
 from torch import fx
 
-from ingot.codegen.builder import NATIVE_DTYPES, Val
 from ingot.codegen.entry import Frame, Units, assemble, openmp_declarations
 from ingot.codegen.jit import Native, compile_module
 from ingot.codegen.machine import this_machine
 from ingot.codegen.rows import RowWriter
 from ingot.codegen.rules import pointwise_rules
 from ingot.codegen.split import write_finish
+from ingot.codegen.values import NATIVE_DTYPES, Val
 from ingot.errors import CompileError, IngotError
 from ingot.fuse.expr import Apply, Expr, Load, Reduce, Scan
 from ingot.fuse.likeness import Key, likeness

@@ -15,9 +15,10 @@ import sympy
 import torch
 from torch import fx
 
-from ingot.codegen.builder import Builder, Val
+from ingot.codegen.builder import Builder
 from ingot.codegen.rules import apply_rule
 from ingot.codegen.sizes import I64, emit_size
+from ingot.codegen.values import Val
 from ingot.fuse import index as ix
 from ingot.fuse.expr import (
     Apply,

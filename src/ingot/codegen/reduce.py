@@ -10,7 +10,8 @@ import math
 
 import torch
 
-from ingot.codegen.builder import Builder, Val, is_float
+from ingot.codegen.builder import Builder
+from ingot.codegen.values import Val, is_float
 
 Accumulators = tuple[Val, ...]
 

@@ -12,7 +12,6 @@ import sympy
 import torch
 from torch import fx
 
-from ingot.codegen.builder import Val, is_float
 from ingot.codegen.nest import Body, NestWriter
 from ingot.codegen.reduce import (
     Accumulators,
@@ -25,6 +24,7 @@ from ingot.codegen.reduce import (
 )
 from ingot.codegen.rules import pointwise_rules
 from ingot.codegen.sizes import I64
+from ingot.codegen.values import Val, is_float
 from ingot.fuse import index as ix
 from ingot.fuse.expr import Apply, Expr, Reduce, Scan, all_children, ordered
 from ingot.fuse.index import Index, Var

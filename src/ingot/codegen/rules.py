@@ -14,7 +14,8 @@ import torch
 from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND as Kind
 from torch._prims_common import elementwise_dtypes
 
-from ingot.codegen.builder import HALVES, NATIVE_DTYPES, Builder, Val, rounded
+from ingot.codegen.builder import Builder
+from ingot.codegen.values import HALVES, NATIVE_DTYPES, Val, rounded
 from ingot.errors import UnsupportedError
 
 Operand = Val | Any

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 import sympy
 import torch
 
-from ingot.codegen.builder import Builder, Val
+from ingot.codegen.builder import Builder
+from ingot.codegen.values import Val
 from ingot.errors import UnsupportedError
 from ingot.fuse.index import Size
 

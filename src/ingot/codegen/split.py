@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import torch
 
-from ingot.codegen.builder import Val
 from ingot.codegen.reduce import Accumulators, combine, identity
 from ingot.codegen.rows import Phases, RowWriter, pairs
+from ingot.codegen.values import Val
 from ingot.fuse import index as ix
 from ingot.fuse.expr import Reduce
 from ingot.fuse.index import Index, Var

@@ -6,8 +6,9 @@ leave the cache; edges are masked, never over-read.
 
 from __future__ import annotations
 
-from ingot.codegen.builder import Builder, Val
+from ingot.codegen.builder import Builder
 from ingot.codegen.rows import RowWriter
+from ingot.codegen.values import Val
 from ingot.fuse.expr import Load
 from ingot.fuse.loops import Nest, crosswise
 

@@ -15,8 +15,8 @@ import torch
 from torch import fx
 
 import ingot.codegen.scalar  # noqa: F401  (registers the pointwise rules)
-from ingot.codegen.builder import NATIVE_DTYPES
 from ingot.codegen.rules import compute_dtypes, pointwise_rules
+from ingot.codegen.values import NATIVE_DTYPES
 from ingot.errors import UnsupportedError
 from ingot.fuse import index as ix
 from ingot.fuse.expr import Apply, Checked, Expr, FromIndex, Guarded, Number

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from ingot.codegen.builder import Builder, Val
+from ingot.codegen.builder import Builder
 from ingot.codegen.polynomials.exponential import exp_in_range
 from ingot.codegen.polynomials.forms import (
     F64,
@@ -22,6 +22,7 @@ from ingot.codegen.polynomials.forms import (
 )
 from ingot.codegen.polynomials.library import library
 from ingot.codegen.polynomials.wide import exp_wide, log_wide
+from ingot.codegen.values import Val
 from ingot.errors import UnsupportedError
 
 # Where the two forms meet.

@@ -6,7 +6,7 @@ f64 goes to Sleef.
 
 from __future__ import annotations
 
-from ingot.codegen.builder import Builder, Val
+from ingot.codegen.builder import Builder
 from ingot.codegen.polynomials.forms import (
     F64,
     LOG2_E,
@@ -21,6 +21,7 @@ from ingot.codegen.polynomials.forms import (
     with_sign_of,
 )
 from ingot.codegen.polynomials.library import library
+from ingot.codegen.values import Val
 
 # ln 2 in two parts, the first with trailing zeros, so that n · LN2_HIGH is exact.
 LN2_HIGH = 0.693145751953125

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 import torch
 
-from ingot.codegen.builder import Builder, Val
+from ingot.codegen.builder import Builder
+from ingot.codegen.values import Val
 
 F32 = torch.float32
 F64 = torch.float64

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 
-from ingot.codegen.builder import Builder, Val
+from ingot.codegen.builder import Builder
 from ingot.codegen.polynomials.forms import F64, absolute, horner, narrow, widen, with_sign_of
 from ingot.codegen.polynomials.library import library
 from ingot.codegen.polynomials.trigonometric import small_tangent
 from ingot.codegen.polynomials.wide import log_wide
+from ingot.codegen.values import Val
 
 _SHIFT = 10
 # log z - 1/(2z) less digamma(z), over 1/z², in powers of 1/z²: Bernoulli numbers.

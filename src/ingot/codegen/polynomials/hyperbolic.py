@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot.codegen.builder import Builder, Val
+from ingot.codegen.builder import Builder
 from ingot.codegen.polynomials.forms import F64, LN2, absolute, horner, narrow, widen, with_sign_of
 from ingot.codegen.polynomials.library import library
 from ingot.codegen.polynomials.wide import exp_wide, log_wide
+from ingot.codegen.values import Val
 
 # Below this size the series of three terms is exact to f32.
 _SMALL = 2.0**-6

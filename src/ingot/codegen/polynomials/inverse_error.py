@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 
-from ingot.codegen.builder import Builder, Val
+from ingot.codegen.builder import Builder
 from ingot.codegen.polynomials.forms import F64, absolute, horner, narrow, widen, with_sign_of
 from ingot.codegen.polynomials.library import library
 from ingot.codegen.polynomials.wide import log_wide
+from ingot.codegen.values import Val
 from ingot.errors import UnsupportedError
 
 # erfinv(x) / x in powers of w - 2.5, 0 <= w <= 5; minimax, 2^-31.

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 
-from ingot.codegen.builder import Builder, Val, rounded
+from ingot.codegen.builder import Builder
 from ingot.codegen.polynomials.forms import F32, F64, I32, LN2, LOG2_E, keep_zero_sign, split_horner
 from ingot.codegen.polynomials.library import library
+from ingot.codegen.values import Val, rounded
 
 # log1p(f) - f over f², -1/3 <= f <= 1/3.
 LOG1P_TAIL = (

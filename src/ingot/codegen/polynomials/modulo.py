@@ -5,9 +5,10 @@ the sign of x; fmod(x, 0), fmod(inf, y) and NaN give NaN, fmod(x, inf) gives x.
 
 from __future__ import annotations
 
-from ingot.codegen.builder import Builder, Val
+from ingot.codegen.builder import Builder
 from ingot.codegen.polynomials.forms import absolute, with_sign_of
 from ingot.codegen.polynomials.library import library
+from ingot.codegen.values import Val
 
 
 def fmod(b: Builder, x: Val, y: Val) -> Val:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import math
 
-from ingot.codegen.builder import Builder, Val
+from ingot.codegen.builder import Builder
 from ingot.codegen.polynomials.forms import F32, F64, absolute, integer_type, narrow, widen
 from ingot.codegen.polynomials.library import library
 from ingot.codegen.polynomials.wide import exp_wide, log_wide
+from ingot.codegen.values import Val
 
 
 def pow(b: Builder, x: Val, y: Val) -> Val:

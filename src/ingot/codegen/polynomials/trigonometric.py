@@ -10,7 +10,7 @@ import math
 
 import torch
 
-from ingot.codegen.builder import Builder, Val
+from ingot.codegen.builder import Builder
 from ingot.codegen.polynomials.forms import (
     F32,
     F64,
@@ -23,6 +23,7 @@ from ingot.codegen.polynomials.forms import (
 )
 from ingot.codegen.polynomials.library import library
 from ingot.codegen.polynomials.wide import atan_wide
+from ingot.codegen.values import Val
 
 # π/2 in three parts of f32.
 _HALF_PI = (1.5707962512969971, 7.549789415861596e-08, 5.390302529957765e-15)

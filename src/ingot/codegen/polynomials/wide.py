@@ -10,7 +10,7 @@ import math
 
 import torch
 
-from ingot.codegen.builder import Builder, Val
+from ingot.codegen.builder import Builder
 from ingot.codegen.polynomials.forms import (
     F64,
     LN2,
@@ -22,6 +22,7 @@ from ingot.codegen.polynomials.forms import (
     nearest_integer,
     power_of_two,
 )
+from ingot.codegen.values import Val
 
 I64 = torch.int64
 # exp(r) - 1 - r over r², |r| <= ln 2 / 2; minimax, 2^-45.

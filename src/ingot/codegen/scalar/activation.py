@@ -9,10 +9,11 @@ import math
 from functools import partial
 
 from ingot.codegen import polynomials
-from ingot.codegen.builder import Builder, Val
+from ingot.codegen.builder import Builder
 from ingot.codegen.polynomials.forms import at_most
 from ingot.codegen.rules import Operand, pointwise
 from ingot.codegen.scalar.choose import clamp, maximum, minimum
+from ingot.codegen.values import Val
 
 activation = partial(pointwise, integers=False)
 GELU_BETA = math.sqrt(2) * (2 / math.sqrt(math.pi)) * 0.5

@@ -11,7 +11,7 @@ import torch
 from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND as Kind
 
 from ingot.codegen import polynomials
-from ingot.codegen.builder import Builder, Val
+from ingot.codegen.builder import Builder
 from ingot.codegen.rules import pointwise
 from ingot.codegen.scalar.activation import (
     GELU_BETA,
@@ -19,6 +19,7 @@ from ingot.codegen.scalar.activation import (
     double_gelu_inner,
     softplus_growth,
 )
+from ingot.codegen.values import Val
 
 gradient = partial(pointwise, integers=False)
 

@@ -10,8 +10,9 @@ import math
 import torch
 from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND as Kind
 
-from ingot.codegen.builder import UNSIGNED, Builder, Val, is_float
+from ingot.codegen.builder import Builder
 from ingot.codegen.rules import Operand, pointwise
+from ingot.codegen.values import UNSIGNED, Val, is_float
 from ingot.errors import UnsupportedError
 
 

@@ -8,10 +8,11 @@ from collections.abc import Callable
 
 import torch
 
-from ingot.codegen.builder import UNSIGNED, Builder, Val, bits_of, is_float
+from ingot.codegen.builder import Builder
 from ingot.codegen.rules import pointwise
 from ingot.codegen.scalar.arithmetic import absolute
 from ingot.codegen.scalar.division import integer_quotient
+from ingot.codegen.values import UNSIGNED, Val, bits_of, is_float
 from ingot.errors import UnsupportedError
 
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import torch
 
-from ingot.codegen.builder import Builder, Val, is_float
+from ingot.codegen.builder import Builder
 from ingot.codegen.rules import pointwise
+from ingot.codegen.values import Val, is_float
 
 
 @pointwise("where.self", unpromoted=("condition",), halves="exact")

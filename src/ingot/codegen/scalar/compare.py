@@ -12,8 +12,9 @@ from functools import partial
 import torch
 from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND as Kind
 
-from ingot.codegen.builder import Builder, Val, is_float
+from ingot.codegen.builder import Builder
 from ingot.codegen.rules import pointwise
+from ingot.codegen.values import Val, is_float
 
 question = partial(pointwise, kind=Kind.ALWAYS_BOOL, halves="exact")
 

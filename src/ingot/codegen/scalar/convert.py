@@ -9,8 +9,9 @@ from typing import Any
 
 import torch
 
-from ingot.codegen.builder import Builder, Val
+from ingot.codegen.builder import Builder
 from ingot.codegen.rules import pointwise
+from ingot.codegen.values import Val
 
 
 def _to_dtype(arguments: dict[str, Any]) -> tuple[torch.dtype, torch.dtype]:

@@ -14,10 +14,11 @@ import torch
 from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND as Kind
 from torch._prims_common import elementwise_dtypes
 
-from ingot.codegen.builder import HALVES, UNSIGNED, Builder, Val, bits_of, is_float
+from ingot.codegen.builder import Builder
 from ingot.codegen.polynomials.modulo import fmod as float_fmod
 from ingot.codegen.rules import Operand, pointwise
 from ingot.codegen.scalar.arithmetic import as_val
+from ingot.codegen.values import HALVES, UNSIGNED, Val, bits_of, is_float
 from ingot.errors import UnsupportedError
 
 ZERO_DIVISION = 1

@@ -8,9 +8,10 @@ from __future__ import annotations
 import torch
 
 from ingot.codegen import polynomials
-from ingot.codegen.builder import HALVES, UNSIGNED, Builder, Val, is_float
+from ingot.codegen.builder import Builder
 from ingot.codegen.rules import Operand, pointwise
 from ingot.codegen.scalar.arithmetic import as_val
+from ingot.codegen.values import HALVES, UNSIGNED, Val, is_float
 from ingot.errors import UnsupportedError
 
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from ingot.codegen.builder import Builder, Val, is_float
+from ingot.codegen.builder import Builder
 from ingot.codegen.rules import overload, pointwise, pointwise_rules
 from ingot.codegen.scalar import arithmetic, division
+from ingot.codegen.values import Val, is_float
 
 SAME = {
     "abs": "abs.default", "eq": "eq.Tensor", "fmax": "fmax.default", "fmin": "fmin.default",

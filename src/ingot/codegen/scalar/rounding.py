@@ -4,8 +4,9 @@ stay as they are; the sign of zero is kept.
 
 from __future__ import annotations
 
-from ingot.codegen.builder import Builder, Val, is_float
+from ingot.codegen.builder import Builder
 from ingot.codegen.rules import pointwise
+from ingot.codegen.values import Val, is_float
 
 
 def _whole(name: str, op: str) -> None:

@@ -13,9 +13,10 @@ from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND as Kind
 from torch._prims_common import elementwise_dtypes
 
 from ingot.codegen import polynomials
-from ingot.codegen.builder import Builder, Val
+from ingot.codegen.builder import Builder
 from ingot.codegen.rules import pointwise
 from ingot.codegen.scalar.choose import maximum
+from ingot.codegen.values import Val
 from ingot.errors import UnsupportedError
 
 special = partial(pointwise, kind=Kind.INT_TO_FLOAT)

@@ -12,8 +12,9 @@ from functools import partial
 from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND as Kind
 
 from ingot.codegen import polynomials
-from ingot.codegen.builder import Builder, Val
+from ingot.codegen.builder import Builder
 from ingot.codegen.rules import pointwise
+from ingot.codegen.values import Val
 
 function = partial(pointwise, kind=Kind.INT_TO_FLOAT)
 

@@ -1,0 +1,94 @@
+"""What a value in native code is: its SSA name, torch dtype and lanes, its type in registers and in
+memory, and how a number is written. What holds: half types live in registers as f32.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from dataclasses import dataclass
+
+import torch
+
+FLOATS = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
+HALVES = (torch.bfloat16, torch.float16)
+UNSIGNED = (torch.uint8, torch.uint16, torch.uint32, torch.uint64)
+REGISTER = {
+    torch.float64: "f64", torch.float32: "f32", torch.bfloat16: "f32", torch.float16: "f32",
+    torch.int64: "i64", torch.int32: "i32", torch.int16: "i16", torch.int8: "i8",
+    torch.uint64: "i64", torch.uint32: "i32", torch.uint16: "i16", torch.uint8: "i8",
+    torch.bool: "i1",
+}  # fmt: skip
+MEMORY = {**REGISTER, torch.bfloat16: "i16", torch.float16: "f16", torch.bool: "i8"}
+NATIVE_DTYPES = frozenset(REGISTER)
+
+
+def is_float(dtype: torch.dtype) -> bool:
+    return dtype in FLOATS
+
+
+def bits_of(dtype: torch.dtype) -> int:
+    """Width in a register."""
+    return 1 if dtype is torch.bool else int(REGISTER[dtype][1:])
+
+
+@dataclass(frozen=True, slots=True)
+class Val:
+    """An SSA value: its name, its torch dtype, its lanes (1 = scalar)."""
+
+    name: str
+    dtype: torch.dtype
+    lanes: int = 1
+
+    @property
+    def type(self) -> str:
+        return vector_type(REGISTER[self.dtype], self.lanes)
+
+
+def vector_type(element: str, lanes: int) -> str:
+    return element if lanes == 1 else f"vector<{lanes}x{element}>"
+
+
+def literal(value: complex, dtype: torch.dtype) -> str:
+    if dtype is torch.bool:
+        return "true" if value else "false"
+    if not is_float(dtype):
+        assert not isinstance(value, complex)
+        number = int(value)
+        width = bits_of(dtype)
+        wrapped = number & ((1 << width) - 1)
+        return str(wrapped - (1 << width) if wrapped >> (width - 1) else wrapped)
+    assert not isinstance(value, complex)
+    number_f = float(value)
+    if dtype is torch.float64:
+        return f"0x{struct.unpack('<Q', struct.pack('<d', number_f))[0]:016X}"
+    return f"0x{_f32_bits(number_f, dtype):08X}"
+
+
+def rounded(value: float, dtype: torch.dtype) -> float:
+    """`value` as f32, f16 or bf16 would hold it."""
+    exact: float = struct.unpack("<f", struct.pack("<I", _f32_bits(value, dtype)))[0]
+    return exact
+
+
+def _f32_bits(value: float, dtype: torch.dtype) -> int:
+    """The bits, as f32, of `value` rounded to f32, f16 or bf16. Not by torch: this runs under fake
+    tensor modes."""
+    if math.isnan(value):
+        return 0x7FC00000
+    bits = _packed(value, "<f", "<I", 0x7F800000)
+    if dtype is torch.float16:
+        half = _packed(value, "<e", "<H", 0x7C00)
+        exact: float = struct.unpack("<e", struct.pack("<H", half))[0]
+        return _packed(exact, "<f", "<I", 0x7F800000)
+    if dtype is torch.bfloat16 and not math.isinf(value):
+        return (bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000
+    return bits
+
+
+def _packed(value: float, kind: str, unsigned: str, infinity: int) -> int:
+    try:
+        return int(struct.unpack(unsigned, struct.pack(kind, value))[0])
+    except OverflowError:
+        sign = 1 << (8 * struct.calcsize(unsigned) - 1) if value < 0 else 0
+        return infinity | sign
