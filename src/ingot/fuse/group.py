@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable
-from typing import Any
 
 import torch
 from torch import fx
@@ -19,18 +18,17 @@ from torch import fx
 from ingot.codegen.scalar.prims import register_late
 from ingot.errors import UnsupportedError
 from ingot.fuse import index as ix
+from ingot.fuse.calls import call_kind, is_effect
 from ingot.fuse.elements import is_elementwise, reduction_of, why_not_native
+from ingot.fuse.fit import few_long_rows, fitted, placed
 from ingot.fuse.index import Index, Var
 from ingot.fuse.inline import worth_inlining
-from ingot.fuse.region import Point, Region, Template, covers, mapped_region, reads_at
-from ingot.fuse.solve import solve
+from ingot.fuse.region import Point, Region, Template, mapped_region, reads_at
 from ingot.fuse.views import base_of, is_view
 from ingot.options import Options
 from ingot.program.program import Program
 from ingot.stages import CallStep, Fused, KernelStep, Step
 
-FEW_ROWS = 32
-LONG_ROW = 16384
 MOST_MEMBERS = 160
 MOST_READS = 48
 
@@ -210,15 +208,10 @@ class Grouper:
         if len(region.members) >= MOST_MEMBERS or len(region.reads) >= MOST_READS:
             return False
         if values is None:
-            values = self._placed(unit, region, template)
+            values = placed(region, template)
         if values is None:
             return False
-        if template.reduction is not None:
-            values = self._reduction_fits(region, template, values)
-        elif not self._pointwise_fits(region, template, values) or not _scan_fits(
-            region, template, values
-        ):
-            values = None
+        values = fitted(region, template, values, self.templates)
         if values is None:
             return False
         inlined: set[tuple[fx.Node, Point]] = set()
@@ -232,16 +225,18 @@ class Grouper:
                 continue
             makers = {maker for node, _ in leaves if (maker := self._maker(node)) is not None}
             if not any(maker.reaches(other) for maker in makers - {other, unit}):
-                self._merge(other, unit, read, point)
+                self._merge(other, unit, leaves)
         leaves = [(read, point) for read, point in leaves if region.members.get(read) != point]
         self._commit(unit, region, template, values, leaves, inlined)
         return True
 
-    def _merge(self, first: Unit, second: Unit, read: fx.Node, point: Point) -> None:
+    def _merge(self, first: Unit, second: Unit, leaves: list[tuple[fx.Node, Point]]) -> None:
         """Make one region of two over the same domain, of which a node of the second is about to
-        read the first at `point`; nothing changes where that cannot be."""
+        read the first, among its `leaves`; nothing changes where that cannot be."""
         mapped = mapped_region(first.content, second.content)  # type: ignore[arg-type]
-        if mapped is None or mapped.members[read] != point or self._between(first, second):
+        if mapped is None or self._between(first, second):
+            return
+        if any(self._maker(n) is first and mapped.members.get(n) != point for n, point in leaves):
             return
         region = second.content
         assert isinstance(region, Region)
@@ -270,89 +265,6 @@ class Grouper:
             for u in self.units
             if u not in self.units_gone
         )
-
-    def _placed(self, unit: Unit, region: Region, template: Template) -> dict[Var, Index] | None:
-        """The node's variables in terms of the region's: by a member that it reads, else by the
-        same shape."""
-        for read, point in template.reads:
-            if read in region.members:
-                values = solve(template.vars, point, region.members[read], region.domain)
-                if values is not None:
-                    return values
-        if any(read in region.members for read, _ in template.reads):
-            return None
-        return self._same_shape(region, template)
-
-    def _same_shape(self, region: Region, template: Template) -> dict[Var, Index] | None:
-        """Side by side: the same domain and at least one read in common."""
-        sizes = [v.size for v in region.domain]
-        if not ix.same_size(ix.product(sizes), template.numel()):
-            return None
-        point = ix.reshaped([ix.of(v) for v in region.domain], sizes, template.shape)
-        if point is None:
-            return None
-        values = dict(zip(template.vars, point, strict=True))
-        for read, at in template.reads:
-            moved = tuple(i.substitute(values) for i in at)
-            if (read, moved) in region.reads and any(i.terms for i in moved):
-                return values
-        return None
-
-    def _pointwise_fits(self, region: Region, template: Template, values: dict[Var, Index]) -> bool:
-        point = [values[v] for v in template.vars]
-        used = {v for i in point for v in i.variables()}
-        whole = set(region.domain)
-        if used != whole and not (region.reduced and used == whole - region.reduced):
-            return False
-        if used == whole and region.needs_split and region.reduced:
-            return not self._follows_reduction(region, template)
-        return covers(point, template.numel())
-
-    def _follows_reduction(self, region: Region, template: Template) -> bool:
-        return any(self._after_reduction(region, read) for read, _ in template.reads)
-
-    def _after_reduction(self, region: Region, node: fx.Node) -> bool:
-        if node in region.spaces:
-            return True
-        template = self.templates.get(node)
-        if node not in region.members or template is None:
-            return False
-        return any(self._after_reduction(region, read) for read, _ in template.reads)
-
-    def _reduction_fits(
-        self, region: Region, template: Template, values: dict[Var, Index]
-    ) -> dict[Var, Index] | None:
-        """The node's variables once every domain variable is either kept or reduced; None where
-        that cannot be."""
-        assert template.reduction is not None
-        dims = set(template.reduction.dims)
-        for _ in range(4):
-            kept: set[Var] = set()
-            gone: set[Var] = set()
-            for d, var in enumerate(template.vars):
-                (gone if d in dims else kept).update(values[var].variables())
-            if kept | gone != set(region.domain):
-                return None
-            if not kept & gone:
-                break
-            mixed = next(iter(sorted(kept & gone, key=lambda v: v.name)))
-            by = next((b for i in values.values() if (b := _divisor(i, mixed)) is not None), None)
-            if by is None or region.reduced:
-                return None
-            before = dict(region.members), region.domain[:]
-            region.split_variable(mixed, by)
-            k = next(k for k, v in enumerate(region.domain) if v not in before[1])
-            high, low = region.domain[k], region.domain[k + 1]
-            values = {
-                v: i.substitute({mixed: ix.of(high) * by + ix.of(low)}) for v, i in values.items()
-            }
-        else:
-            return None
-        if region.reduced and region.reduced != gone:
-            return None
-        if not gone:
-            return None if region.members else values
-        return values
 
     def _leaves(
         self,
@@ -409,7 +321,7 @@ class Grouper:
             region.spaces[node] = space
             gone = {v for d in template.reduction.dims for v in space[d].variables()}
             region.reduced |= gone
-            region.needs_split = _few_long_rows(region) and not region.scanned
+            region.needs_split = few_long_rows(region) and not region.scanned
         if template.scan is not None:
             region.reduced |= space[template.scan.dim].variables()
             region.scanned = True
@@ -467,81 +379,3 @@ class Grouper:
             stack.append((current, True))
             waits = sorted(current.waits - done, key=lambda u: -u.order)
             stack.extend((w, False) for w in waits)
-
-
-def _scan_fits(region: Region, template: Template, values: dict[Var, Index]) -> bool:
-    """A scan runs along one loop, which must be the one that the region reduces over, if it
-    does."""
-    if template.scan is None or template.shape[template.scan.dim] == 1:
-        return True
-    var = values[template.vars[template.scan.dim]].as_var()
-    return var is not None and not region.needs_split and region.reduced in (set(), {var})
-
-
-def _divisor(index: Index, var: Var) -> int | None:
-    """The radix at which `index` takes `var` apart."""
-    for atom in index.terms:
-        if isinstance(atom, ix.Div | ix.Mod):
-            if (
-                atom.index.as_var() is var
-                and isinstance(atom.by, int)
-                and ix.exact_quotient(var.size, atom.by)
-            ):
-                return atom.by
-            found = _divisor(atom.index, var)
-            if found is not None:
-                return found
-    return None
-
-
-def _few_long_rows(region: Region) -> bool:
-    rows = ix.product([v.size for v in region.outer()])
-    length = ix.product([v.size for v in region.inner()])
-    return (
-        isinstance(rows, int)
-        and rows < FEW_ROWS
-        and (not isinstance(length, int) or length >= LONG_ROW)
-    )
-
-
-_LIBRARY = (
-    "mm", "bmm", "addmm", "baddbmm", "convolution", "convolution_backward", "scaled_dot_product",
-    "attention", "sort", "topk", "scatter", "index_put", "nonzero", "pool", "fft", "linalg", "rand",
-    "bernoulli", "dropout", "dot", "mv", "addmv", "embedding", "upsample", "cat", "lstm", "gru",
-    "cum", "normal", "uniform", "multinomial",
-)  # fmt: skip
-
-
-def call_kind(node: fx.Node) -> str:
-    if is_view(node) or node.target is operator.getitem:
-        return "view"
-    if not isinstance(node.target, torch._ops.OpOverload):
-        return "host"
-    if not any(isinstance(v, torch.Tensor) for v in _values(node.meta.get("val"))):
-        return "host"
-    name = node.target._schema.name.split("::")[1]
-    return "library" if any(word in name for word in _LIBRARY) else "fallback"
-
-
-def _values(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, list | tuple) else [value]
-
-
-def is_effect(node: fx.Node) -> bool:
-    """Random, mutating or otherwise not a pure function of its operands: keeps its place in the
-    order."""
-    target = node.target
-    if isinstance(target, torch._ops.HigherOrderOperator):
-        return True
-    if not isinstance(target, torch._ops.OpOverload):
-        return False
-    if target._schema.is_mutable or torch.Tag.nondeterministic_seeded in target.tags:
-        return True
-    return target.namespace not in ("aten", "prims") or target in _HOST_EFFECTS
-
-
-_HOST_EFFECTS = {
-    torch.ops.aten._assert_async.msg, torch.ops.aten._assert_async.default,
-    torch.ops.aten._assert_scalar.default, torch.ops.aten._local_scalar_dense.default,
-    torch.ops.aten.sym_constrain_range_for_size.default, torch.ops.aten.sym_constrain_range.default,
-}  # fmt: skip
