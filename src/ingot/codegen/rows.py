@@ -199,7 +199,7 @@ class RowWriter(NestWriter):
     # -- reductions --------------------------------------------------------------------------------
 
     def _accumulators(self, reduce: Reduce) -> Slots:
-        lanes = self._acc_lanes(reduce)
+        lanes = self._acc_lanes()
         initial = self._identity(reduce)
         slots = [(self.slot(value.dtype, lanes), value.dtype) for value in initial]
         self._reset(reduce, slots)
@@ -209,10 +209,10 @@ class RowWriter(NestWriter):
         length = ix.product([v.size for v in self.nest.inner])
         short = isinstance(length, int) and length < 1 << 31
         position = torch.int32 if short else I64
-        lanes = self._acc_lanes(reduce)
+        lanes = self._acc_lanes()
         return identity(self.b, reduce.kind, reduce.operand.dtype, lanes, position)
 
-    def _acc_lanes(self, reduce: Reduce) -> int:
+    def _acc_lanes(self) -> int:
         return self.lanes if self.nest.vector is not None else 1
 
     def _reset(self, reduce: Reduce, slots: Slots) -> None:
@@ -220,7 +220,7 @@ class RowWriter(NestWriter):
             self.put(slot, value)
 
     def _accumulate(self, reduce: Reduce, slots: Slots) -> None:
-        lanes = self._acc_lanes(reduce)
+        lanes = self._acc_lanes()
         current = tuple(self.get(s, dtype, lanes) for s, dtype in slots)
         new: Accumulators = (self.b.broadcast(self.value(reduce.operand), lanes),)
         if reduce.position is not None:
@@ -250,7 +250,7 @@ class RowWriter(NestWriter):
         slots: Slots,
         totals: Slots,
     ) -> None:
-        lanes = self._acc_lanes(reduce)
+        lanes = self._acc_lanes()
         part = tuple(self.get(s, dtype, lanes) for s, dtype in slots)
         total = tuple(self.get(s, dtype, lanes) for s, dtype in totals)
         for (slot, _), value in zip(totals, combine(self.b, reduce.kind, total, part), strict=True):
@@ -258,7 +258,7 @@ class RowWriter(NestWriter):
 
     def _finish(self, group: Sequence[Reduce], slots: Slots) -> None:
         reduce = group[0]
-        lanes = self._acc_lanes(reduce)
+        lanes = self._acc_lanes()
         result: Accumulators = tuple(self.get(s, dtype, lanes) for s, dtype in slots)
         if self.nest.vector in self.nest.inner:
             result = across_lanes(self.b, reduce.kind, result)

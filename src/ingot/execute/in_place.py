@@ -61,7 +61,7 @@ def _old_value_dies(fused: Fused, kernels: Kernels, value: fx.Node, target: fx.N
         ),
         None,
     )
-    if writer is None or _aliased(target) or _is_output(fused, target):
+    if writer is None or _aliased(target) or _is_output(target):
         return False
     step = fused.steps[writer]
     assert isinstance(step, KernelStep)
@@ -70,7 +70,7 @@ def _old_value_dies(fused: Fused, kernels: Kernels, value: fx.Node, target: fx.N
     return not any(_reads(s, target) for s in fused.steps[writer + 1 :])
 
 
-def _is_output(fused: Fused, target: fx.Node) -> bool:
+def _is_output(target: fx.Node) -> bool:
     return any(user.op == "output" for user in target.users)
 
 
