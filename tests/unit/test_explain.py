@@ -135,6 +135,23 @@ def test_backward_of_a_training_step_is_part_of_the_report() -> None:
     assert any("layer_norm_backward" in row.ops for row in whole.kernel_rows)
 
 
+def test_control_flow_is_a_host_step() -> None:
+    def either(x: Tensor) -> Tensor:
+        return torch.cond(x.sum() > 0, lambda x: x.sin(), lambda x: x.cos(), (x,))
+
+    report = explained(either, torch.randn(4))
+    assert report.host_steps == 1
+    assert "branches run op by op through PyTorch" in str(report)
+
+
+def test_what_did_not_run_says_so() -> None:
+    """With sizes that depend on data, AOTAutograd has the backward compiled ahead of time."""
+    with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True):
+        report = ingot.explain(lambda x: x[x > 0].exp() * 2, (torch.randn(9, requires_grad=True),))
+    assert report.graphs == 2
+    assert "not run" in str(report)
+
+
 def test_nothing_is_left_changed() -> None:
     norm = nn.BatchNorm1d(4)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+import torch
 from torch import fx
 
 from ingot.codegen.kernels import Kernel
@@ -21,6 +22,8 @@ from ingot.stages import CallStep, Compiled, KernelStep
 
 StepTimes = Sequence[Sequence[float]]
 """Milliseconds by graph and step."""
+
+CONTROL_FLOW = "Python decides what runs; the branches run op by op through PyTorch"
 
 
 class _Call(NamedTuple):
@@ -95,7 +98,8 @@ def _calls(
     if isinstance(step, CallStep):
         node = step.node
         name = user_op(node) if step.kind == "view" else op_name(node.target)
-        yield node, _Call(name, step.kind, step.reason, node_place(node)), ms
+        reason = CONTROL_FLOW if _is_control_flow(node) else step.reason
+        yield node, _Call(name, step.kind, reason, node_place(node)), ms
         return
     region = step.region
     if graph.native is None or region in graph.native.by_region:
@@ -104,3 +108,7 @@ def _calls(
     for node in region.members:
         call = _Call(op_name(node.target), "fallback", reason, node_place(node))
         yield node, call, ms / len(region.members)
+
+
+def _is_control_flow(node: fx.Node) -> bool:
+    return isinstance(node.target, torch._ops.HigherOrderOperator)

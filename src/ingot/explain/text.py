@@ -87,7 +87,7 @@ def _kernels(report: Report, width: int) -> list[str]:
 def _kernel(row: KernelRow, run_ms: float, width: int) -> Iterator[str]:
     size = "–" if row.bytes is None else _bytes(row.bytes)
     speed = "–" if row.gb_per_s is None else f"{row.gb_per_s:.1f}"
-    head = f"{row.ms:8.3f} {_percent(row.ms, run_ms):>4} {size:>9} {speed:>6}  "
+    head = f"{_time(row.ms)} {_percent(row.ms, run_ms):>4} {size:>9} {speed:>6}  "
     each = f"{row.regions} regions, each " if row.regions > 1 else ""
     work = f"{each}{_number(row.nodes, 'op')} over {row.domain}"
     yield from _wrapped(f"{', '.join(row.ops)} · {work}", width, head, " " * len(head))
@@ -129,7 +129,7 @@ def _call(row: CallRow, run_ms: float, *, with_reason: bool) -> Iterator[str]:
 
 
 def _call_head(ms: float, run_ms: float, count: int) -> str:
-    return f"{ms:8.3f} {_percent(ms, run_ms):>4} {count:>6}  "
+    return f"{_time(ms)} {_percent(ms, run_ms):>4} {count:>6}  "
 
 
 def _graph_breaks(report: Report, width: int) -> list[str]:
@@ -189,6 +189,11 @@ def _number(count: int, noun: str) -> str:
     return f"{count} {noun}" + ("" if count == 1 else "s")
 
 
+def _time(ms: float) -> str:
+    """A cell of a table; what did not run, such as a backward, took no time at all."""
+    return f"{ms:8.3f}" if ms else "not run".rjust(8)
+
+
 def _ms(ms: float) -> str:
     return f"{ms:.0f}" if ms >= 100 else f"{ms:.1f}" if ms >= 10 else f"{ms:.2f}"
 
@@ -201,4 +206,4 @@ def _bytes(size: int) -> str:
 
 
 def _percent(ms: float, whole: float) -> str:
-    return f"{100 * ms / whole:.0f}" if whole else "–"
+    return f"{100 * ms / whole:.0f}" if ms and whole else "–"
