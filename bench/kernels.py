@@ -30,7 +30,7 @@ from kernel_cases import Case
 from kernel_report import Result, as_json, as_markdown, summary
 
 BACKENDS = ("inductor", "ingot")
-SHORTEST_SAMPLE_S = 2e-3
+SHORTEST_SAMPLE_S = 5e-4  # well below a scheduler's time slice, so that most samples run alone
 LONGEST_CASE_S = 6.0
 TOLERANCE = {torch.bfloat16: 2e-2, torch.float32: 2e-5}
 
@@ -126,7 +126,7 @@ def medians_us(contenders: Mapping[str, Callable[[], object]], rounds: int) -> d
             for _ in range(count):
                 call()
             samples[name].append((time.perf_counter() - begin) / count * 1e6)
-        if done >= 4 and time.perf_counter() - start > LONGEST_CASE_S:
+        if done >= 8 and time.perf_counter() - start > LONGEST_CASE_S:
             break
     return {name: statistics.median(values) for name, values in samples.items()}
 
@@ -150,10 +150,20 @@ def measure(case: Case, backends: tuple[str, ...], rounds: int) -> Result:
     return Result(case.label, case.bound, moved, medians_us(contenders, rounds), wrong)
 
 
+def machine_text() -> str:
+    """What the numbers depend on; a load above the number of threads spoils them."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    models = [line.partition(": ")[2] for line in lines if line.startswith("model name")]
+    return (
+        f"{models[0] if models else 'unknown CPU'}, {torch.get_num_threads()} threads, "
+        f"torch {torch.__version__}, load average {os.getloadavg()[0]:.1f} at the end."
+    )
+
+
 @click.command()
 @click.option("--only", default="*", help="Shell pattern on the row's label.")
 @click.option("--quick", is_flag=True, help="One size for each kernel, few rounds.")
-@click.option("--rounds", default=0, help="Rounds for each row; 0 = 15, or 5 when quick.")
+@click.option("--rounds", default=0, help="Rounds for each row; 0 = 41, or 9 when quick.")
 @click.option("--out", type=click.Path(path_type=Path), help="Write PATH.md and PATH.json.")
 @click.option("--backends", default=",".join(BACKENDS), show_default=True)
 @torch.no_grad()
@@ -165,12 +175,13 @@ def main(only: str, quick: bool, rounds: int, out: Path | None, backends: str) -
     for case in kernel_cases.cases(quick=quick):
         if not fnmatch.fnmatch(case.label, pattern):
             continue
-        result = measure(case, tuple(backends.split(",")), rounds or (5 if quick else 15))
+        result = measure(case, tuple(backends.split(",")), rounds or (9 if quick else 41))
         results.append(result)
         click.echo(f"{len(results):3} {result.line()}", err=True)
-    click.echo(as_markdown(results))
+    text = f"{machine_text()}\n\n{as_markdown(results)}"
+    click.echo(text)
     if out:
-        out.with_suffix(".md").write_text(as_markdown(results))
+        out.with_suffix(".md").write_text(text)
         out.with_suffix(".json").write_text(as_json(results))
     if summary(results).wrong:
         sys.exit(1)
