@@ -219,7 +219,7 @@ class Grouper:
         leaves = self._leaves(unit, region, template, space, inlined)
         if leaves is None:
             return False
-        for read, point in leaves:
+        for read, _ in leaves:
             other = self.owner.get(read)
             if other is None or other is unit or not self._is_region(other):
                 continue
