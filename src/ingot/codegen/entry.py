@@ -14,7 +14,7 @@ import torch
 
 from ingot.codegen.jit import FUNCTION_ATTRIBUTES
 from ingot.codegen.machine import has_symbol
-from ingot.codegen.rows import RowWriter
+from ingot.codegen.rows import Phases, RowWriter
 from ingot.codegen.split import Cut, used_chunks, write_chunk
 from ingot.codegen.tile import Tiles
 from ingot.codegen.values import Val
@@ -38,7 +38,7 @@ class Units:
     def __init__(self, nest: Nest, writer: RowWriter):
         self.nest = nest
         self.writer = writer
-        self.cut = Cut(nest, writer.lanes) if nest.split else None
+        self.cut = Cut(nest, writer.lanes) if nest.split and Phases(nest).count == 1 else None
         along = nest.vector is not None and nest.vector in nest.outer
         self.along: Var | None = nest.vector if along else None
         self.lead = nest.outer[:-1] if along else nest.outer

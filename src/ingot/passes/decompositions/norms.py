@@ -107,8 +107,13 @@ def std(
     correction: Any = None,
     keepdim: bool = False,
 ) -> Tensor:
-    both = _moments(x, dim, correction, keepdim)
+    both = _moments(_doubled(x), dim, correction, keepdim)
     return NotImplemented if both is None else narrow(aten.sqrt(both[0]), x.dtype)
+
+
+def _doubled(x: Tensor) -> Tensor:
+    """The CPU kernel keeps a float's variance in f64, which has room for what its root fits in."""
+    return aten._to_copy(x, dtype=torch.float64) if x.dtype is torch.float32 else x
 
 
 @decomposes("var_mean.correction")
@@ -133,7 +138,7 @@ def std_mean(
     correction: Any = None,
     keepdim: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    both = _moments(x, dim, correction, keepdim)
+    both = _moments(_doubled(x), dim, correction, keepdim)
     if both is None:
         return NotImplemented
     return narrow(aten.sqrt(both[0]), x.dtype), narrow(both[1], x.dtype)

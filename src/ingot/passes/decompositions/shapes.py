@@ -55,6 +55,8 @@ def unbind(x: Tensor, dim: int = 0) -> Any:
 
 @decomposes("stack")
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+    if not all(x.is_contiguous() for x in tensors):
+        return NotImplemented  # the result's strides follow theirs
     return aten.cat([aten.unsqueeze(x, dim) for x in tensors], dim)
 
 
@@ -111,7 +113,7 @@ def slice_scatter(
     symbols, the op stays whole."""
     size = x.shape[dim]
     start = 0 if start is None else start
-    if not is_plain(start, step) or step != 1 or src.dtype != x.dtype:
+    if not is_plain(start, step) or step != 1 or src.dtype != x.dtype or not x.is_contiguous():
         return NotImplemented
     if start < 0:
         start = start + size
