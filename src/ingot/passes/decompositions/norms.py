@@ -113,7 +113,8 @@ def std(
 
 def _doubled(x: Tensor) -> Tensor:
     """The CPU kernel keeps a float's variance in f64, which has room for what its root fits in."""
-    return aten._to_copy(x, dtype=torch.float64) if x.dtype is torch.float32 else x
+    narrow_range = x.dtype in (torch.float32, torch.bfloat16)
+    return aten._to_copy(x, dtype=torch.float64) if narrow_range else x
 
 
 @decomposes("var_mean.correction")
