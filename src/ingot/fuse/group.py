@@ -31,6 +31,8 @@ from ingot.stages import CallStep, Fused, KernelStep, Step
 
 MOST_MEMBERS = 160
 MOST_READS = 48
+MOST_COST = 600
+"""Rough instructions for one element: LLVM's time grows faster than the length of a block."""
 
 
 class Unit:
@@ -206,6 +208,8 @@ class Grouper:
         region = unit.content
         assert isinstance(region, Region)
         if len(region.members) >= MOST_MEMBERS or len(region.reads) >= MOST_READS:
+            return False
+        if region.cost() >= MOST_COST:
             return False
         if values is None:
             values = placed(region, template)

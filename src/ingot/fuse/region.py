@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import fx
 
+from ingot.codegen.rules import pointwise_rules
 from ingot.fuse import index as ix
 from ingot.fuse.elements import Reduction, cast_to, element_of, reduction_of, scan_of
 from ingot.fuse.expr import Expr, ExprTable, Load, Number, Reduce, Scan
@@ -21,6 +22,7 @@ from ingot.fuse.views import resolve
 
 MOST_MERGED = 120
 MOST_READ = 40
+MOST_MERGED_COST = 500
 Point = tuple[Index, ...]
 Read = tuple[fx.Node, Point]
 
@@ -127,6 +129,11 @@ class Region:
         self.reads = {(n, moved(p)) for n, p in self.reads}
         self.inlined = {(n, moved(p)) for n, p in self.inlined}
 
+    def cost(self) -> int:
+        """Rough instructions for one element of everything."""
+        rules = (pointwise_rules.get(node.target) for node in self.members)  # type: ignore[call-overload]
+        return sum(rule.cost for rule in rules if rule is not None)
+
     def absorb(self, other: Region) -> None:
         """Take over the members of a region that is written in this one's variables."""
         self.members = {**other.members, **self.members}
@@ -159,7 +166,7 @@ def mapped_region(first: Region, second: Region) -> Region | None:
         return None
     if len(first.reads) + len(second.reads) > MOST_READ:
         return None
-    if first.needs_split or second.needs_split:
+    if first.needs_split or second.needs_split or first.cost() + second.cost() > MOST_MERGED_COST:
         return None
     pairs = list(zip(first.domain, second.domain, strict=True))
     if not all(ix.same_size(a.size, b.size) for a, b in pairs):
