@@ -152,6 +152,14 @@ def test_what_did_not_run_says_so() -> None:
     assert "not run" in str(report)
 
 
+def test_busy_machine_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = torch.randn(4)
+    monkeypatch.setattr("os.getloadavg", lambda: (99.0, 0.0, 0.0))
+    assert "a load of 99.0" in str(explained(lambda x: x + 1, x))
+    monkeypatch.setattr("os.getloadavg", lambda: (0.5, 0.0, 0.0))
+    assert "a load of" not in str(explained(lambda x: x + 1, x))
+
+
 def test_nothing_is_left_changed() -> None:
     norm = nn.BatchNorm1d(4)
 

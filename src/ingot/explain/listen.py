@@ -6,6 +6,7 @@ that as often.
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -26,6 +27,8 @@ LEAST_RUNS = 3
 MOST_RUNS = 20
 SECONDS = 0.5
 """Timed calls after the one that compiles: as many as fit in these seconds, within the bounds."""
+BUSY = 1.5
+"""Of the number of cores: the load from which on threads wait for each other, not for memory."""
 
 
 def explain(
@@ -153,6 +156,9 @@ def _notes(result: Any, graphs: Sequence[Compiled]) -> Iterator[str]:
     tensors = [leaf for leaf in tree_leaves(result) if isinstance(leaf, torch.Tensor)]
     if any(t.requires_grad and t.grad_fn is not None for t in tensors):
         yield "The backward was not run: explain a function that calls .backward() to see it too."
+    load, cores = os.getloadavg()[0], os.cpu_count() or 1
+    if load > BUSY * cores:
+        yield f"This machine has {cores} cores and a load of {load:.1f}: its times mean little."
 
 
 def _timed(call: Callable[[], Any]) -> tuple[float, Any]:
