@@ -201,7 +201,7 @@ def choose_lanes(nest: Nest, cost: int, options: Options) -> int:
         [e.dtype.itemsize for e in nest.expressions() if e.dtype in NATIVE_DTYPES], default=4
     )
     serial = nest.across is not None or any(isinstance(e, Scan) for e in nest.expressions())
-    unroll = 1 if serial else 4 if cost <= 30 else 2
+    unroll = 1 if serial or cost > 150 else 4 if cost <= 30 else 2
     lanes = max(2, bits // 8 * unroll // max(4, widest))
     size = nest.vector.size
     if isinstance(size, int):

@@ -31,7 +31,7 @@ from ingot.stages import CallStep, Fused, KernelStep, Step
 
 MOST_MEMBERS = 160
 MOST_READS = 48
-MOST_COST = 600
+MOST_COST = 300
 """Rough instructions for one element: LLVM's time grows faster than the length of a block."""
 
 

@@ -22,7 +22,7 @@ from ingot.fuse.views import resolve
 
 MOST_MERGED = 120
 MOST_READ = 40
-MOST_MERGED_COST = 500
+MOST_MERGED_COST = 300
 Point = tuple[Index, ...]
 Read = tuple[fx.Node, Point]
 
