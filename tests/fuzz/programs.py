@@ -34,6 +34,8 @@ class Value:
     name: str
     tensor: Tensor
     exact: bool
+    windowed: bool = False
+    """A view that may show one element twice; functionalization refuses to write into it."""
 
     @property
     def floating(self) -> bool:
@@ -134,10 +136,18 @@ class Writer:
             return
         if isinstance(result, Tensor) and result.numel() <= MOST_ELEMENTS:
             self.body.append(f"{name} = {expression}")
-            self.values.append(Value(name, result, exact))
+            self.values.append(Value(name, result, exact, self.windowed(expression, result)))
 
-    def mutate(self, statement: str, *, exact: bool) -> None:
+    def windowed(self, expression: str, result: Tensor) -> bool:
+        storage = result.untyped_storage()._cdata
+        seen = [v for v in self.values if v.tensor.untyped_storage()._cdata == storage]
+        makes = ".unfold(" in expression or ".expand(" in expression
+        return bool(seen) and (makes or any(v.windowed and v.name in expression for v in seen))
+
+    def mutate(self, target: Value, statement: str, *, exact: bool) -> None:
         """Add a statement that writes into a value; what it taints may be seen through others."""
+        if target.windowed:
+            return
         try:
             exec(statement, self.namespace())
         except (RuntimeError, IndexError, ValueError):

@@ -216,7 +216,7 @@ def mutation(w: Writer) -> None:
     if x and y:
         forms = IN_PLACE_FLOAT if x.floating else IN_PLACE_ANY
         text = w.choose(forms).format(x=x.name, y=y.name)
-        w.mutate(text, exact=x.exact and y.exact and not x.half and "sigmoid" not in text)
+        w.mutate(x, text, exact=x.exact and y.exact and not x.half and "sigmoid" not in text)
 
 
 FAMILIES: dict[str, tuple[Statement, ...]] = {

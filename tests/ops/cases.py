@@ -33,8 +33,8 @@ DTYPES = (
     torch.bool,
     torch.complex64,
 )
-SAMPLES_IN_CI = 4
-SAMPLES_IN_SLOW = 24
+SAMPLES_IN_CI = 3
+SAMPLES_IN_SLOW = 12
 LOOKED_AT = 96
 
 
