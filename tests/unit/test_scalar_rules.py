@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 import torch
+import torch._inductor.inductor_prims  # prims.fma is there only after this import
 from torch import Tensor
 
 import ingot.codegen.scalar  # noqa: F401  (registers the rules)
@@ -26,10 +27,13 @@ from ingot.codegen.rules import (
     pointwise,
     pointwise_rules,
 )
+from ingot.codegen.scalar.prims import register_late
 from ingot.codegen.values import Val
 from ingot.errors import UnsupportedError
 
 from .flat_kernel import Batch
+
+register_late()
 
 FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 WIDE_UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
@@ -55,7 +59,7 @@ INEXACT: dict[str, float] = {
     # Eager's is MKL's or rounds twice; ours is right to half an ulp.
     "sqrt": 1, "rsqrt": 1,
     # Eager rounds a half after every step.
-    "sigmoid_backward": 2, "logit_backward": 3, "native_dropout_backward": 2,
+    "sigmoid_backward": 2, "logit_backward": 3, "native_dropout_backward": 2, "fma": 1,
 }  # fmt: skip
 # Sums that cancel: how many eps of the largest finite operand they may be off.
 CANCELS = {
