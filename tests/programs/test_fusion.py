@@ -9,6 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from ingot.stages import KernelStep
+
 from .check import check
 
 pytestmark = pytest.mark.timeout(120)
@@ -138,6 +140,29 @@ def test_lookup_of_what_was_just_computed() -> None:
         return z.cumsum(0) + y.sum()
 
     check(function, torch.randn(9), torch.tensor([3, 1, 8, 0]))
+
+
+def test_lookup_computes_what_it_reads() -> None:
+    """A loss picks one element of each row of log_softmax: the rest is never written."""
+
+    def function(x: Tensor, target: Tensor) -> Tensor:
+        return F.cross_entropy(x, target)
+
+    target = torch.randint(0, 4000, (64,))
+    target[3] = -100
+    (compiled,) = check(function, torch.randn(64, 4000), target)
+    stored = [n for s in compiled.fused.steps if isinstance(s, KernelStep) for n in s.region.stored]
+    assert max(n.meta["val"].numel() for n in stored) == 64
+
+
+def test_two_lookups_in_one_tensor() -> None:
+    """The same places are looked up, once with negative ones counting from the end."""
+
+    def function(x: Tensor, i: Tensor) -> Tensor:
+        y = x.exp()
+        return y[i] + y.gather(0, i.abs()) + (x * 2)[i] * x.tanh()[i]
+
+    check(function, torch.randn(9), torch.tensor([3, -1, 8, 0]))
 
 
 def test_concatenations_of_slices() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 from torch import fx
 
 from ingot.options import Options, make_options
+from ingot.stages import Compiled
 
 
 def ingot(
@@ -34,13 +35,21 @@ def aot_compile(
     from torch._dynamo.backends.common import aot_autograd
     from torch._inductor import config as inductor_config
 
+    from ingot.capture.direct import shortened
     from ingot.capture.partition import partition
     from ingot.passes.decompose import decomposition_table
+
+    inference: list[Compiled] = []
+
+    def compile_inference(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
+        boxed = compile_fx_forward(graph, inputs, options)
+        inference.append(boxed.compiled)  # type: ignore[attr-defined]
+        return boxed
 
     compiler = aot_autograd(
         fw_compiler=lambda g, x: compile_fx_forward(g, x, options),
         bw_compiler=lambda g, x: compile_fx_forward(g, x, options),
-        inference_compiler=lambda g, x: compile_fx_forward(g, x, options),
+        inference_compiler=compile_inference,
         decompositions=decomposition_table(),
         partition_fn=partition,
         keep_inference_input_mutations=True,
@@ -48,7 +57,8 @@ def aot_compile(
     # PyTorch's dead code elimination keeps random ops, which move the generator, only under this
     # setting.
     with inductor_config.patch(fallback_random=True):
-        return compiler(gm, example_inputs)
+        wrapped = compiler(gm, example_inputs)
+    return shortened(wrapped, inference[0] if inference else None, len(example_inputs))
 
 
 def compile_fx_forward(

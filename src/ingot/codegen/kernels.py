@@ -193,6 +193,10 @@ def cost_of(expressions: Sequence[Expr]) -> int:
     return total
 
 
+CACHE_LINE = 64
+"""A nest that transposes stores whole cache lines: the next store to a line may come too late."""
+
+
 def choose_lanes(nest: Nest, cost: int, options: Options) -> int:
     if nest.vector is None or options.vector_bits == 1:
         return 1
@@ -200,9 +204,10 @@ def choose_lanes(nest: Nest, cost: int, options: Options) -> int:
     widest = max(
         [e.dtype.itemsize for e in nest.expressions() if e.dtype in NATIVE_DTYPES], default=4
     )
-    serial = nest.across is not None or any(isinstance(e, Scan) for e in nest.expressions())
-    unroll = 1 if serial or cost > 150 else 4 if cost <= 30 else 2
-    lanes = max(2, bits // 8 * unroll // max(4, widest))
+    scans = any(isinstance(e, Scan) for e in nest.expressions())
+    unroll = 1 if scans or cost > 150 else 4 if cost <= 30 else 2
+    width = bits // 8 * unroll if nest.across is None else max(CACHE_LINE, bits // 8)
+    lanes = max(2, width // max(4, widest))
     size = nest.vector.size
     if isinstance(size, int):
         lanes = min(lanes, 1 << (size - 1).bit_length())

@@ -6,14 +6,20 @@ leave the cache; edges are masked, never over-read.
 
 from __future__ import annotations
 
+import itertools
+
+import torch
+
 from ingot.codegen.builder import Builder
+from ingot.codegen.machine import this_machine
 from ingot.codegen.rows import RowWriter
 from ingot.codegen.values import Val
 from ingot.fuse.expr import Load
 from ingot.fuse.loops import Nest, crosswise
 
-ROWS = 32
-"""Steps of the crosswise loop in a tile: 128 bytes of f32, two cache lines."""
+ROWS = 128
+"""Steps of the crosswise loop in a tile: eight neighbouring cache lines of f32, which is what it
+takes to set the prefetcher going."""
 COLUMNS = 512
 """Steps of the vector loop that one unit does."""
 
@@ -33,6 +39,14 @@ class Tiles:
         self.bands = -(-nest.across.size // ROWS)
         self.stretches = -(-nest.vector.size // COLUMNS)
         self.memory: dict[Load, str] = {}
+        self.block = self._side()
+        """What is transposed in registers at a time: a square of this side."""
+
+    def _side(self) -> int:
+        if any(load.dtype is torch.bool for load in self.loads):
+            return self.writer.lanes  # a row is bits, which have no addresses of their own
+        widest = max(load.dtype.itemsize for load in self.loads)
+        return min(self.writer.lanes, this_machine().lanes(max(4, widest)))
 
     def count(self) -> int:
         return self.bands * self.stretches
@@ -77,27 +91,37 @@ class Tiles:
         return name
 
     def _fill(self, top: Val, bottom: Val) -> None:
-        """Transpose lanes x lanes blocks of every crosswise load into its tile."""
-        w, b = self.writer, self.writer.b
+        """Transpose blocks of every crosswise load into its tile."""
+        w, b, side = self.writer, self.writer.b, self.block
         name = b.fresh()
-        b.line(
-            f"scf.for {name} = {top.name} to {bottom.name} step {w.const(w.lanes).name} : i64 {{"
-        )
+        b.line(f"scf.for {name} = {top.name} to {bottom.name} step {w.const(side).name} : i64 {{")
         with w.scope():
             start = Val(name, top.dtype)
             mask = None
-            if self.across.size % w.lanes:
-                mask = b.cmp("lt", b.iota(w.lanes), b.sub(bottom, start))
-            for load in self.loads:
-                columns = [self._column(load, start, k, mask) for k in range(w.lanes)]
+            if self.across.size % side:
+                mask = b.cmp("lt", b.iota(side), b.sub(bottom, start))
+            for load, left in itertools.product(self.loads, range(0, w.lanes, side)):
+                columns = [self._column(load, start, left + k, mask) for k in range(side)]
                 for k, row in enumerate(transposed(b, columns)):
-                    address = self._row(load, b.add(b.sub(start, top), w.const(k)))
-                    b.line(f"llvm.store {row.name}, {address} : {row.type}, !llvm.ptr")
+                    self._keep(load, b.add(b.sub(start, top), w.const(k)), left, row)
         b.line("}")
 
+    def _keep(self, load: Load, at: Val, left: int, row: Val) -> None:
+        """Store a block's row into the tile, `left` elements into the tile's row."""
+        b = self.writer.b
+        address = self._row(load, at)
+        if left:
+            start, block = b.fresh(), self.writer.const(left // self.block)
+            b.line(
+                f"{start} = llvm.getelementptr {address}[{block.name}] : "
+                f"(!llvm.ptr, i64) -> !llvm.ptr, {row.type}"
+            )
+            address = start
+        b.line(f"llvm.store {row.name}, {address} : {row.type}, !llvm.ptr")
+
     def _column(self, load: Load, start: Val, k: int, mask: Val | None) -> Val:
-        """`lanes` steps of the crosswise loop at the k-th step of the vector; beyond the edge the
-        last one again."""
+        """A block's side of steps of the crosswise loop at the k-th step of the vector; beyond the
+        edge the last one again."""
         w, b = self.writer, self.writer.b
         first = w.at[self.along]
         here = b.add(first, w.const(k)) if k else first
@@ -109,7 +133,7 @@ class Tiles:
         )
         w.at[self.along] = first
         del w.at[self.across]
-        return b.load(pointer, load.dtype, w.lanes, mask)
+        return b.load(pointer, load.dtype, self.block, mask)
 
 
 def transposed(b: Builder, rows: list[Val]) -> list[Val]:

@@ -22,6 +22,7 @@ from ingot.fuse import index as ix
 from ingot.fuse.expr import Apply, Checked, Expr, FromIndex, Guarded, Number
 from ingot.fuse.index import Index, Size
 from ingot.fuse.shapes import arguments_of, shape_of, size_of, tensor_of
+from ingot.fuse.views import resolve
 
 aten, prims = torch.ops.aten, torch.ops.prims
 MOST_PIECES = 8
@@ -181,7 +182,8 @@ def _looked(
     value = context.value(indices, at)
     if value.dtype not in (torch.int64, torch.int32, torch.uint8, torch.int16, torch.int8):
         raise UnsupportedError(f"an index of {value.dtype}")
-    return ix.of(ix.Looked(context.make(Checked, torch.int64, value, size, wraps, failure), size))
+    checked = context.make(Checked, torch.int64, value, size, wraps, failure)
+    return ix.of(ix.Looked(*resolve(indices, at), size, (wraps, failure), checked))
 
 
 @element(aten.gather.default)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import torch
@@ -192,17 +192,14 @@ def rewritten(
     """The expressions with every Index passed through `on_index`, the bounds of guards through
     `on_guard` and the variables of reductions through `over`."""
     done: dict[Expr, Expr] = {}
-    looked: dict[Expr, Looked] = {}
     table = ExprTable()
 
     def move(index: Index) -> Index:
         return on_index(index.map_looked(again) if index.has_looked() else index)
 
     def again(atom: Looked) -> Looked:
-        value = visit(atom.value)
-        if value not in looked:
-            looked[value] = Looked(value, atom.size)
-        return looked[value]
+        at = tuple(move(i) for i in atom.at)
+        return replace(atom, at=at, value=visit(atom.value))
 
     def visit(expr: Expr) -> Expr:
         found = done.get(expr)
@@ -254,15 +251,4 @@ def all_children(expr: Expr) -> Iterator[Expr]:
     """Operands, and the expressions that its indexes look up."""
     yield from expr.children()
     for index in expr.indexes():
-        yield from looked_up(index)
-
-
-def looked_up(index: Index) -> Iterator[Expr]:
-    for atom in index.terms:
-        if isinstance(atom, Var):
-            continue
-        inner = getattr(atom, "index", None)
-        if inner is not None:
-            yield from looked_up(inner)
-        else:
-            yield atom.value  # type: ignore[union-attr]
+        yield from (atom.value for atom in index.looked())

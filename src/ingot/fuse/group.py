@@ -220,7 +220,7 @@ class Grouper:
             return False
         inlined: set[tuple[fx.Node, Point]] = set()
         space = tuple(values[v] for v in template.vars)
-        leaves = self._leaves(unit, region, template, space, inlined)
+        leaves = self._leaves(unit, template.node, template, space, inlined)
         if leaves is None:
             return False
         for read, _ in leaves:
@@ -273,13 +273,15 @@ class Grouper:
     def _leaves(
         self,
         unit: Unit,
-        region: Region,
+        joining: fx.Node,
         template: Template,
         point: Point,
         inlined: set[tuple[fx.Node, Point]],
     ) -> list[tuple[fx.Node, Point]] | None:
-        """What the node reads from memory when it is computed at `point`, which is that of its
-        iteration space; None where that would go in a circle."""
+        """What the joining node, or one computed again for it, reads from memory when its iteration
+        space is at `point`; None where that would go in a circle."""
+        region = unit.content
+        assert isinstance(region, Region)
         result: list[tuple[fx.Node, Point]] = []
         for read, at in reads_at(template, point):
             if region.members.get(read) == at:
@@ -287,13 +289,9 @@ class Grouper:
             owner = self._maker(read)
             computed = owner is not None and self._is_region(owner) and is_elementwise(read)
             same = owner is unit
-            if (
-                computed
-                and not any(i.has_looked() for i in at)
-                and worth_inlining(read, template.node, self.templates, same, region.members)
-            ):
+            if computed and worth_inlining(read, joining, self.templates, same, region.members):
                 inlined.add((read, at))
-                deeper = self._leaves(unit, region, self.templates[read], at, inlined)
+                deeper = self._leaves(unit, joining, self.templates[read], at, inlined)
                 if deeper is None:
                     return None
                 result.extend(deeper)

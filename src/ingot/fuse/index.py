@@ -7,8 +7,8 @@ expressions where a dimension is dynamic.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import sympy
@@ -50,16 +50,24 @@ class Mod:
         return f"({self.index} % {self.by})"
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, slots=True)
 class Looked:
-    """An index that was looked up in a tensor: `value` is an Expr, known to be in 0 … size - 1 when
-    it is used."""
+    """An index that is looked up in a tensor: element `at` of `tensor`. `value` is it as an Expr,
+    known to be in 0 … size - 1 when it is used; what is looked up tells two of them apart."""
 
-    value: Any
+    tensor: Any
+    at: tuple[Index, ...]
     size: Size
+    safety: tuple[bool, int]
+    """Whether a negative one counts from the end, and the error code of one outside the range."""
+    value: Any = field(compare=False)
 
     def __repr__(self) -> str:
-        return f"[{self.value}]"
+        return f"[{', '.join(map(str, self.at))}]"
+
+    def substitute(self, values: Mapping[Var, Index]) -> Looked:
+        at = tuple(i.substitute(values) for i in self.at)
+        return replace(self, at=at, value=self.value.substitute(values))
 
 
 Atom = Var | Div | Mod | Looked
@@ -154,11 +162,16 @@ class Index:
             result = result + _substitute_atom(atom, values) * c
         return result
 
+    def looked(self) -> Iterator[Looked]:
+        """The looked-up atoms in it."""
+        for atom in self.terms:
+            if isinstance(atom, Looked):
+                yield atom
+            elif isinstance(atom, Div | Mod):
+                yield from atom.index.looked()
+
     def has_looked(self) -> bool:
-        return any(
-            isinstance(a, Looked) or (isinstance(a, Div | Mod) and a.index.has_looked())
-            for a in self.terms
-        )
+        return any(True for _ in self.looked())
 
     def map_looked(self, change: Callable[[Looked], Looked]) -> Index:
         """This index with every looked-up atom replaced."""
@@ -181,7 +194,7 @@ class Index:
             elif isinstance(atom, Div | Mod):
                 found |= atom.index.variables()
             else:
-                found |= atom.value.variables()
+                found.update(*(i.variables() for i in atom.at))
         return found
 
     def as_var(self) -> Var | None:
@@ -218,7 +231,7 @@ def _mentions(atom: Atom, variables: Mapping[Var, Any]) -> bool:
         return atom in variables
     if isinstance(atom, Div | Mod):
         return any(_mentions(a, variables) for a in atom.index.terms)
-    return bool(atom.value.variables() & variables.keys())
+    return any(_mentions(a, variables) for i in atom.at for a in i.terms)
 
 
 def _substitute_atom(atom: Atom, values: Mapping[Var, Index]) -> Index:
@@ -228,7 +241,7 @@ def _substitute_atom(atom: Atom, values: Mapping[Var, Index]) -> Index:
         return atom.index.substitute(values) // atom.by
     if isinstance(atom, Mod):
         return atom.index.substitute(values) % atom.by
-    return of(Looked(atom.value.substitute(values), atom.size))
+    return of(atom.substitute(values))
 
 
 def exact_quotient(value: Size, by: Size) -> Size | None:

@@ -16,8 +16,12 @@ from ingot.fuse.shapes import shape_of
 
 CHEAP = 4
 CHEAP_ROW = 12
-"""For a value that its user broadcasts: it is computed outside the inner loop."""
+"""For a value that its user broadcasts, so that it is computed outside the inner loop, or of which
+it wants only a small part."""
 MOST_DEPTH = 6
+MOST_COST = 60
+MOST_LOADS = 4
+"""For a value that nobody else reads, and of which no more elements are wanted than it has."""
 
 
 def worth_inlining(
@@ -27,17 +31,19 @@ def worth_inlining(
     same_region: bool,
     present: Container[fx.Node],
 ) -> bool:
-    """Should `user`, which lies in another region than `node` or reads it at other points, compute
-    it again? `present` are the values that its region has anyway."""
+    """Should `user`, which lies in another region than `node` or reads it at other points, perhaps
+    through other values, compute it again? `present` are the values that its region has anyway."""
     cost, loads = _chain(node, templates, present, MOST_DEPTH)
     if cost is None:
         return False
     if loads == 0 or (loads <= 1 and cost <= CHEAP):
         return True
-    if cost <= CHEAP_ROW and _much_larger(user, node):
+    fewer = _much_larger(node, user)
+    if cost <= CHEAP_ROW and (fewer or _much_larger(user, node)):
         return True
-    alone = len(node.users) == 1 and _not_larger(user, node)
-    return same_region and alone and cost <= 60 and loads <= 4
+    if len(node.users) > 1 or cost > MOST_COST or loads > MOST_LOADS:
+        return False
+    return fewer or (same_region and _not_larger(user, node))
 
 
 def _chain(

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from ingot.fuse.region import Region
+from ingot.fuse.region import Point, Region
 from ingot.fuse.shapes import shape_of, strides_of, tensor_of
 from ingot.fuse.views import is_view
 
@@ -24,7 +24,7 @@ def likeness(region: Region) -> tuple[Key, list[fx.Node]]:
     describer = _Describer(region)
     sizes = tuple((v.name, str(v.size), v in region.reduced) for v in region.domain)
     members = tuple((describer.number(n), repr(point)) for n, point in region.members.items())
-    inlined = frozenset((describer.number(n), repr(point)) for n, point in region.inlined)
+    inlined = frozenset((describer.number(n), describer.point(p)) for n, p in region.inlined)
     stored = tuple(describer.number(node) for node in region.stored)
     return (
         sizes,
@@ -55,6 +55,10 @@ class _Describer:
         self.texts.append(None)
         self.texts[number] = self._text(node)
         return number
+
+    def point(self, point: Point) -> Any:
+        looked = (self.number(atom.tensor) for index in point for atom in index.looked())
+        return repr(point), tuple(looked)
 
     def _text(self, node: fx.Node) -> Any:
         value = node.meta.get("val")

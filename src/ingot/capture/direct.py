@@ -1,0 +1,54 @@
+"""The short way into a compiled inference graph. Comes in: what AOTAutograd wrapped around it; goes
+out: the same function without those layers, where its own record says that they do nothing at run
+time, else the wrapped one. What holds: the layers are left out only if no input is written or
+replaced, no output is a view, and nothing is tracked or cast outside the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch._functorch._aot_autograd.schemas import (
+    OutputType,
+    SubclassCreationMeta,
+    ViewAndMutationMeta,
+)
+from torch._guards import TracingContext
+
+from ingot.stages import Compiled
+
+
+def shortened(
+    wrapped: Callable[..., Any], inference: Compiled | None, arguments: int
+) -> Callable[..., Any]:
+    """`inference` is the graph's only program, or None where it is trained; `arguments` is how many
+    a caller passes."""
+    context = TracingContext.try_get()
+    if inference is None or context is None or context.fw_metadata is None:
+        return wrapped
+    if len(inference.fused.program.signature.inputs) != arguments or not _idle(context.fw_metadata):
+        return wrapped
+    run = inference.run
+
+    def direct(*inputs: Any) -> Sequence[Any]:
+        return run(list(inputs))
+
+    return direct
+
+
+def _idle(meta: ViewAndMutationMeta) -> bool:
+    """Do AOTAutograd's layers only pass on what they are given?"""
+    subclasses = (*meta.subclass_inp_meta, *meta.subclass_fw_graph_out_meta)
+    return not (
+        meta.num_mutated_inp_runtime_indices
+        or meta.num_outputs_aliased
+        or meta.num_intermediate_bases
+        or meta.tokens
+        or meta.num_graphsafe_rng_states
+        or torch._C._is_any_autocast_enabled()
+        or any(o.output_type is not OutputType.non_alias for o in meta.output_info)
+        or any(o.dynamic_dims for o in meta.output_info)
+        or any(isinstance(m, SubclassCreationMeta) for m in subclasses)
+    )
