@@ -195,6 +195,8 @@ def cost_of(expressions: Sequence[Expr]) -> int:
 
 CACHE_LINE = 64
 """A nest that transposes stores whole cache lines: the next store to a line may come too late."""
+COLUMN = 512
+"""A sum down columns goes from row to row, each on another page: it takes a long piece of each."""
 
 
 def choose_lanes(nest: Nest, cost: int, options: Options) -> int:
@@ -204,11 +206,20 @@ def choose_lanes(nest: Nest, cost: int, options: Options) -> int:
     widest = max(
         [e.dtype.itemsize for e in nest.expressions() if e.dtype in NATIVE_DTYPES], default=4
     )
-    scans = any(isinstance(e, Scan) for e in nest.expressions())
-    unroll = 1 if scans or cost > 150 else 4 if cost <= 30 else 2
-    width = bits // 8 * unroll if nest.across is None else max(CACHE_LINE, bits // 8)
-    lanes = max(2, width // max(4, widest))
+    lanes = max(2, _width(nest, cost, bits // 8) // max(4, widest))
     size = nest.vector.size
     if isinstance(size, int):
         lanes = min(lanes, 1 << (size - 1).bit_length())
     return max(1, lanes)
+
+
+def _width(nest: Nest, cost: int, register: int) -> int:
+    """How many bytes of a value one step of the vector loop takes."""
+    if nest.across is not None:
+        return max(CACHE_LINE, register)
+    if cost > 150 or any(isinstance(e, Scan) for e in nest.expressions()):
+        return register
+    down_columns = bool(nest.inner) and nest.vector not in nest.inner
+    if down_columns and cost <= 8:
+        return COLUMN
+    return register * (4 if cost <= 30 else 2)

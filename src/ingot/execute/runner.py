@@ -20,6 +20,8 @@ from torch._C._dynamo.guards import _empty_strided_cpu  # type: ignore[attr-defi
 from ingot.codegen.kernels import Kernel, Kernels
 from ingot.execute.fallback import interpret, region_inputs
 from ingot.execute.in_place import written_in_place
+from ingot.execute.memory import LARGE, empty_large
+from ingot.fuse import index as ix
 from ingot.fuse.elements import OUT_OF_BOUNDS, OUT_OF_RANGE, ZERO_DIVISION
 from ingot.fuse.shapes import shape_of, strides_of, tensor_of
 from ingot.options import Options
@@ -46,6 +48,7 @@ class RunnerWriter:
         self.lines: list[str] = []
         self.captured: dict[str, Any] = {
             "empty_strided": _empty_strided_cpu,
+            "empty_large": empty_large,
             "check": raise_error,
             "plain": plain,
         }
@@ -248,7 +251,14 @@ class RunnerWriter:
         shape = "(" + "".join(f"{self.size(s)}, " for s in shape_of(node)) + ")"
         strides = "(" + "".join(f"{self.size(s)}, " for s in strides_of(node)) + ")"
         dtype = self.capture("dtype", tensor_of(node).dtype)
-        self.lines.append(f"{self._name(node)} = empty_strided({shape}, {strides}, {dtype})")
+        self.lines.append(
+            f"{self._name(node)} = {self._allocator(node)}({shape}, {strides}, {dtype})"
+        )
+
+    def _allocator(self, node: fx.Node) -> str:
+        numel = ix.product(shape_of(node))
+        small = isinstance(numel, int) and numel * tensor_of(node).dtype.itemsize < LARGE
+        return "empty_strided" if small else "empty_large"
 
     def _fallback(self, step: KernelStep) -> None:
         inputs = region_inputs(step.region)
