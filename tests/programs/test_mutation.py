@@ -280,3 +280,16 @@ def test_writing_to_a_returned_view_writes_to_the_input() -> None:
     part, _ = compiled(x)
     part.zero_()
     assert x.tolist() == [1, 0, 0, 0]
+
+
+def test_a_write_is_counted() -> None:
+    """Autograd and other compiled code tell by an input's version that it was written."""
+
+    def function(x: Tensor) -> Tensor:
+        x.mul_(2)
+        return x + 1
+
+    x = torch.randn(4)
+    before = x._version
+    torch.compile(function, backend="ingot")(x)
+    assert x._version > before

@@ -42,7 +42,7 @@ def _idle(meta: ViewAndMutationMeta) -> bool:
     """Do AOTAutograd's layers only pass on what they are given?"""
     subclasses = (*meta.subclass_inp_meta, *meta.subclass_fw_graph_out_meta)
     return not (
-        meta.num_mutated_inp_runtime_indices
+        any(i.mutates_data or i.mutates_metadata for i in meta.input_info)
         or meta.num_outputs_aliased
         or meta.num_intermediate_bases
         or meta.tokens

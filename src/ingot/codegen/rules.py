@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal
 
 import torch
@@ -111,14 +112,37 @@ def compute_dtypes(
     operands = [
         value for name, value in arguments.items() if name in rule.promoted and value is not None
     ]
-    compute, result = elementwise_dtypes(*operands, type_promotion_kind=rule.kind)
-    if rule.halves != "wide":
-        unwidened = Kind.INT_TO_FLOAT if rule.kind is Kind.INT_TO_FLOAT else Kind.NO_OPMATH
-        _, narrow = elementwise_dtypes(*operands, type_promotion_kind=unwidened)
-        compute = narrow if narrow in HALVES else compute
+    kinds = tuple(
+        (v.dtype, v.dim() == 0) if isinstance(v, torch.Tensor) else _NUMBERS.get(type(v), type(v))
+        for v in operands
+    )
+    compute, result = _promoted(rule.kind, rule.halves, kinds)
     if not rule.integers and not compute.is_floating_point:
         raise UnsupportedError(f"eager has no {target} for {compute}")
     return _known(target, compute, result)
+
+
+_NUMBERS = {torch.SymInt: int, torch.SymFloat: float, torch.SymBool: bool}
+
+
+@cache
+def _promoted(
+    kind: Kind, halves: Halves, operands: tuple[tuple[torch.dtype, bool] | type, ...]
+) -> tuple[torch.dtype, torch.dtype]:
+    """Promotion asks of a tensor only its dtype and whether it has dimensions, of a number only its
+    type."""
+    examples = [
+        o(0)
+        if isinstance(o, type)
+        else torch.empty(() if o[1] else (1,), dtype=o[0], device="meta")
+        for o in operands
+    ]
+    compute, result = elementwise_dtypes(*examples, type_promotion_kind=kind)
+    if halves != "wide":
+        unwidened = Kind.INT_TO_FLOAT if kind is Kind.INT_TO_FLOAT else Kind.NO_OPMATH
+        _, narrow = elementwise_dtypes(*examples, type_promotion_kind=unwidened)
+        compute = narrow if narrow in HALVES else compute
+    return compute, result
 
 
 def _known(

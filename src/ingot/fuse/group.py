@@ -67,6 +67,8 @@ class Grouper:
         self.readers: dict[fx.Node, list[Unit]] = {}
         self.last_effect: Unit | None = None
         self.units_gone: set[Unit] = set()
+        self.waited = 0
+        """Bit k: some unit waits, directly or not, for unit k."""
         self.required: set[fx.Node] = set()
         """Nodes that calls or the output need as tensors."""
 
@@ -148,7 +150,8 @@ class Grouper:
         if gained & ~unit.ancestors == 0:
             return
         unit.ancestors |= gained
-        if unit is self.units[-1] and not self.units_gone:
+        self.waited |= gained
+        if not self.waited >> unit.order & 1:
             return
         for later in self.units:
             if later.ancestors >> unit.order & 1:

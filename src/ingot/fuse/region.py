@@ -41,7 +41,7 @@ class Template:
             ix.ZERO if size == 1 else ix.of(v)
             for v, size in zip(self.vars, self.shape, strict=True)
         )
-        self.reads = reads_at(self, point)
+        self.reads = _recorded(self, point)
 
     def kept(self, point: Point) -> Point:
         """The node's own index, given that of its iteration space."""
@@ -75,6 +75,13 @@ class Recorder:
 def reads_at(template: Template, point: Point) -> list[Read]:
     """What a node reads when its iteration space is at `point`: exactly what RegionContext will
     read."""
+    renamed = _renaming(template, point)
+    if renamed is not None:
+        return [(n, tuple(i.substitute(renamed) for i in at)) for n, at in template.reads]
+    return _recorded(template, point)
+
+
+def _recorded(template: Template, point: Point) -> list[Read]:
     recorder = Recorder()
     if template.reduction is not None:
         recorder.value(template.reduction.operand, point)
@@ -83,6 +90,22 @@ def reads_at(template: Template, point: Point) -> list[Read]:
     else:
         element_of(recorder, template.node, point)
     return recorder.reads
+
+
+def _renaming(template: Template, point: Point) -> dict[Var, Index] | None:
+    """The variables of the template by those of `point`, where these are as many and as large: then
+    no index can be simpler than it was."""
+    values: dict[Var, Index] = {}
+    for var, index in zip(template.vars, point, strict=True):
+        if var.size == 1:
+            if index.terms or index.const != 0:
+                return None
+            continue
+        renamed = index.as_var()
+        if renamed is None or renamed.size != var.size:
+            return None
+        values[var] = index
+    return values if len({i.as_var() for i in values.values()}) == len(values) else None
 
 
 class Region:

@@ -3,6 +3,7 @@ dynamic."""
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import sympy
@@ -46,13 +47,14 @@ def strides_of(node: fx.Node) -> tuple[Size, ...]:
 
 def arguments_of(node: fx.Node) -> dict[str, Any]:
     """The node's arguments by schema name, defaults included."""
-    schema = node.target._schema  # type: ignore[union-attr]
-    bound: dict[str, Any] = {}
-    for position, argument in enumerate(schema.arguments):
-        if position < len(node.args):
-            bound[argument.name] = node.args[position]
-        elif argument.name in node.kwargs:
-            bound[argument.name] = node.kwargs[argument.name]
-        else:
-            bound[argument.name] = argument.default_value
-    return bound
+    args, kwargs = node.args, node.kwargs
+    return {
+        name: args[position] if position < len(args) else kwargs.get(name, default)
+        for position, (name, default) in enumerate(_parameters(node.target))
+    }
+
+
+@cache
+def _parameters(target: Any) -> tuple[tuple[str, Any], ...]:
+    """Names and defaults of an op's arguments: reading a schema builds it anew each time."""
+    return tuple((a.name, a.default_value) for a in target._schema.arguments)
