@@ -5,7 +5,7 @@ function of the stage before it; nothing else imports every stage.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from torch import fx
@@ -24,9 +24,11 @@ from ingot.stages import Compiled
 T = TypeVar("T")
 
 
-def compile_graph(gm: fx.GraphModule, options: Options) -> Compiled:
-    """The graph AOTAutograd hands over, as native code."""
-    return compile_program(program_from_fx(gm), options)
+def compile_graph(
+    gm: fx.GraphModule, options: Options, static_inputs: Iterable[int] = ()
+) -> Compiled:
+    """The graph AOTAutograd hands over, as native code; `static_inputs` are the module's own."""
+    return compile_program(program_from_fx(gm, static_input_indices=static_inputs), options)
 
 
 @without_collection

@@ -42,7 +42,7 @@ def aot_compile(
     inference: list[Compiled] = []
 
     def compile_inference(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
-        boxed = compile_fx_forward(graph, inputs, options)
+        boxed = compile_fx_forward(graph, inputs, options, _static_inputs())
         inference.append(boxed.compiled)  # type: ignore[attr-defined]
         return boxed
 
@@ -61,13 +61,26 @@ def aot_compile(
     return shortened(wrapped, inference[0] if inference else None, len(example_inputs))
 
 
+def _static_inputs() -> list[int]:
+    """Inputs that are parameters and buffers of the module that is compiled, as AOTAutograd noted
+    them."""
+    from torch._guards import TracingContext
+
+    context = TracingContext.try_get()
+    meta = context.fw_metadata if context is not None else None
+    return list(meta.static_input_indices) if meta is not None else []
+
+
 def compile_fx_forward(
-    gm: fx.GraphModule, example_inputs: Sequence[Any], options: Options | None = None
+    gm: fx.GraphModule,
+    example_inputs: Sequence[Any],
+    options: Options | None = None,
+    static_inputs: Sequence[int] = (),
 ) -> Callable[..., Any]:
     """A functional ATen graph to a callable in AOTAutograd's boxed convention."""
     from ingot import pipeline
 
-    compiled = pipeline.compile_graph(gm, options or make_options())
+    compiled = pipeline.compile_graph(gm, options or make_options(), static_inputs)
     run = compiled.run
 
     def boxed(inputs: list[Any]) -> Sequence[Any]:

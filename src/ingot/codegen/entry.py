@@ -1,7 +1,7 @@
-"""The functions around a loop nest: an entry with a C signature, a task for the threads, the body.
-What holds: the entry puts buffers and symbols into a frame that all three read; the number of
-threads follows the work, never more than `torch.set_num_threads` allows; without OpenMP everything
-runs on the caller's thread.
+"""The functions around a loop nest: the entry, a task for the threads, the body. What holds: all
+three read one frame, which the caller made: buffers, symbols, room for an error code and scratch
+memory; the number of threads follows the work, never more than `torch.set_num_threads` allows;
+without OpenMP everything runs on the caller's thread.
 """
 
 from __future__ import annotations
@@ -285,16 +285,12 @@ def _task(frame: Frame, sizing: list[str], count: Val) -> str:
 
 
 def _entry(frame: Frame, sizing: list[str], count: Val, work: Val, cost: int, scratch: int) -> str:
-    arguments = ", ".join(f"{name}: {frame.kind(i)}" for i, name in enumerate(frame.names()))
     lines = [
-        f"  llvm.func internal @NAME({arguments}) -> i64 attributes {{{FUNCTION_ATTRIBUTES}}} {{",
+        "  llvm.func internal @NAME(%frame: !llvm.ptr) -> i64 "
+        f"attributes {{{FUNCTION_ATTRIBUTES}}} {{",
+        *frame.loads(False)[2 * len(frame.buffers) :],
         *sizing,
-        f"    %framesize = llvm.mlir.constant({frame.scratch + 1} : i64) : i64",
-        "    %frame = llvm.alloca %framesize x i64 : (i64) -> !llvm.ptr",
     ]
-    for i, name in enumerate(frame.names()):
-        lines.append(f"    %f{i} = llvm.getelementptr %frame[{i}] : (!llvm.ptr) -> !llvm.ptr, i64")
-        lines.append(f"    llvm.store {name}, %f{i} : {frame.kind(i)}, !llvm.ptr")
     if scratch:
         lines += [
             f"    %scratchsize = llvm.mlir.constant({scratch} : i64) : i64",

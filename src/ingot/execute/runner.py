@@ -1,15 +1,16 @@
-"""The plan as straight-line Python: allocate, call, free. Comes in: a Fused and its kernels; goes
-out: a function from the list of inputs to the list of outputs, and its text. What holds: a buffer
-is freed after its last use; inputs are written back after everything that reads them; an error code
-of a kernel becomes the exception eager raises.
+"""The plan as a Python function: bind, run native segments, call what only the host can run. Comes
+in: a Fused and its kernels; goes out: a function from a list of inputs to one of outputs, and
+its text. What holds: between two calls of the host's there is one foreign call; a tensor is let go
+after its last use; inputs are written back after everything that reads them; an error code of a
+kernel becomes the exception eager raises.
 """
 
 from __future__ import annotations
 
-import ctypes
 import operator
+import struct
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import sympy
@@ -17,15 +18,25 @@ import torch
 from torch import fx
 from torch._C._dynamo.guards import _empty_strided_cpu  # type: ignore[attr-defined]
 
-from ingot.codegen.kernels import Kernel, Kernels
+from ingot.codegen.executor import STEP_SHIFT, executor
+from ingot.codegen.gemm import packed, product_function
+from ingot.codegen.kernels import Kernels
 from ingot.execute.fallback import interpret, region_inputs
 from ingot.execute.in_place import written_in_place
 from ingot.execute.memory import LARGE, empty_large
+from ingot.execute.workspace import borrow, give_back
 from ingot.fuse import index as ix
 from ingot.fuse.elements import OUT_OF_BOUNDS, OUT_OF_RANGE, ZERO_DIVISION
+from ingot.fuse.index import Size
 from ingot.fuse.shapes import shape_of, strides_of, tensor_of
 from ingot.options import Options
-from ingot.stages import CallStep, Fused, KernelStep
+from ingot.plan.places import Place, Places, bytes_of
+from ingot.plan.prepared import Prepared
+from ingot.plan.products import Product, root_of, row_stride
+from ingot.plan.roles import Roles
+from ingot.plan.segment import ARENA, ZERO, ArenaPlan, NativeStep, Segment, Word
+from ingot.plan.sizes import SizePrinter
+from ingot.stages import CallStep, Fused, KernelStep, Step
 
 Run = Callable[[list[Any]], Sequence[Any]]
 
@@ -49,12 +60,27 @@ class RunnerWriter:
         self.captured: dict[str, Any] = {
             "empty_strided": _empty_strided_cpu,
             "empty_large": empty_large,
-            "check": raise_error,
+            "failed": failed,
             "plain": plain,
+            "borrow": borrow,
+            "give_back": give_back,
         }
         self.names: dict[fx.Node, str] = {}
         self.symbols: dict[sympy.Symbol, str] = {}
         self.in_place = written_in_place(fused, kernels)
+        self.roles = Roles(fused, kernels)
+        self.places = Places(self.roles.hosted, self.in_place)
+        self.arena = ArenaPlan()
+        self.segment = Segment(self.arena)
+        self.bases: dict[Any, int] = {}
+        """Hosted values and prepared weights to the numbers of their bases."""
+        self.unset: list[str] = []
+        """Texts of the addresses of bases that the next segment is the first to need."""
+        self.gone: list[str] = []
+        """Names that the open segment uses last."""
+        self.segments: list[tuple[str, Segment]] = []
+        """Those that are done, with the names of their tables."""
+        self.dynamic = bool(fused.program.symbols)
         self.last_use = self._last_uses()
 
     # -- names -------------------------------------------------------------------------------------
@@ -87,19 +113,22 @@ class RunnerWriter:
     def size(self, size: Any) -> str:
         if isinstance(size, int):
             return str(size)
-        text = str(size)
-        for symbol in sorted(size.free_symbols, key=lambda s: -len(s.name)):
+        for symbol in size.free_symbols:
             if symbol not in self.symbols:
                 raise KeyError(f"the symbol {symbol} has no value when it is needed")
-        return (
-            f"int({_PythonSizes(self.symbols).doprint(size)})"
-            if not isinstance(size, sympy.Symbol)
-            else self.symbols[size] or text
-        )
+        if isinstance(size, sympy.Symbol):
+            return self.symbols[size]
+        return f"int({SizePrinter(self.symbols).doprint(size)})"
+
+    def _values(self, sizes: Iterable[Size]) -> str:
+        return "(" + "".join(f"{self.size(s)}, " for s in sizes) + ")"
 
     # -- lifetimes ---------------------------------------------------------------------------------
 
-    def _uses(self, step: Any) -> list[fx.Node]:
+    def _uses(self, step: Step) -> list[fx.Node]:
+        product = self.roles.products.get(step)
+        if product is not None:
+            return product.reads()
         if isinstance(step, CallStep):
             return list(step.node.all_input_nodes)
         kernel = self.kernels.by_region.get(step.region)
@@ -108,24 +137,23 @@ class RunnerWriter:
         return [b for b in kernel.buffers if b not in step.region.stored]
 
     def _last_uses(self) -> dict[int, list[fx.Node]]:
-        """Step number to the nodes that nobody needs after it."""
+        """Step number to the tensors that nobody needs after it."""
         last: dict[fx.Node, int] = {}
         for number, step in enumerate(self.fused.steps):
             made = [step.node] if isinstance(step, CallStep) else list(step.region.stored)
             for node in [*made, *self._uses(step)]:
+                last[self.places.of(node).root if _is_tensor(node) else node] = number
                 last[node] = number
         for node in [*self._output().all_input_nodes, *self._written_inputs()]:
             last.pop(node, None)
-        for node in self.fused.program.graph.nodes:
-            if node.op == "get_attr" or _is_number(node):
-                last.pop(node, None)
         grouped: dict[int, list[fx.Node]] = {}
         for node, number in last.items():
-            grouped.setdefault(number, []).append(node)
+            if node.op != "get_attr" and not _is_number(node):
+                grouped.setdefault(number, []).append(node)
         return grouped
 
     def _written_inputs(self) -> list[fx.Node]:
-        inputs = [n for n in self.fused.program.graph.nodes if n.op == "placeholder"]
+        inputs = self.roles.inputs
         return [
             inputs[s.target] for s in self.fused.program.signature.outputs if s.target is not None
         ]
@@ -137,32 +165,91 @@ class RunnerWriter:
 
     def source(self) -> str:
         self._inputs()
-        if self.options.profile:
+        start = len(self.lines)
+        profile = self.options.profile
+        if profile:
             self.captured |= {"clock": time.perf_counter, "seconds": [0.0] * len(self.fused.steps)}
         for number, step in enumerate(self.fused.steps):
-            if self.options.profile:
+            if profile:
                 self.lines.append("start = clock()")
-            if isinstance(step, KernelStep):
-                self._kernel(step)
-            else:
-                self._call(step)
-            if self.options.profile:
+            self._step(number, step)
+            self.gone += [self.names[n] for n in self.last_use.get(number, []) if n in self.names]
+            if profile or self.roles.is_host(step):
+                self._flush()
+            if profile:
                 self.lines.append(f"seconds[{number}] += clock() - start")
-            gone = [self.names[n] for n in self.last_use.get(number, []) if n in self.names]
-            if gone:
-                self.lines.append(f"del {', '.join(gone)}")
+        self._flush()
+        if self.segments:
+            self.lines[start:start] = self._borrowed()
+            self.lines.append("give_back(workspace)")
+            self._make_tables()
         self._outputs()
         return "\n".join(["def run(inputs):", *(f"    {line}" for line in self.lines)])
 
+    def _step(self, number: int, step: Step) -> None:
+        product = self.roles.products.get(step)
+        if product is not None:
+            self._product(product, number)
+        elif isinstance(step, KernelStep) and step.region in self.kernels.by_region:
+            self._kernel(step, number)
+        elif self.roles.is_host(step):
+            self._flush()
+            if isinstance(step, KernelStep):
+                self._fallback(step)
+            else:
+                self._call(step)
+
+    def _borrowed(self) -> list[str]:
+        count = len(self.bases) + 2
+        if self.dynamic:
+            bound = self.capture("arena", self.arena.bound)
+            lines = [
+                f"sizes = {self._values(self.arena.symbols())}",
+                f"workspace = borrow({bound}(sizes)[1], {count})",
+            ]
+        else:
+            lines = [f"workspace = borrow({self.arena.bound(())[1]}, {count})"]
+        return [*lines, "bases = workspace.bases", f"bases[{ARENA}] = workspace.arena"]
+
+    def _flush(self) -> None:
+        """End the open segment: set its bases, run it, let go of what it was the last to use."""
+        if self.segment.steps:
+            self._run_segment(self.segment)
+            self.segment = Segment(self.arena)
+        if self.gone:
+            self.lines.append(f"del {', '.join(dict.fromkeys(self.gone))}")
+        self.gone = []
+
+    def _run_segment(self, segment: Segment) -> None:
+        if self.unset:
+            pack = self.capture("pack", struct.Struct(f"{len(self.unset)}q").pack_into)
+            first = 8 * (2 + len(self.bases) - len(self.unset))
+            self.lines.append(f"{pack}(bases, {first}, {', '.join(self.unset)})")
+            self.unset = []
+        self.captured["execute"] = executor()
+        table = self.capture("table", segment.table)
+        steps = self.capture("steps", segment.steps)
+        self.segments.append((table, segment))
+        values = self._values(segment.symbols())
+        address = f"{table}(sizes, {values})" if self.dynamic else table
+        self.lines.append(f"error = execute({address}, workspace.address)")
+        self.lines.append(f"if error: failed(error, {steps})")
+
+    def _make_tables(self) -> None:
+        """Where nothing is dynamic there is one table for each segment."""
+        self.captured["segments"] = self.segments
+        if not self.dynamic:
+            for name, segment in self.segments:
+                self.captured[name] = segment.table((), ())
+
     def _inputs(self) -> None:
         graph = self.fused.program.graph
-        placeholders = [n for n in graph.nodes if n.op == "placeholder"]
-        for i, node in enumerate(placeholders):
+        for i, node in enumerate(self.roles.inputs):
             self.names[node] = f"in{i}"
-        if placeholders:
-            self.lines.append(f"{', '.join(self.names[n] for n in placeholders)}, = inputs")
+        if self.roles.inputs:
+            self.lines.append(f"{', '.join(self.names[n] for n in self.roles.inputs)}, = inputs")
             self.lines.append("inputs.clear()")
-        for node in placeholders:
+        for node in self.roles.inputs:
             self._learn_symbols(node)
         for node in graph.nodes:
             if node.op == "get_attr":
@@ -172,7 +259,7 @@ class RunnerWriter:
                 self.names[node] = self.capture("constant", value)
 
     def _learn_symbols(self, node: fx.Node) -> None:
-        """Symbols that are an input, or a size or stride of one."""
+        """Symbols that are an input, or a size of one."""
         value = node.meta.get("val")
         if isinstance(value, torch.SymInt) and isinstance(value.node.expr, sympy.Symbol):
             self.symbols.setdefault(value.node.expr, self.names[node])
@@ -192,6 +279,8 @@ class RunnerWriter:
         name = f"v_{node.name}"
         self.names[node] = name
         return name
+
+    # -- host steps --------------------------------------------------------------------------------
 
     def _call(self, step: CallStep) -> None:
         node = step.node
@@ -218,22 +307,80 @@ class RunnerWriter:
         elif isinstance(value, torch.Tensor):
             self._learn_symbols(node)
 
-    def _kernel(self, step: KernelStep) -> None:
-        kernel = self.kernels.by_region.get(step.region)
-        if kernel is None:
-            self._fallback(step)
-            return
+    def _fallback(self, step: KernelStep) -> None:
+        inputs = region_inputs(step.region)
+        function = self.capture("region", interpret(step.region, inputs))
+        results = ", ".join(self._name(n) for n in step.region.stored)
+        self.lines.append(f"{results}, = {function}({', '.join(self.names[n] for n in inputs)})")
+
+    # -- native steps ------------------------------------------------------------------------------
+
+    def _kernel(self, step: KernelStep, number: int) -> None:
+        kernel = self.kernels.by_region[step.region]
         for node in step.region.stored:
-            if node in self.in_place:
-                self.names[node] = self.names[self.in_place[node]]
-            else:
-                self._allocate(node)
-        function = self.capture("kernel", native_function(kernel))
-        pointers = [f"{self._plain(b)}.data_ptr()" for b in kernel.buffers]
-        sizes = [self.size(s) for s in kernel.symbols]
-        self.lines.append(f"error = {function}({', '.join(pointers + sizes)})")
-        where = self.capture("region", kernel.region)
-        self.lines.append(f"if error: check(error, {where})")
+            self._make(node, number)
+        words = [self._address(b, number) for b in kernel.buffers]
+        words += [Word(ZERO, s) for s in kernel.symbols]
+        self.segment.steps.append(NativeStep(kernel.address, tuple(words), kernel.region))
+
+    def _product(self, product: Product, number: int) -> None:
+        node = product.node
+        self._make(node, number)
+        rows, columns, depth = product.sizes
+        none = Word(ZERO, 0)
+        addend, step = none, none
+        if product.addend is not None:
+            addend = self._address(product.addend, number)
+            step = Word(ZERO, row_stride(product.addend))
+        words = (
+            self._address(product.left, number), Word(ZERO, strides_of(product.left)[0]),
+            self._packed(product.weight), addend,
+            self._address(node, number), Word(ZERO, strides_of(node)[0]),
+            Word(ZERO, rows), Word(ZERO, columns), Word(ZERO, depth), step,
+        )  # fmt: skip
+        function = product_function(tensor_of(node).dtype)
+        self.segment.steps.append(NativeStep(function, words, node))
+
+    def _packed(self, weight: fx.Node) -> Word:
+        """The address of a weight, packed for products."""
+        root = root_of(weight)
+        shape, strides = shape_of(weight), strides_of(weight)
+        offset = tensor_of(weight).storage_offset() - tensor_of(root).storage_offset()
+        recipe = f"panels {shape} {strides} {offset}"
+        key = (root, recipe)
+        if key not in self.bases:
+
+            def make(tensor: torch.Tensor) -> torch.Tensor:
+                return packed(tensor.as_strided(shape, strides, tensor.storage_offset() + offset))
+
+            prepared = self.capture("prepared", Prepared(recipe, make))
+            self.bases[key] = 2 + len(self.bases)
+            self.unset.append(f"{prepared}({self.names[root]})")
+        return Word(self.bases[key], 0)
+
+    def _make(self, node: fx.Node, number: int) -> None:
+        """Memory for a value that the next native step writes."""
+        place = self.places.of(node)
+        if node in self.in_place:
+            self.names[node] = self.names[place.root]
+        elif node in self.roles.hosted:
+            self._allocate(node)
+        else:
+            self.arena.make(node, bytes_of(node), number)
+
+    def _address(self, node: fx.Node, number: int) -> Word:
+        place: Place = self.places.of(node)
+        root = place.root
+        if root in self.roles.hosted:
+            return Word(self._base(root), place.offset)
+        self.arena.use(root, number)
+        return Word(ARENA, place.offset, root)
+
+    def _base(self, node: fx.Node) -> int:
+        if node not in self.bases:
+            self.bases[node] = 2 + len(self.bases)
+            self.unset.append(f"{self._plain(node)}.data_ptr()")
+        return self.bases[node]
 
     def _plain(self, node: fx.Node) -> str:
         """A tensor whose memory holds its values: a lazily negated one is written out first."""
@@ -248,40 +395,36 @@ class RunnerWriter:
         return name
 
     def _allocate(self, node: fx.Node) -> None:
-        shape = "(" + "".join(f"{self.size(s)}, " for s in shape_of(node)) + ")"
-        strides = "(" + "".join(f"{self.size(s)}, " for s in strides_of(node)) + ")"
+        shape = self._values(shape_of(node))
+        strides = self._values(strides_of(node))
         dtype = self.capture("dtype", tensor_of(node).dtype)
-        self.lines.append(
-            f"{self._name(node)} = {self._allocator(node)}({shape}, {strides}, {dtype})"
-        )
+        allocate = self._allocator(node)
+        self.lines.append(f"{self._name(node)} = {allocate}({shape}, {strides}, {dtype})")
 
     def _allocator(self, node: fx.Node) -> str:
         numel = ix.product(shape_of(node))
         small = isinstance(numel, int) and numel * tensor_of(node).dtype.itemsize < LARGE
         return "empty_strided" if small else "empty_large"
 
-    def _fallback(self, step: KernelStep) -> None:
-        inputs = region_inputs(step.region)
-        function = self.capture("region", interpret(step.region, inputs))
-        results = ", ".join(self._name(n) for n in step.region.stored)
-        self.lines.append(f"{results}, = {function}({', '.join(self.names[n] for n in inputs)})")
-
     def _outputs(self) -> None:
         signature = self.fused.program.signature
         values = self._output().args[0]
         assert isinstance(values, Sequence)
         user = []
-        inputs = [n for n in self.fused.program.graph.nodes if n.op == "placeholder"]
         for spec, value in zip(signature.outputs, values, strict=True):
             if spec.kind == "mutation":
                 assert spec.target is not None
                 if value in self.in_place:
                     continue
-                target = self.names[inputs[spec.target]]
+                target = self.names[self.roles.inputs[spec.target]]
                 self.lines.append(f"{target}.copy_({self.argument(value)})")
             else:
                 user.append(self.argument(value))
         self.lines.append(f"return [{', '.join(user)}]")
+
+
+def _is_tensor(node: fx.Node) -> bool:
+    return isinstance(node.meta.get("val"), torch.Tensor)
 
 
 def _is_number(node: fx.Node) -> bool:
@@ -291,40 +434,9 @@ def _is_number(node: fx.Node) -> bool:
     )
 
 
-class _PythonSizes(sympy.printing.str.StrPrinter):
-    """Sizes as Python text."""
-
-    def __init__(self, names: dict[sympy.Symbol, str]):
-        super().__init__()
-        self._names = names
-
-    def _print_Symbol(self, expr: sympy.Symbol) -> str:
-        return self._names[expr]
-
-    def _print_FloorDiv(self, expr: Any) -> str:
-        return f"(({self._print(expr.args[0])}) // ({self._print(expr.args[1])}))"
-
-    _print_CleanDiv = _print_FloorDiv
-
-    def _print_Mod(self, expr: Any) -> str:
-        return f"(({self._print(expr.args[0])}) % ({self._print(expr.args[1])}))"
-
-    _print_PythonMod = _print_Mod
-
-    def _print_Max(self, expr: Any) -> str:
-        return f"max({', '.join(self._print(a) for a in expr.args)})"
-
-    def _print_Min(self, expr: Any) -> str:
-        return f"min({', '.join(self._print(a) for a in expr.args)})"
-
-
 def _plain(target: torch._ops.OpOverload) -> bool:
     """Can the C++ op be called without the Python layers around it?"""
-    return (
-        target.namespace in ("aten", "prims")
-        and not target._schema.is_mutable
-        and target.namespace == "aten"
-    )
+    return target.namespace == "aten" and not target._schema.is_mutable
 
 
 def plain(tensor: torch.Tensor) -> torch.Tensor:
@@ -334,16 +446,12 @@ def plain(tensor: torch.Tensor) -> torch.Tensor:
     return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype).copy_(tensor)
 
 
-def native_function(kernel: Kernel) -> Callable[..., int]:
-    kinds = [ctypes.c_void_p] * len(kernel.buffers) + [ctypes.c_int64] * len(kernel.symbols)
-    return ctypes.CFUNCTYPE(ctypes.c_int64, *kinds)(kernel.address)
-
-
-def raise_error(code: int, region: Any) -> None:
-    """The exception that eager raises where the kernel stopped short."""
+def failed(error: int, steps: Sequence[NativeStep]) -> None:
+    """The exception that eager raises where a kernel stopped short."""
+    code = error & ((1 << STEP_SHIFT) - 1)
     if code == ZERO_DIVISION:
         raise RuntimeError("ZeroDivisionError")
     if code == OUT_OF_BOUNDS:
         raise RuntimeError("index is out of bounds for dimension with size")
-    assert code == OUT_OF_RANGE
+    assert code == OUT_OF_RANGE, f"step {steps[error >> STEP_SHIFT]} failed with code {code}"
     raise IndexError("index out of range in self")

@@ -82,7 +82,7 @@
     }
     llvm.return
   }
-  llvm.func internal @NAME(%buffer0: !llvm.ptr, %buffer1: !llvm.ptr, %buffer2: !llvm.ptr) -> i64 attributes {passthrough = [["min-legal-vector-width", "512"], ["prefer-vector-width", "512"]]} {
+  llvm.func internal @NAME(%frame: !llvm.ptr) -> i64 attributes {passthrough = [["min-legal-vector-width", "512"], ["prefer-vector-width", "512"]]} {
     %c0 = arith.constant 1 : i64
     %c1 = arith.constant 11 : i64
     %c2 = arith.constant 0 : i64
@@ -93,14 +93,6 @@
     %c7 = arith.constant 0x40000000 : f32
     %c8 = arith.constant 3 : i64
     %c9 = arith.constant 18 : i64
-    %framesize = llvm.mlir.constant(5 : i64) : i64
-    %frame = llvm.alloca %framesize x i64 : (i64) -> !llvm.ptr
-    %f0 = llvm.getelementptr %frame[0] : (!llvm.ptr) -> !llvm.ptr, i64
-    llvm.store %buffer0, %f0 : !llvm.ptr, !llvm.ptr
-    %f1 = llvm.getelementptr %frame[1] : (!llvm.ptr) -> !llvm.ptr, i64
-    llvm.store %buffer1, %f1 : !llvm.ptr, !llvm.ptr
-    %f2 = llvm.getelementptr %frame[2] : (!llvm.ptr) -> !llvm.ptr, i64
-    llvm.store %buffer2, %f2 : !llvm.ptr, !llvm.ptr
     %nothing = arith.constant 0 : i64
     %errorat = llvm.getelementptr %frame[3] : (!llvm.ptr) -> !llvm.ptr, i64
     llvm.store %nothing, %errorat : i64, !llvm.ptr

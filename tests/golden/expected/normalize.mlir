@@ -227,7 +227,7 @@
     }
     llvm.return
   }
-  llvm.func internal @NAME(%buffer0: !llvm.ptr, %buffer1: !llvm.ptr) -> i64 attributes {passthrough = [["min-legal-vector-width", "512"], ["prefer-vector-width", "512"]]} {
+  llvm.func internal @NAME(%frame: !llvm.ptr) -> i64 attributes {passthrough = [["min-legal-vector-width", "512"], ["prefer-vector-width", "512"]]} {
     %c0 = arith.constant 1 : i64
     %c1 = arith.constant dense<0x00000000> : vector<8xf32>
     %c2 = arith.constant dense<0x0000000000000000> : vector<8xf64>
@@ -242,12 +242,6 @@
     %c11 = arith.constant 0x3727C5AC : f32
     %c12 = arith.constant 5 : i64
     %c13 = arith.constant 95 : i64
-    %framesize = llvm.mlir.constant(4 : i64) : i64
-    %frame = llvm.alloca %framesize x i64 : (i64) -> !llvm.ptr
-    %f0 = llvm.getelementptr %frame[0] : (!llvm.ptr) -> !llvm.ptr, i64
-    llvm.store %buffer0, %f0 : !llvm.ptr, !llvm.ptr
-    %f1 = llvm.getelementptr %frame[1] : (!llvm.ptr) -> !llvm.ptr, i64
-    llvm.store %buffer1, %f1 : !llvm.ptr, !llvm.ptr
     %nothing = arith.constant 0 : i64
     %errorat = llvm.getelementptr %frame[2] : (!llvm.ptr) -> !llvm.ptr, i64
     llvm.store %nothing, %errorat : i64, !llvm.ptr

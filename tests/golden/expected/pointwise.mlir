@@ -85,7 +85,7 @@
     }
     llvm.return
   }
-  llvm.func internal @NAME(%buffer0: !llvm.ptr, %buffer1: !llvm.ptr, %buffer2: !llvm.ptr) -> i64 attributes {passthrough = [["min-legal-vector-width", "512"], ["prefer-vector-width", "512"]]} {
+  llvm.func internal @NAME(%frame: !llvm.ptr) -> i64 attributes {passthrough = [["min-legal-vector-width", "512"], ["prefer-vector-width", "512"]]} {
     %c0 = arith.constant 2048 : i64
     %c1 = arith.constant 35 : i64
     %c2 = arith.constant 32 : i64
@@ -98,14 +98,6 @@
     %37 = arith.addi %c1, %c8 : i64
     %38 = arith.divsi %37, %c0 : i64
     %39 = arith.muli %c7, %38 : i64
-    %framesize = llvm.mlir.constant(5 : i64) : i64
-    %frame = llvm.alloca %framesize x i64 : (i64) -> !llvm.ptr
-    %f0 = llvm.getelementptr %frame[0] : (!llvm.ptr) -> !llvm.ptr, i64
-    llvm.store %buffer0, %f0 : !llvm.ptr, !llvm.ptr
-    %f1 = llvm.getelementptr %frame[1] : (!llvm.ptr) -> !llvm.ptr, i64
-    llvm.store %buffer1, %f1 : !llvm.ptr, !llvm.ptr
-    %f2 = llvm.getelementptr %frame[2] : (!llvm.ptr) -> !llvm.ptr, i64
-    llvm.store %buffer2, %f2 : !llvm.ptr, !llvm.ptr
     %nothing = arith.constant 0 : i64
     %errorat = llvm.getelementptr %frame[3] : (!llvm.ptr) -> !llvm.ptr, i64
     llvm.store %nothing, %errorat : i64, !llvm.ptr

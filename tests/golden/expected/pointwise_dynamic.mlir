@@ -94,7 +94,11 @@
     }
     llvm.return
   }
-  llvm.func internal @NAME(%buffer0: !llvm.ptr, %buffer1: !llvm.ptr, %buffer2: !llvm.ptr, %symbol0: i64, %symbol1: i64) -> i64 attributes {passthrough = [["min-legal-vector-width", "512"], ["prefer-vector-width", "512"]]} {
+  llvm.func internal @NAME(%frame: !llvm.ptr) -> i64 attributes {passthrough = [["min-legal-vector-width", "512"], ["prefer-vector-width", "512"]]} {
+    %symbol0at = llvm.getelementptr %frame[3] : (!llvm.ptr) -> !llvm.ptr, i64
+    %symbol0 = llvm.load %symbol0at : !llvm.ptr -> i64
+    %symbol1at = llvm.getelementptr %frame[4] : (!llvm.ptr) -> !llvm.ptr, i64
+    %symbol1 = llvm.load %symbol1at : !llvm.ptr -> i64
     %c0 = arith.constant 2048 : i64
     %c1 = arith.constant 32 : i64
     %c2 = arith.constant 0x40000000 : f32
@@ -108,18 +112,6 @@
     %40 = arith.divsi %39, %c0 : i64
     %41 = arith.muli %c6, %40 : i64
     %42 = arith.muli %symbol0, %symbol1 : i64
-    %framesize = llvm.mlir.constant(7 : i64) : i64
-    %frame = llvm.alloca %framesize x i64 : (i64) -> !llvm.ptr
-    %f0 = llvm.getelementptr %frame[0] : (!llvm.ptr) -> !llvm.ptr, i64
-    llvm.store %buffer0, %f0 : !llvm.ptr, !llvm.ptr
-    %f1 = llvm.getelementptr %frame[1] : (!llvm.ptr) -> !llvm.ptr, i64
-    llvm.store %buffer1, %f1 : !llvm.ptr, !llvm.ptr
-    %f2 = llvm.getelementptr %frame[2] : (!llvm.ptr) -> !llvm.ptr, i64
-    llvm.store %buffer2, %f2 : !llvm.ptr, !llvm.ptr
-    %f3 = llvm.getelementptr %frame[3] : (!llvm.ptr) -> !llvm.ptr, i64
-    llvm.store %symbol0, %f3 : i64, !llvm.ptr
-    %f4 = llvm.getelementptr %frame[4] : (!llvm.ptr) -> !llvm.ptr, i64
-    llvm.store %symbol1, %f4 : i64, !llvm.ptr
     %nothing = arith.constant 0 : i64
     %errorat = llvm.getelementptr %frame[5] : (!llvm.ptr) -> !llvm.ptr, i64
     llvm.store %nothing, %errorat : i64, !llvm.ptr

@@ -108,7 +108,11 @@
     }
     llvm.return
   }
-  llvm.func internal @NAME(%buffer0: !llvm.ptr, %buffer1: !llvm.ptr, %symbol0: i64, %symbol1: i64) -> i64 attributes {passthrough = [["min-legal-vector-width", "512"], ["prefer-vector-width", "512"]]} {
+  llvm.func internal @NAME(%frame: !llvm.ptr) -> i64 attributes {passthrough = [["min-legal-vector-width", "512"], ["prefer-vector-width", "512"]]} {
+    %symbol0at = llvm.getelementptr %frame[2] : (!llvm.ptr) -> !llvm.ptr, i64
+    %symbol0 = llvm.load %symbol0at : !llvm.ptr -> i64
+    %symbol1at = llvm.getelementptr %frame[3] : (!llvm.ptr) -> !llvm.ptr, i64
+    %symbol1 = llvm.load %symbol1at : !llvm.ptr -> i64
     %c0 = arith.constant 1 : i64
     %c1 = arith.constant dense<0x00000000> : vector<32xf32>
     %c2 = arith.constant 0 : i64
@@ -117,16 +121,6 @@
     %c5 = arith.constant dense<[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31]> : vector<32xi64>
     %c6 = arith.constant dense<0.0> : vector<32xf32>
     %49 = arith.muli %symbol1, %symbol0 : i64
-    %framesize = llvm.mlir.constant(6 : i64) : i64
-    %frame = llvm.alloca %framesize x i64 : (i64) -> !llvm.ptr
-    %f0 = llvm.getelementptr %frame[0] : (!llvm.ptr) -> !llvm.ptr, i64
-    llvm.store %buffer0, %f0 : !llvm.ptr, !llvm.ptr
-    %f1 = llvm.getelementptr %frame[1] : (!llvm.ptr) -> !llvm.ptr, i64
-    llvm.store %buffer1, %f1 : !llvm.ptr, !llvm.ptr
-    %f2 = llvm.getelementptr %frame[2] : (!llvm.ptr) -> !llvm.ptr, i64
-    llvm.store %symbol0, %f2 : i64, !llvm.ptr
-    %f3 = llvm.getelementptr %frame[3] : (!llvm.ptr) -> !llvm.ptr, i64
-    llvm.store %symbol1, %f3 : i64, !llvm.ptr
     %nothing = arith.constant 0 : i64
     %errorat = llvm.getelementptr %frame[4] : (!llvm.ptr) -> !llvm.ptr, i64
     llvm.store %nothing, %errorat : i64, !llvm.ptr

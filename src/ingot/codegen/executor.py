@@ -1,0 +1,73 @@
+"""What runs a plan: a loop over a table of words, compiled once a process. Comes in: a table of
+steps and the base addresses of this call; goes out: 0, or the error code of the step that failed.
+What holds: a step is its function's address, the number of its arguments, and for each of them a
+base's number and an offset; the function gets them added up, in a frame with two words to spare.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from functools import cache
+
+from ingot.codegen.jit import compile_module
+
+MOST_ARGUMENTS = 126
+STEP_SHIFT = 8
+"""The result of a failure: the step's number, shifted by this, and the code below."""
+
+_TEXT = f"""
+  llvm.func internal @execute(%table: !llvm.ptr, %bases: !llvm.ptr) -> i64 {{
+    %zero = arith.constant 0 : i64
+    %one = arith.constant 1 : i64
+    %room = llvm.mlir.constant({MOST_ARGUMENTS + 2} : i64) : i64
+    %frame = llvm.alloca %room x i64 {{alignment = 64 : i64}} : (i64) -> !llvm.ptr
+    %end:3 = scf.while (%at = %table, %number = %zero, %failed = %zero)
+        : (!llvm.ptr, i64, i64) -> (!llvm.ptr, i64, i64) {{
+      %function = llvm.load %at : !llvm.ptr -> i64
+      %some = arith.cmpi ne, %function, %zero : i64
+      %fine = arith.cmpi eq, %failed, %zero : i64
+      %go = arith.andi %some, %fine : i1
+      scf.condition(%go) %at, %number, %failed : !llvm.ptr, i64, i64
+    }} do {{
+    ^bb0(%at: !llvm.ptr, %number: i64, %failed: i64):
+      %address = llvm.load %at : !llvm.ptr -> i64
+      %function = llvm.inttoptr %address : i64 to !llvm.ptr
+      %countat = llvm.getelementptr %at[1] : (!llvm.ptr) -> !llvm.ptr, i64
+      %count = llvm.load %countat : !llvm.ptr -> i64
+      %words = llvm.getelementptr %at[2] : (!llvm.ptr) -> !llvm.ptr, i64
+      scf.for %k = %zero to %count step %one : i64 {{
+        %pair = llvm.getelementptr %words[%k] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.array<2 x i64>
+        %base = llvm.load %pair : !llvm.ptr -> i64
+        %offsetat = llvm.getelementptr %pair[1] : (!llvm.ptr) -> !llvm.ptr, i64
+        %offset = llvm.load %offsetat : !llvm.ptr -> i64
+        %baseat = llvm.getelementptr %bases[%base] : (!llvm.ptr, i64) -> !llvm.ptr, i64
+        %start = llvm.load %baseat : !llvm.ptr -> i64
+        %word = arith.addi %start, %offset : i64
+        %to = llvm.getelementptr %frame[%k] : (!llvm.ptr, i64) -> !llvm.ptr, i64
+        llvm.store %word, %to : i64, !llvm.ptr
+      }}
+      %code = llvm.call %function(%frame) : !llvm.ptr, (!llvm.ptr) -> i64
+      %bad = arith.cmpi ne, %code, %zero : i64
+      %shift = arith.constant {STEP_SHIFT} : i64
+      %high = arith.shli %number, %shift : i64
+      %both = arith.ori %high, %code : i64
+      %result = arith.select %bad, %both, %zero : i64
+      %next = llvm.getelementptr %words[%count]
+          : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.array<2 x i64>
+      %after = arith.addi %number, %one : i64
+      scf.yield %next, %after, %result : !llvm.ptr, i64, i64
+    }}
+    llvm.return %end#2 : i64
+  }}"""
+
+
+@cache
+def executor() -> Callable[[int, int], int]:
+    """execute(address of the table, address of the bases)."""
+    native = compile_module([], {"execute": _TEXT})
+    function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)(
+        native.addresses["execute"]
+    )
+    function.native = native  # type: ignore[attr-defined]  # keeps the code alive
+    return function

@@ -1,0 +1,59 @@
+"""Symbolic sizes as Python text, and as functions of the symbols' values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import sympy
+
+from ingot.fuse.index import Size
+
+
+class SizePrinter(sympy.printing.str.StrPrinter):
+    """Sizes as Python text."""
+
+    def __init__(self, names: Mapping[sympy.Symbol, str]):
+        super().__init__()
+        self._names = names
+
+    def _print_Symbol(self, expr: sympy.Symbol) -> str:
+        return self._names[expr]
+
+    def _print_FloorDiv(self, expr: Any) -> str:
+        return f"(({self._print(expr.args[0])}) // ({self._print(expr.args[1])}))"
+
+    _print_CleanDiv = _print_FloorDiv
+
+    def _print_Mod(self, expr: Any) -> str:
+        return f"(({self._print(expr.args[0])}) % ({self._print(expr.args[1])}))"
+
+    _print_PythonMod = _print_Mod
+
+    def _print_Max(self, expr: Any) -> str:
+        return f"max({', '.join(self._print(a) for a in expr.args)})"
+
+    def _print_Min(self, expr: Any) -> str:
+        return f"min({', '.join(self._print(a) for a in expr.args)})"
+
+
+def symbols_in(sizes: Iterable[Size]) -> list[sympy.Symbol]:
+    found: set[sympy.Symbol] = set()
+    for size in sizes:
+        if not isinstance(size, int):
+            found |= size.free_symbols
+    return sorted(found, key=lambda s: s.name)
+
+
+def evaluator(
+    sizes: Sequence[Size], symbols: Sequence[sympy.Symbol]
+) -> Callable[[Sequence[int]], list[int]]:
+    """A function from the symbols' values to those of the sizes."""
+    names = {symbol: f"s{k}" for k, symbol in enumerate(symbols)}
+    printer = SizePrinter(names)
+    parts = [str(s) if isinstance(s, int) else f"int({printer.doprint(s)})" for s in sizes]
+    unpacked = "".join(f"{name}, " for name in names.values())
+    head = f"    {unpacked}= values" if names else "    pass"
+    scope: dict[str, Any] = {}
+    exec(f"def sizes(values):\n{head}\n    return [{', '.join(parts)}]", scope)
+    return scope["sizes"]

@@ -1,0 +1,171 @@
+"""Products with a module's weights, which ingot packs and keeps: whatever happens to a weight, the
+result is that of the weight as it is.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from ingot import observe
+from ingot.plan.prepared import prepared_bytes
+from ingot.stages import Compiled
+
+TOLERANCE = {"rtol": 1e-4, "atol": 1e-4}
+
+
+def compiled(module: nn.Module, *args: Tensor) -> tuple[Callable[..., Tensor], Compiled]:
+    found: list[Compiled] = []
+    fast = torch.compile(module, backend="ingot", fullgraph=True, options={"strict": True})
+    with observe.listening(found.append), torch.no_grad():
+        torch.testing.assert_close(fast(*args), module(*args), **TOLERANCE)
+    (graph,) = found
+    return fast, graph
+
+
+def assert_native(graph: Compiled) -> None:
+    """No op was called through PyTorch."""
+    assert "op" not in graph.source.replace("prepared", ""), graph.source
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5, 6, 7, 31, 128])
+@pytest.mark.parametrize(("inner", "columns"), [(1, 1), (3, 17), (256, 64), (300, 1000), (513, 33)])
+def test_linear(rows: int, inner: int, columns: int) -> None:
+    module = nn.Sequential(nn.Linear(inner, columns), nn.ReLU(), nn.Linear(columns, 7, bias=False))
+    _, graph = compiled(module, torch.randn(rows, inner))
+    assert_native(graph)
+
+
+def test_double() -> None:
+    module = nn.Linear(70, 40).double()
+    x = torch.randn(9, 70, dtype=torch.float64)
+    fast, graph = compiled(module, x)
+    assert_native(graph)
+    with torch.no_grad():
+        torch.testing.assert_close(fast(x), module(x), rtol=1e-13, atol=1e-13)
+
+
+def test_accuracy_of_a_long_sum() -> None:
+    module = nn.Linear(20_000, 16)
+    x = torch.rand(8, 20_000)
+    fast, _ = compiled(module, x)
+    with torch.no_grad():
+        truth = module.double()(x.double())
+        module.float()
+        ours, eager = (fast(x) - truth).abs().max(), (module(x) - truth).abs().max()
+    assert ours <= 4 * eager + 1e-6
+
+
+def test_strided_input_and_transposed_weight() -> None:
+    class Twice(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = nn.Parameter(torch.randn(24, 24))
+
+        def forward(self, x: Tensor) -> Tensor:
+            return x[:, 8:32] @ self.weight + x[::1, :24] @ self.weight.t()
+
+    compiled(Twice(), torch.randn(10, 40))
+
+
+def change_in_place(module: nn.Linear) -> None:
+    module.weight.mul_(2)
+
+
+def change_data(module: nn.Linear) -> None:
+    module.weight.data = torch.randn_like(module.weight)
+
+
+def change_data_twice(module: nn.Linear) -> None:
+    """The second may come to lie where the first lay."""
+    for _ in range(2):
+        module.weight.data = torch.randn_like(module.weight)
+
+
+def load(module: nn.Linear) -> None:
+    module.load_state_dict({k: v + 1 for k, v in module.state_dict().items()})
+
+
+def optimize(module: nn.Linear) -> None:
+    module.weight.grad = torch.ones_like(module.weight)
+    torch.optim.SGD([module.weight], lr=0.5).step()
+
+
+@pytest.mark.parametrize("change", [change_in_place, change_data, change_data_twice, load, optimize])
+def test_a_changed_weight_is_noticed(change: Callable[[nn.Linear], None]) -> None:
+    module, x = nn.Linear(32, 48), torch.randn(4, 32)
+    fast, _ = compiled(module, x)
+    with torch.no_grad():
+        for _ in range(3):
+            change(module)
+            torch.testing.assert_close(fast(x), module(x), **TOLERANCE)
+
+
+def test_two_graphs_share_what_was_packed() -> None:
+    module = nn.Linear(64, 64)
+    compiled(module, torch.randn(3, 64))
+    held = prepared_bytes()
+    torch._dynamo.reset()
+    compiled(module, torch.randn(5, 64))
+    assert prepared_bytes() == held
+
+
+def test_what_was_packed_goes_with_the_weight() -> None:
+    held = prepared_bytes()
+    module = nn.Linear(64, 64)
+    compiled(module, torch.randn(3, 64))
+    assert prepared_bytes() > held
+    del module
+    torch._dynamo.reset()
+    assert prepared_bytes() == held
+
+
+def test_threads_at_once() -> None:
+    """Every run has a workspace of its own."""
+    module = nn.Sequential(*(nn.Sequential(nn.Linear(64, 64), nn.GELU()) for _ in range(4)))
+    inputs = [torch.randn(16, 64) for _ in range(4)]
+    fast, _ = compiled(module, inputs[0])
+    with torch.no_grad():
+        expected = [module(x) for x in inputs]
+    problems: list[str] = []
+
+    def work(number: int) -> None:
+        with torch.no_grad():
+            for _ in range(200):
+                if not torch.allclose(fast(inputs[number]), expected[number], **TOLERANCE):
+                    problems.append(f"thread {number} got another's numbers")
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not problems
+
+
+def test_memory_does_not_grow() -> None:
+    import resource
+
+    module = nn.Sequential(nn.Linear(64, 64), nn.GELU(), nn.Linear(64, 64))
+    x = torch.randn(16, 64)
+    fast, _ = compiled(module, x)
+    with torch.no_grad():
+        for _ in range(100):
+            fast(x)
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        for _ in range(10_000):
+            fast(x)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1024
+
+
+def test_any_number_of_rows() -> None:
+    module = nn.Sequential(nn.Linear(40, 24), nn.Tanh(), nn.Linear(24, 8))
+    fast = torch.compile(module, backend="ingot", dynamic=True, options={"strict": True})
+    with torch.no_grad():
+        for rows in (3, 1, 17, 128, 2):
+            x = torch.randn(rows, 40)
+            torch.testing.assert_close(fast(x), module(x), **TOLERANCE)
