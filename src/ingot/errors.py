@@ -50,6 +50,10 @@ class CaptureError(IngotError):
     headline = "the program could not be captured"
 
 
+class InputError(IngotError, ValueError):
+    headline = "the program was not made for these arguments"
+
+
 class VerifyError(IngotError):
     headline = "the program is not well formed"
 

@@ -15,13 +15,14 @@ from typing import Any, Literal
 
 import torch
 from torch.fx import Graph, GraphModule, Node
+from torch.utils import _pytree as pytree
 
 from ingot.journal import Journal
 from ingot.program.graph import copy_module, fake_mode, memory_root, output_values, placeholders
 from ingot.program.mutation import lift_mutations
 
 InputKind = Literal["user", "parameter", "buffer", "constant", "symbol"]
-OutputKind = Literal["user", "mutation"]
+OutputKind = Literal["user", "mutation", "gradient"]
 
 
 class Level(Enum):
@@ -37,13 +38,16 @@ class InputSpec:
     name: str
     """The placeholder's name."""
     kind: InputKind
+    target: str | None = None
+    """For the module's own tensors: the name in the program's state."""
 
 
 @dataclass(frozen=True)
 class OutputSpec:
     kind: OutputKind
     target: int | None = None
-    """For a mutation: the index of the input that is to be overwritten."""
+    """For a mutation: the index of the input that is to be overwritten; for a gradient: of the
+    input it belongs to."""
     alias_of: int | None = None
     """The index of the input whose memory this output shares, as in the graph that was captured."""
 
@@ -53,7 +57,7 @@ class Signature:
     inputs: tuple[InputSpec, ...]
     """One for each placeholder, in order."""
     outputs: tuple[OutputSpec, ...]
-    """One for each element of the output tuple; mutations come after the user's outputs."""
+    """One for each element of the output tuple: the user's outputs, mutations, gradients."""
 
     def user_outputs(self) -> int:
         return sum(spec.kind == "user" for spec in self.outputs)
@@ -67,6 +71,25 @@ class SymbolRange:
 
 
 @dataclass(frozen=True)
+class Fixed:
+    """An argument that became part of the program: it has to be this value again."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class CallSpec:
+    """How the user calls the program, and what comes back."""
+
+    in_spec: pytree.TreeSpec
+    """The structure of (args, kwargs)."""
+    out_spec: pytree.TreeSpec
+    """The structure of the result; its leaves are the user's outputs."""
+    arguments: tuple[int | Fixed, ...]
+    """For each leaf of the arguments: the index of its input."""
+
+
+@dataclass(frozen=True)
 class Program:
     graph_module: GraphModule
     """A functional ATen graph; every node that makes a value has meta["val"]."""
@@ -77,10 +100,20 @@ class Program:
     """The symbols that occur in the sizes of inputs and in symbolic numbers."""
     level: Level
     journal: Journal = field(default=Journal(), compare=False)
+    state: Mapping[str, torch.Tensor] = field(default_factory=dict)
+    """The module's own parameters, buffers and constants, by the `target` of their inputs."""
+    calling: CallSpec | None = None
+    """None: a graph that torch.compile calls, not a user."""
 
     @property
     def graph(self) -> Graph:
         return self.graph_module.graph
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """What the model returns for these arguments, its writes included."""
+        from ingot.program.call import call_program
+
+        return call_program(self, args, kwargs)
 
     def as_text(self) -> str:
         from ingot.program.text import program_to_text
