@@ -62,6 +62,16 @@ class CompileError(IngotError):
     headline = "a kernel could not be compiled"
 
 
+class EmitError(IngotError):
+    headline = "the program could not be written as MLIR"
+    problems: tuple[object, ...] = ()
+    """One for each operation that the dialect cannot take."""
+
+
+class MismatchError(IngotError):
+    headline = "the result differs from eager's"
+
+
 class UnsupportedError(IngotError):
     """Raised while lowering one op; always caught by the claim that asked, and kept as a reason."""
 

@@ -7,11 +7,11 @@ functional form stay in the graph, for the host to run in program order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from torch.fx import Graph, GraphModule, Node
@@ -20,6 +20,10 @@ from torch.utils import _pytree as pytree
 from ingot.journal import Journal
 from ingot.program.graph import copy_module, fake_mode, memory_root, output_values, placeholders
 from ingot.program.mutation import lift_mutations
+
+if TYPE_CHECKING:
+    from ingot.emit.module import MlirModule
+    from ingot.emit.verify import Comparison
 
 InputKind = Literal["user", "parameter", "buffer", "constant", "symbol"]
 OutputKind = Literal["user", "mutation", "gradient"]
@@ -114,6 +118,20 @@ class Program:
         from ingot.program.call import call_program
 
         return call_program(self, args, kwargs)
+
+    def to_mlir(self, dialect: str) -> MlirModule:
+        """The program in `dialect`: "torch", "linalg", "tosa" or "stablehlo"."""
+        from ingot.emit.emit import to_mlir
+
+        return to_mlir(self, dialect)
+
+    def verify(
+        self, dialect: str, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Comparison:
+        """Write the program in `dialect`, run that natively and compare with eager."""
+        from ingot.emit.verify import verify_program
+
+        return verify_program(self, dialect, args, kwargs or {})
 
     def as_text(self) -> str:
         from ingot.program.text import program_to_text
