@@ -8,10 +8,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ingot.capture.export import export
     from ingot.errors import (
         CaptureError,
         CompileError,
         IngotError,
+        InputError,
         OptionError,
         Place,
         UnsupportedError,
@@ -20,21 +22,30 @@ if TYPE_CHECKING:
     from ingot.explain.listen import explain
     from ingot.explain.report import Report
     from ingot.options import Options
+    from ingot.program.program import Program
 
 __all__ = [
     "CaptureError",
     "CompileError",
     "IngotError",
+    "InputError",
     "OptionError",
     "Options",
     "Place",
+    "Program",
     "Report",
     "UnsupportedError",
     "VerifyError",
     "explain",
+    "export",
 ]
 
-_HOMES = {"Report": "explain.report", "Options": "options"}
+_HOMES = {
+    "Report": "explain.report",
+    "Options": "options",
+    "Program": "program.program",
+    "export": "capture.export",
+}
 """Public names that are not errors, and the module of each."""
 
 

@@ -50,12 +50,26 @@ class CaptureError(IngotError):
     headline = "the program could not be captured"
 
 
+class InputError(IngotError, ValueError):
+    headline = "the program was not made for these arguments"
+
+
 class VerifyError(IngotError):
     headline = "the program is not well formed"
 
 
 class CompileError(IngotError):
     headline = "a kernel could not be compiled"
+
+
+class EmitError(IngotError):
+    headline = "the program could not be written as MLIR"
+    problems: tuple[object, ...] = ()
+    """One for each operation that the dialect cannot take."""
+
+
+class MismatchError(IngotError):
+    headline = "the result differs from eager's"
 
 
 class UnsupportedError(IngotError):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -29,6 +29,7 @@ class Draft:
     """A program while passes edit it."""
 
     def __init__(self, program: Program) -> None:
+        self.program = program
         self.module = copy_module(program.graph_module)
         self.constants = dict(program.constants)
         self.symbols = program.symbols
@@ -103,7 +104,8 @@ class Draft:
     def close(self, journal: Journal, level: Level) -> Program:
         used = {node.target for node in self.graph.nodes if node.op == "get_attr"}
         kept = {name: tensor for name, tensor in self.constants.items() if name in used}
-        return Program(
+        return replace(
+            self.program,
             graph_module=self.module,
             signature=self.signature,
             constants=MappingProxyType(kept),

@@ -2,6 +2,8 @@
 printable."""
 
 from ingot.program.program import (
+    CallSpec,
+    Fixed,
     InputSpec,
     Level,
     OutputSpec,
@@ -12,6 +14,8 @@ from ingot.program.program import (
 )
 
 __all__ = [
+    "CallSpec",
+    "Fixed",
     "InputSpec",
     "Level",
     "OutputSpec",

@@ -7,21 +7,26 @@ functional form stay in the graph, for the host to run in program order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from torch.fx import Graph, GraphModule, Node
+from torch.utils import _pytree as pytree
 
 from ingot.journal import Journal
 from ingot.program.graph import copy_module, fake_mode, memory_root, output_values, placeholders
 from ingot.program.mutation import lift_mutations
 
+if TYPE_CHECKING:
+    from ingot.emit.module import MlirModule
+    from ingot.emit.verify import Comparison
+
 InputKind = Literal["user", "parameter", "buffer", "constant", "symbol"]
-OutputKind = Literal["user", "mutation"]
+OutputKind = Literal["user", "mutation", "gradient"]
 
 
 class Level(Enum):
@@ -37,13 +42,16 @@ class InputSpec:
     name: str
     """The placeholder's name."""
     kind: InputKind
+    target: str | None = None
+    """For the module's own tensors: the name in the program's state."""
 
 
 @dataclass(frozen=True)
 class OutputSpec:
     kind: OutputKind
     target: int | None = None
-    """For a mutation: the index of the input that is to be overwritten."""
+    """For a mutation: the index of the input that is to be overwritten; for a gradient: of the
+    input it belongs to."""
     alias_of: int | None = None
     """The index of the input whose memory this output shares, as in the graph that was captured."""
 
@@ -53,7 +61,7 @@ class Signature:
     inputs: tuple[InputSpec, ...]
     """One for each placeholder, in order."""
     outputs: tuple[OutputSpec, ...]
-    """One for each element of the output tuple; mutations come after the user's outputs."""
+    """One for each element of the output tuple: the user's outputs, mutations, gradients."""
 
     def user_outputs(self) -> int:
         return sum(spec.kind == "user" for spec in self.outputs)
@@ -67,6 +75,25 @@ class SymbolRange:
 
 
 @dataclass(frozen=True)
+class Fixed:
+    """An argument that became part of the program: it has to be this value again."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class CallSpec:
+    """How the user calls the program, and what comes back."""
+
+    in_spec: pytree.TreeSpec
+    """The structure of (args, kwargs)."""
+    out_spec: pytree.TreeSpec
+    """The structure of the result; its leaves are the user's outputs."""
+    arguments: tuple[int | Fixed, ...]
+    """For each leaf of the arguments: the index of its input."""
+
+
+@dataclass(frozen=True)
 class Program:
     graph_module: GraphModule
     """A functional ATen graph; every node that makes a value has meta["val"]."""
@@ -77,10 +104,34 @@ class Program:
     """The symbols that occur in the sizes of inputs and in symbolic numbers."""
     level: Level
     journal: Journal = field(default=Journal(), compare=False)
+    state: Mapping[str, torch.Tensor] = field(default_factory=dict)
+    """The module's own parameters, buffers and constants, by the `target` of their inputs."""
+    calling: CallSpec | None = None
+    """None: a graph that torch.compile calls, not a user."""
 
     @property
     def graph(self) -> Graph:
         return self.graph_module.graph
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """What the model returns for these arguments, its writes included."""
+        from ingot.program.call import call_program
+
+        return call_program(self, args, kwargs)
+
+    def to_mlir(self, dialect: str) -> MlirModule:
+        """The program in `dialect`: "torch", "linalg", "tosa" or "stablehlo"."""
+        from ingot.emit.emit import to_mlir
+
+        return to_mlir(self, dialect)
+
+    def verify(
+        self, dialect: str, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Comparison:
+        """Write the program in `dialect`, run that natively and compare with eager."""
+        from ingot.emit.verify import verify_program
+
+        return verify_program(self, dialect, args, kwargs or {})
 
     def as_text(self) -> str:
         from ingot.program.text import program_to_text

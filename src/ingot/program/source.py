@@ -27,7 +27,7 @@ def node_place(node: Node) -> Place | None:
 @cache
 def trace_place(trace: str) -> Place | None:
     places = _places(trace)
-    own = [place for place in places if not _is_library(place.file)]
+    own = [place for place in places if not is_library(place.file)]
     if own:
         return own[-1]
     return places[-1] if places else None
@@ -53,7 +53,7 @@ def _library_folders() -> tuple[str, ...]:
     return tuple(sorted(path for path in paths if path))
 
 
-def _is_library(file: str) -> bool:
+def is_library(file: str) -> bool:
     return (
         file.startswith(_library_folders())
         or "site-packages" in file

@@ -1,0 +1,135 @@
+"""`ingot.export`: a PyTorch callable as a whole Program. Comes in: a module or function with
+example arguments; goes out: a Program at the level asked for, that is called like the model and
+equals it. Non-strict tracing is tried first, strict tracing where that fails. What holds:
+parameters, buffers and constants are the model's own tensors, outside of the graph; the model is
+left as it was.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import torch
+from torch import nn
+from torch.export import ExportedProgram
+
+from ingot.capture.exported import program_from_exported, written_inputs
+from ingot.capture.structures import register_structures
+from ingot.capture.trouble import capture_error
+from ingot.errors import OptionError, did_you_mean
+from ingot.program.program import Level, Program
+from ingot.program.verify import verify
+
+
+def export(
+    model: Callable[..., Any],
+    args: Sequence[Any] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    dynamic_shapes: Any = None,
+    level: str = "aten",
+) -> Program:
+    """The model as a Program. `dynamic_shapes` is torch.export's own form; `level` is one of
+    "pre-dispatch" (composite operations kept), "aten" and "core"."""
+    make = _LEVELS.get(level)
+    if make is None:
+        raise OptionError(f"level={level!r}", hints=[did_you_mean(level, _LEVELS)])
+    exported = _trace(model, tuple(args), dict(kwargs or {}), dynamic_shapes)
+    program = make(exported)
+    verify(program)
+    return program
+
+
+def _pre_dispatch(exported: ExportedProgram) -> Program:
+    from ingot.capture.functionalize import pre_dispatch_program
+
+    return pre_dispatch_program(exported)
+
+
+def _aten(exported: ExportedProgram) -> Program:
+    functional = _decompose(exported, _composites())
+    return program_from_exported(functional, Level.ATEN, written_inputs(exported))
+
+
+def _core(exported: ExportedProgram) -> Program:
+    from ingot.passes.base import core_passes, run_passes
+    from ingot.passes.decompose import decomposition_table
+
+    functional = _decompose(exported, {**_composites(), **decomposition_table()})
+    program = program_from_exported(functional, Level.ATEN, written_inputs(exported))
+    return run_passes(program, core_passes())
+
+
+_LEVELS: dict[str, Callable[[ExportedProgram], Program]] = {
+    "pre-dispatch": _pre_dispatch,
+    "aten": _aten,
+    "core": _core,
+}
+
+
+def _trace(
+    model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_shapes: Any
+) -> ExportedProgram:
+    module = model if isinstance(model, nn.Module) else _Function(model)
+    register_structures((args, kwargs))
+    first: Exception | None = None
+    for strict in (False, True):
+        try:
+            with _structures_of_results(module), _quiet():
+                return torch.export.export(
+                    module, args, kwargs, dynamic_shapes=dynamic_shapes, strict=strict
+                )
+        except Exception as error:
+            first = first or error
+    assert first is not None
+    raise capture_error(first) from first
+
+
+class _Function(nn.Module):
+    """A plain function for torch.export, which takes modules."""
+
+    def __init__(self, function: Callable[..., Any]):
+        super().__init__()
+        self.function = function
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+
+@contextmanager
+def _structures_of_results(module: nn.Module) -> Iterator[None]:
+    """What the model returns is registered before torch.export looks at it."""
+    hook = module.register_forward_hook(lambda _, __, result: register_structures(result))
+    try:
+        yield
+    finally:
+        hook.remove()
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without PyTorch's warnings about its own use of its own parts."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=FutureWarning, message=".*LeafSpec.*")
+        yield
+
+
+def _decompose(exported: ExportedProgram, table: Mapping[Any, Any]) -> ExportedProgram:
+    """A functional graph, with the ops of `table` taken apart."""
+    with _quiet():
+        return exported.run_decompositions(dict(table))
+
+
+@cache
+def _composites() -> dict[Any, Any]:
+    """The ops that autograd takes apart, each with how."""
+    from torch._export.utils import (
+        _collect_all_valid_cia_ops_for_aten_namespace,
+        _get_decomp_for_cia,
+    )
+
+    return {op: _get_decomp_for_cia(op) for op in _collect_all_valid_cia_ops_for_aten_namespace()}

@@ -1,0 +1,177 @@
+"""torch.export's program as ours. Comes in: a functional ExportedProgram; goes out: a Program with
+the same graph, the user's outputs first, the module's tensors outside of it, arguments that are no
+tensors fixed, and the ranges of its symbols. The given program is not changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+from torch.export.graph_signature import ConstantArgument
+from torch.export.graph_signature import InputKind as TorchInputKind
+from torch.export.graph_signature import OutputKind as TorchOutputKind
+from torch.fx import Graph, Node
+
+from ingot.errors import CaptureError
+from ingot.program.graph import copy_module, memory_root, output_node, output_values, placeholders
+from ingot.program.program import (
+    CallSpec,
+    Fixed,
+    InputKind,
+    InputSpec,
+    Level,
+    OutputKind,
+    OutputSpec,
+    Program,
+    Signature,
+    SymbolRange,
+    graph_symbols,
+    tensor_attributes,
+)
+
+_INPUT_KINDS: dict[TorchInputKind, InputKind] = {
+    TorchInputKind.PARAMETER: "parameter",
+    TorchInputKind.BUFFER: "buffer",
+    TorchInputKind.CONSTANT_TENSOR: "constant",
+    TorchInputKind.USER_INPUT: "user",
+}
+_OUTPUT_KINDS: dict[TorchOutputKind, OutputKind] = {
+    TorchOutputKind.USER_OUTPUT: "user",
+    TorchOutputKind.LOSS_OUTPUT: "user",
+    TorchOutputKind.BUFFER_MUTATION: "mutation",
+    TorchOutputKind.PARAMETER_MUTATION: "mutation",
+    TorchOutputKind.USER_INPUT_MUTATION: "mutation",
+    TorchOutputKind.GRADIENT_TO_PARAMETER: "gradient",
+    TorchOutputKind.GRADIENT_TO_USER_INPUT: "gradient",
+}
+_ORDER: tuple[OutputKind, ...] = ("user", "mutation", "gradient")
+
+
+def program_from_exported(
+    exported: ExportedProgram, level: Level, written: Mapping[int, str] | None = None
+) -> Program:
+    """`written` names, for a user's output that is an overwritten input itself, that input."""
+    module = copy_module(exported.graph_module)
+    graph = module.graph
+    arguments = _fix_constants(graph, exported)
+    inputs = _input_specs(graph, exported)
+    outputs = _order_outputs(graph, exported, inputs, written or {})
+    return Program(
+        graph_module=module,
+        signature=Signature(inputs, outputs),
+        constants=MappingProxyType(tensor_attributes(module)),
+        symbols=MappingProxyType(_symbols(graph, exported)),
+        level=level,
+        state=MappingProxyType(_state(exported, inputs)),
+        calling=CallSpec(exported.call_spec.in_spec, exported.call_spec.out_spec, arguments),
+    )
+
+
+def written_inputs(exported: ExportedProgram) -> dict[int, str]:
+    """The user's outputs that are an overwritten input itself (`x.add_(1); return x`), with the
+    input's name. Read from the graph before it is made functional, which forgets it."""
+    found = {}
+    for i, value in enumerate(_user_values(exported)):
+        source = value
+        while isinstance(source, Node) and _writes_first(source):
+            source = source.args[0]
+        if source is not value and isinstance(source, Node) and source.op == "placeholder":
+            found[i] = source.name
+    return found
+
+
+def _user_values(exported: ExportedProgram) -> list[Any]:
+    specs = exported.graph_signature.output_specs
+    values = output_values(exported.graph)
+    return [v for v, spec in zip(values, specs) if _OUTPUT_KINDS.get(spec.kind) == "user"]
+
+
+def _writes_first(node: Node) -> bool:
+    schema = getattr(node.target, "_schema", None)
+    if node.op != "call_function" or schema is None or not schema.arguments:
+        return False
+    alias = schema.arguments[0].alias_info
+    return alias is not None and alias.is_write and len(schema.returns) == 1
+
+
+def _fix_constants(graph: Graph, exported: ExportedProgram) -> tuple[int | Fixed, ...]:
+    """Drop placeholders that are no tensors and no symbols; where each user's argument went."""
+    arguments: list[int | Fixed] = []
+    kept = 0
+    for node, spec in zip(placeholders(graph), exported.graph_signature.input_specs):
+        if spec.kind not in _INPUT_KINDS:
+            raise CaptureError(f"an input of kind {spec.kind.name.lower()} has no place here")
+        fixed = isinstance(spec.arg, ConstantArgument)
+        if spec.kind is TorchInputKind.USER_INPUT:
+            arguments.append(Fixed(spec.arg.value) if fixed else kept)
+        if fixed:
+            node.replace_all_uses_with(spec.arg.value)
+            graph.erase_node(node)
+        else:
+            kept += 1
+    return tuple(arguments)
+
+
+def _input_specs(graph: Graph, exported: ExportedProgram) -> tuple[InputSpec, ...]:
+    given = {spec.arg.name: spec for spec in exported.graph_signature.input_specs}
+    specs = []
+    for node in placeholders(graph):
+        spec = given[node.name]
+        kind = _INPUT_KINDS[spec.kind]
+        if not isinstance(node.meta.get("val"), torch.Tensor):
+            kind = "symbol"
+        specs.append(InputSpec(node.name, kind, spec.target))
+    return tuple(specs)
+
+
+def _order_outputs(
+    graph: Graph,
+    exported: ExportedProgram,
+    inputs: Sequence[InputSpec],
+    written: Mapping[int, str],
+) -> tuple[OutputSpec, ...]:
+    """The user's outputs first, then mutations, then gradients."""
+    nodes = {node.name: node for node in placeholders(graph)}
+    order = {node: i for i, node in enumerate(nodes.values())}
+    by_target = {spec.target or spec.name: i for i, spec in enumerate(inputs)}
+    rows = []
+    for value, spec in zip(output_values(graph), exported.graph_signature.output_specs):
+        kind = _OUTPUT_KINDS.get(spec.kind)
+        if kind is None:
+            raise CaptureError(f"an output of kind {spec.kind.name.lower()} has no place here")
+        target = by_target[spec.target] if kind != "user" else None
+        rows.append((value, kind, target))
+    rows.sort(key=lambda row: _ORDER.index(row[1]))
+    overwritten = {target for _, kind, target in rows if kind == "mutation"}
+    values, specs = [], []
+    for i, (value, kind, target) in enumerate(rows):
+        if kind == "user" and i in written and order[nodes[written[i]]] in overwritten:
+            value = nodes[written[i]]
+        values.append(value)
+        specs.append(OutputSpec(kind, target, _alias(value, order) if kind == "user" else None))
+    output_node(graph).args = (tuple(values),)
+    return tuple(specs)
+
+
+def _alias(value: Any, order: Mapping[Node, int]) -> int | None:
+    return order.get(memory_root(value)) if isinstance(value, Node) else None
+
+
+def _symbols(graph: Graph, exported: ExportedProgram) -> dict[str, SymbolRange]:
+    """torch.export knows more of a range than the ShapeEnv does."""
+    symbols = graph_symbols(graph)
+    for symbol, known in exported.range_constraints.items():
+        if symbol.name in symbols:
+            upper = int(known.upper) if known.upper.is_Integer else None
+            lower = int(known.lower) if known.lower.is_Integer else 0
+            symbols[symbol.name] = SymbolRange(lower, upper)
+    return symbols
+
+
+def _state(exported: ExportedProgram, inputs: Sequence[InputSpec]) -> dict[str, torch.Tensor]:
+    known = {**exported.constants, **exported.state_dict}
+    return {spec.target: known[spec.target] for spec in inputs if spec.target is not None}

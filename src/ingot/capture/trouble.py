@@ -1,0 +1,69 @@
+"""What the tracer has against a program, in the user's terms. Comes in: torch.export's exception;
+goes out: a CaptureError with the tracer's own words without its frames, the user's line, and the
+nearest way round.
+"""
+
+from __future__ import annotations
+
+import re
+import traceback
+
+from ingot.errors import CaptureError, Place
+from ingot.program.source import is_library
+
+_HINTS: tuple[tuple[str, str], ...] = (
+    (
+        r"data-dependent|GuardOnDataDependent|\bu\d+\b.*unbacked",
+        "the branch depends on a value: use torch.cond or torch.where, or state what holds with "
+        "torch._check",
+    ),
+    (
+        r"Constraints violated|specializ",
+        "the dimension is not free: give it another Dim, torch.export.Dim.AUTO, or leave it static",
+    ),
+    (
+        r"pytree-flattenable|register_dataclass|pytree",
+        "register the type: torch.utils._pytree.register_pytree_node",
+    ),
+    (r"dynamic_shapes", "dynamic_shapes has the structure of the arguments, one entry for each"),
+    (r"FakeTensor|fake tensor|\.numpy|\.item|tolist", "keep values in tensors while tracing"),
+)
+_NOISE = re.compile(
+    r"^(For more information|The following call raised|To fix the error|For more debug|"
+    r"For C\+\+ stack|Set TORCH|You can suppress|This is (?:likely )?an internal|Please file)|"
+    r"^consider using|TORCH_LOGS|TORCHDYNAMO|from user code|run with",
+    re.IGNORECASE,
+)
+_ASIDES = re.compile(r"\s*\((unhinted|Size-like symbols): .*\)\.?")
+_MOST_LINES = 8
+
+
+def capture_error(error: Exception) -> CaptureError:
+    text = str(error)
+    hints = [hint for pattern, hint in _HINTS if re.search(pattern, text)][:1]
+    return CaptureError(_why(error, text), place=_place(error), hints=hints)
+
+
+def _why(error: Exception, text: str) -> str:
+    lines = []
+    for line in text.splitlines():
+        if re.match(r"\s*File \"|\s*Traceback|User Stack|While executing|\s*Caused by", line):
+            break
+        line = _ASIDES.sub("", line.rstrip())
+        if line.strip() and not _NOISE.search(line):
+            lines.append(line)
+    lines = lines[:_MOST_LINES] or [type(error).__name__]
+    return "\n  ".join(lines)
+
+
+def _place(error: Exception) -> Place | None:
+    """The innermost frame of the user's own, of the error or of what it came from."""
+    cause: BaseException | None = error
+    while cause is not None:
+        frames = traceback.extract_tb(cause.__traceback__)
+        own = [frame for frame in frames if not is_library(frame.filename)]
+        if own:
+            last = own[-1]
+            return Place(last.filename, last.lineno or 0, last.line or "")
+        cause = cause.__cause__ or cause.__context__
+    return None

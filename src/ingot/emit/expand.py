@@ -1,0 +1,125 @@
+"""Take single operations apart. Comes in: a Program and a table from op to decomposition; goes out:
+the same program without those ops. Each op is traced once for its dtypes, sizes and other
+arguments, and what comes of it is copied to wherever it occurs: the rest of the graph is not traced
+again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import torch
+from torch._dispatch.python import enable_python_dispatcher
+from torch.fx import GraphModule, Node
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.fx.node import map_arg
+from torch.utils import _pytree as pytree
+
+from ingot.passes.base import Draft, Pass
+from ingot.program.graph import fake_mode, output_values, placeholders
+
+Decompositions = Mapping[Any, Callable[..., Any]]
+
+
+@dataclass(frozen=True)
+class Expand(Pass):
+    name: ClassVar[str] = "expand"
+    table: Decompositions = field(default_factory=dict, repr=False)
+    label: str = "expand"
+
+    def rewrite(self, draft: Draft) -> list[str]:
+        traced: dict[Any, GraphModule] = {}
+        counts: dict[str, int] = {}
+        mode = fake_mode(draft.graph)
+        for node in list(draft.graph.nodes):
+            if node.op != "call_function" or node.target not in self.table:
+                continue
+            inputs, key = _inputs_and_key(node)
+            if key not in traced:
+                traced[key] = _trace(node, inputs, self.table, mode)
+            _inline(draft, node, inputs, traced[key])
+            counts[str(node.target)] = counts.get(str(node.target), 0) + 1
+        draft.graph.eliminate_dead_code()
+        return [f"{name}: {count}" for name, count in sorted(counts.items())]
+
+
+def _inputs_and_key(node: Node) -> tuple[list[Node], Any]:
+    """The nodes an op reads, and all that its decomposition can depend on."""
+    leaves, spec = pytree.tree_flatten((node.args, node.kwargs))
+    inputs: list[Node] = []
+    for leaf in leaves:
+        if isinstance(leaf, Node) and leaf not in inputs:
+            inputs.append(leaf)
+    parts = [
+        (inputs.index(leaf), _value_key(leaf.meta["val"])) if isinstance(leaf, Node) else repr(leaf)
+        for leaf in leaves
+    ]
+    return inputs, (node.target, str(spec), tuple(parts))
+
+
+def _value_key(val: Any) -> Any:
+    if isinstance(val, torch.Tensor):
+        numbers = (*val.shape, *(val.stride() if val.layout is torch.strided else ()))
+        return (val.dtype, val.dim(), tuple(_number_key(n) for n in numbers))
+    return _number_key(val)
+
+
+def _number_key(number: Any) -> Any:
+    symbolic = isinstance(number, torch.SymInt | torch.SymFloat | torch.SymBool)
+    return str(number.node.expr) if symbolic else number
+
+
+def _trace(node: Node, inputs: list[Node], table: Decompositions, mode: Any) -> GraphModule:
+    def apply(*values: Any) -> Any:
+        known = dict(zip(inputs, values))
+        args, kwargs = pytree.tree_map_only(
+            Node, known.__getitem__, (tuple(node.args), dict(node.kwargs))
+        )
+        result = table[node.target](*args, **kwargs)
+        return tuple(result) if isinstance(result, tuple) else result  # a named tuple is a call
+
+    # Nodes may share one fake tensor; the tracer would take two of them for one input.
+    values = [
+        val.detach() if isinstance(val := source.meta["val"], torch.Tensor) else val
+        for source in inputs
+    ]
+    functional = torch.func.functionalize(apply, remove="mutations")
+    with torch.no_grad(), enable_python_dispatcher(), mode:
+        traced = make_fx(functional, decomposition_table=dict(table))(*values)
+    _drop_writes(traced)
+    return traced
+
+
+def _drop_writes(traced: GraphModule) -> None:
+    """A functional op writes to none of its inputs, whatever its decomposition does on its way."""
+    for inner in list(traced.graph.nodes):
+        if inner.target is torch.ops.aten.copy_.default:
+            traced.graph.erase_node(inner)
+    traced.graph.eliminate_dead_code()
+
+
+def _inline(draft: Draft, node: Node, inputs: list[Node], traced: GraphModule) -> None:
+    """Copy what was traced in front of `node`, which it stands for."""
+    known: dict[Node, Any] = dict(zip(placeholders(traced.graph), inputs))
+    for inner in traced.graph.nodes:
+        if inner.op == "get_attr":
+            constant = getattr(traced, inner.target)
+            known[inner] = draft.add_constant(node, constant)
+            known[inner].meta["val"] = _fake(draft, constant)
+        elif inner.op == "call_function":
+            args, kwargs = map_arg((inner.args, inner.kwargs), known.__getitem__)
+            known[inner] = draft.call(node, inner.target, args, inner.meta.get("val"), **kwargs)
+    results = [known.get(value, value) for value in output_values(traced.graph)]
+    if isinstance(node.meta["val"], torch.Tensor):
+        draft.swap(node, results[0])
+        return
+    for user in list(node.users):
+        draft.swap(user, results[user.args[1]])  # type: ignore[index]
+    draft.graph.erase_node(node)
+
+
+def _fake(draft: Draft, tensor: torch.Tensor) -> torch.Tensor:
+    mode = fake_mode(draft.graph)
+    return mode.from_tensor(tensor, static_shapes=True) if mode else tensor

@@ -1,0 +1,101 @@
+"""A legalized Program as a module in the torch dialect, by torch-mlir's importer. Comes in: a
+Program whose ops the importer knows; goes out: a module with one public function `main`. What
+holds: its arguments are the program's inputs, weights included, each with its name and kind as
+attributes; its results are the program's outputs that are not constant; every operation has the
+name of the node it comes from in its location.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.fx import GraphModule, Node
+from torch_mlir import ir
+from torch_mlir.dialects import torch as torch_dialect
+from torch_mlir.extras import fx_importer
+
+from ingot.emit.control_flow import import_cond
+from ingot.emit.literals import literal
+from ingot.program.graph import copy_module, output_node, output_values
+from ingot.program.program import Program
+from ingot.program.source import node_place
+
+FUNCTION = "main"
+
+
+def import_program(program: Program) -> ir.Module:
+    context = ir.Context()
+    torch_dialect.register_dialect(context)
+    module = copy_module(program.graph_module)
+    _import_ready(module)
+    importer = fx_importer.FxImporter(
+        context=context, hooks=_Literals(), graph_node_importer_cls=_NodeImporter
+    )
+    importer._cc = _Names(context, py_attr_tracker=importer._py_attr_tracker)
+    function = importer.import_graph_module(module, func_name=FUNCTION)
+    with context:
+        function.attributes["arg_attrs"] = ir.ArrayAttr.get(
+            [
+                _argument_attributes(spec.name, spec.kind, spec.target)
+                for spec in program.signature.inputs
+            ]
+        )
+    return importer.module
+
+
+def returned(program: Program) -> tuple[int, ...]:
+    """The program's outputs that are results of the function: values, not constants."""
+    return tuple(i for i, v in enumerate(output_values(program.graph)) if isinstance(v, Node))
+
+
+def _import_ready(module: GraphModule) -> None:
+    """What torch-mlir's importer expects of a graph, here and in branches."""
+    for node in module.graph.nodes:
+        node.meta.pop("tensor_meta", None)
+    end = output_node(module.graph)
+    end.args = (tuple(v for v in output_values(module.graph) if isinstance(v, Node)),)
+    for name, child in list(module.named_children()):
+        if isinstance(child, GraphModule):
+            inner = copy_module(child)
+            _import_ready(inner)
+            setattr(module, name, inner)
+
+
+def _argument_attributes(name: str, kind: str, target: str | None) -> ir.DictAttr:
+    named = {"ingot.name": target or name, "ingot.kind": kind}
+    return ir.DictAttr.get({key: ir.StringAttr.get(text) for key, text in named.items()})
+
+
+class _Names(fx_importer.ContextCache):
+    """Locations that name the node and the user's line, so that a complaint finds its way back."""
+
+    def get_node_location(self, node: Node) -> ir.Location:
+        place = node_place(node)
+        line = (
+            ir.Location.unknown(self._c)
+            if place is None
+            else ir.Location.file(place.file, place.line, 0, context=self._c)
+        )
+        return ir.Location.name(node.name, line, context=self._c)
+
+
+class _Literals(fx_importer.FxImporterHooks):
+    """Tensors by their bytes, whatever their dtype."""
+
+    def resolve_literal(self, importer: Any, value: Any, info: Any) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return None
+        return literal(value, importer._cc.tensor_to_vtensor_type(value))
+
+
+class _NodeImporter(fx_importer.GraphNodeImporter):
+    __slots__ = ()
+
+    def _import_literal(self, value: Any, info: Any = None) -> Any:
+        if isinstance(value, torch.Tensor):  # the importer would store bool as another dtype
+            return literal(value, self._cc.tensor_to_vtensor_type(value))
+        return super()._import_literal(value, info)
+
+    def _import_hop_cond(self, loc: ir.Location, node: Node, hop: Any) -> None:
+        import_cond(self, loc, node)

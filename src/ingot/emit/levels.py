@@ -1,0 +1,107 @@
+"""The dialects a program can be written in, and the pipelines that lead there. Each is a list of
+named steps, so that an error can say which step complained and a reproducer can start there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ingot.errors import OptionError, did_you_mean
+
+
+@dataclass(frozen=True)
+class Step:
+    """One run of MLIR's pass manager."""
+
+    name: str
+    pipeline: str
+
+
+@dataclass(frozen=True)
+class Dialect:
+    name: str
+    steps: tuple[Step, ...]
+    """From the torch dialect as it is imported."""
+    to_linalg: tuple[Step, ...]
+    """From here to linalg, to be run."""
+
+
+def _module(*passes: str) -> str:
+    return f"builtin.module({','.join(passes)})"
+
+
+_BACKEND = Step(
+    "torch dialect",
+    _module(
+        "func.func(torch-match-quantized-custom-ops)",
+        "torchdynamo-export-to-torch-backend-pipeline{ extra-library=}",
+    ),
+)
+_LINALG = Step(
+    "torch to linalg",
+    _module("torch-backend-to-linalg-on-tensors-backend-pipeline{allow-non-finites=true}"),
+)
+_TOSA = Step("torch to TOSA", _module("torch-backend-to-tosa-backend-pipeline"))
+_STABLEHLO = Step(
+    "torch to StableHLO",
+    _module("torch-backend-to-stablehlo-backend-pipeline{allow-non-finites=true}"),
+)
+_TOSA_TO_LINALG = Step(
+    "TOSA to linalg",
+    _module(
+        "func.func(tosa-optional-decompositions,canonicalize,tosa-infer-shapes,tosa-make-broadcastable,"
+        "tosa-to-linalg-named,canonicalize,tosa-layerwise-constant-fold,tosa-make-broadcastable,"
+        "tosa-to-linalg,tosa-to-arith{include-apply-rescale=true},tosa-to-tensor,tosa-to-scf)",
+        "canonicalize",
+    ),
+)
+_STABLEHLO_TO_LINALG = Step(
+    "StableHLO to linalg",
+    _module(
+        "stablehlo-legalize-to-linalg{enable-primitive-ops=false}",
+        "canonicalize",
+    ),
+)
+
+DIALECTS: dict[str, Dialect] = {
+    dialect.name: dialect
+    for dialect in (
+        Dialect("torch", (_BACKEND,), (_LINALG,)),
+        Dialect("linalg", (_BACKEND, _LINALG), ()),
+        Dialect("tosa", (_BACKEND, _TOSA), (_TOSA_TO_LINALG,)),
+        Dialect("stablehlo", (_BACKEND, _STABLEHLO), (_STABLEHLO_TO_LINALG,)),
+    )
+}
+
+TO_LLVM = Step(
+    "linalg to LLVM",
+    _module(
+        "inline",
+        "func.func(refback-generalize-tensor-pad,refback-generalize-tensor-concat,tm-tensor-bufferize)",
+        "one-shot-bufferize{copy-before-write bufferize-function-boundaries "
+        "function-boundary-type-conversion=identity-layout-map}",
+        "refback-mlprogram-bufferize",
+        "func.func(tm-tensor-to-loops,refback-munge-memref-copy,convert-linalg-to-loops,lower-affine)",
+        "convert-scf-to-cf",
+        "func.func(refback-expand-ops-for-llvm,arith-expand{include-bf16=true},convert-math-to-llvm)",
+        "convert-math-to-libm",
+        "convert-complex-to-standard",
+        "expand-strided-metadata",
+        "lower-affine",
+        "convert-bufferization-to-memref",
+        "finalize-memref-to-llvm",
+        "func.func(convert-arith-to-llvm)",
+        "convert-vector-to-llvm",
+        "convert-cf-to-llvm",
+        "convert-complex-to-llvm",
+        "convert-func-to-llvm",
+        "convert-index-to-llvm",
+        "reconcile-unrealized-casts",
+    ),
+)
+
+
+def find_dialect(name: str) -> Dialect:
+    if name not in DIALECTS:
+        raise OptionError(f"dialect {name!r}", hints=[did_you_mean(name, DIALECTS)])
+    return DIALECTS[name]

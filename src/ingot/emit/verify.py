@@ -1,0 +1,181 @@
+"""`Program.verify`: what was written, run. Comes in: a program, a dialect, arguments; goes out: a
+Comparison, or a MismatchError. The MLIR is lowered by upstream passes to linalg, to LLVM and to
+machine code, run in the helper process on the very bytes of the inputs, and its results are
+compared with those of the program itself under PyTorch.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from ingot.emit import isolate
+from ingot.emit.emit import to_mlir
+from ingot.emit.importer import FUNCTION
+from ingot.emit.levels import TO_LLVM
+from ingot.emit.module import MlirModule
+from ingot.emit.problems import complaints_error
+from ingot.errors import MismatchError
+from ingot.program.call import bind
+from ingot.program.graph import output_values
+from ingot.program.program import Program
+
+TOLERANCES = {
+    torch.float64: 1e-9,
+    torch.float32: 1e-4,
+    torch.float16: 1e-2,
+    torch.bfloat16: 4e-2,
+    torch.complex64: 1e-4,
+    torch.complex128: 1e-9,
+}
+"""Of the largest number of a tensor; what is not here has to be equal."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One result beside eager's."""
+
+    name: str
+    largest: float
+    """The largest difference."""
+    scale: float
+    """The largest number of eager's."""
+    why: str = ""
+    """What is wrong; empty = it agrees."""
+
+    def as_text(self) -> str:
+        far = f"largest difference {self.largest:.3g} of {self.scale:.3g}"
+        return f"{self.name}: {self.why or 'equal'} ({far})"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    dialect: str
+    differences: tuple[Difference, ...]
+
+    def as_text(self) -> str:
+        return "\n".join(d.as_text() for d in self.differences)
+
+
+def verify_program(
+    program: Program,
+    dialect: str,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    limits: isolate.Limits = isolate.USUAL,
+) -> Comparison:
+    module = to_mlir(program, dialect, limits)
+    values = [copied(v) for v in bind(program, args, kwargs)]
+    names = [spec.name for spec in program.signature.inputs]
+    with torch.no_grad():
+        expected = program.graph_module(*[copied(v) for v in values])
+    got = run_module(module, dict(zip(names, values)), limits)
+    return _judge(program, module, expected, got)
+
+
+def run_module(
+    module: MlirModule, inputs: Mapping[str, Any], limits: isolate.Limits = isolate.USUAL
+) -> list[Any]:
+    """Results of the module's function, one for each of `returned`; inputs by placeholder name."""
+    legal = module.program
+    values = [inputs[spec.name] for spec in legal.signature.inputs]
+    with tempfile.NamedTemporaryFile(dir=_memory_folder()) as file:
+        arguments = _write_arguments(file, values)
+        try:
+            results = isolate.run(
+                module.text,
+                FUNCTION,
+                module.dialect.to_linalg,
+                TO_LLVM,
+                arguments,
+                file.name,
+                limits,
+            )
+        except isolate.PipelineError as error:
+            raise complaints_error(legal, module.dialect, error) from None
+    outputs = output_values(legal.graph)
+    return [_as_value(result, outputs[i]) for i, result in zip(module.returned, results)]
+
+
+def _memory_folder() -> str | None:
+    return "/dev/shm" if os.path.isdir("/dev/shm") else None
+
+
+def _write_arguments(file: Any, values: Sequence[Any]) -> list[dict[str, Any]]:
+    arguments: list[dict[str, Any]] = []
+    offset = 0
+    for value in values:
+        if not isinstance(value, torch.Tensor):
+            arguments.append({"value": int(value)})
+            continue
+        plain = value.detach().contiguous().reshape(-1)
+        data = plain.view(torch.uint8).numpy().tobytes() if plain.numel() else b""
+        file.write(data)
+        arguments.append({"shape": tuple(value.shape), "offset": offset})
+        padding = -len(data) % 64
+        file.write(bytes(padding))
+        offset += len(data) + padding
+    file.write(bytes(64))  # an empty file cannot be mapped
+    file.flush()
+    return arguments
+
+
+def _as_value(result: Any, node: Node) -> Any:
+    if not isinstance(result, tuple):
+        return result
+    shape, data = result
+    dtype = node.meta["val"].dtype
+    if not data:
+        return torch.empty(shape, dtype=dtype)
+    return torch.frombuffer(bytearray(data), dtype=dtype).reshape(shape)
+
+
+def _judge(
+    program: Program, module: MlirModule, expected: Sequence[Any], got: Sequence[Any]
+) -> Comparison:
+    differences = [
+        compare(f"output {i} ({program.signature.outputs[i].kind})", value, expected[i])
+        for i, value in zip(module.returned, got)
+    ]
+    wrong = [d for d in differences if d.why]
+    if wrong:
+        text = "\n  ".join(d.as_text() for d in wrong)
+        raise MismatchError(f"{module.dialect.name}, run natively:\n  {text}")
+    return Comparison(module.dialect.name, tuple(differences))
+
+
+def compare(name: str, got: Any, want: Any) -> Difference:
+    if not isinstance(want, torch.Tensor):
+        return Difference(name, abs(got - want), abs(want), "" if got == want else "another number")
+    if got.shape != want.shape or got.dtype != want.dtype:
+        why = f"{got.dtype}{list(got.shape)}, eager's is {want.dtype}{list(want.shape)}"
+        return Difference(name, 0.0, 0.0, why)
+    if not want.numel():
+        return Difference(name, 0.0, 0.0)
+    if want.dtype not in TOLERANCES:
+        same = torch.equal(got.contiguous().view(torch.uint8), want.contiguous().view(torch.uint8))
+        return Difference(name, 0.0, 0.0, "" if same else "other values")
+    return _compare_numbers(name, got, want)
+
+
+def _compare_numbers(name: str, got: torch.Tensor, want: torch.Tensor) -> Difference:
+    wide = torch.complex128 if want.dtype.is_complex else torch.float64
+    tolerance = TOLERANCES[want.dtype]
+    got, want = got.to(wide), want.to(wide)
+    finite = want.isfinite()
+    if not torch.equal(got.isfinite(), finite) or not torch.equal(got.isnan(), want.isnan()):
+        return Difference(name, float("inf"), 0.0, "other infinities or NaNs")
+    largest = (got - want)[finite].abs().max().item() if finite.any() else 0.0
+    scale = want[finite].abs().max().item() if finite.any() else 0.0
+    why = "" if largest <= tolerance * max(scale, 1e-3) else "too far"
+    return Difference(name, largest, scale, why)
+
+
+def copied(value: Any) -> Any:
+    return value.detach().clone() if isinstance(value, torch.Tensor) else value

@@ -1,0 +1,168 @@
+"""Calling a program as the model it was made from. Comes in: a Program with a CallSpec, and the
+user's arguments; goes out: what the model returns, in the same pytree, with writes to inputs and
+buffers done and, for a training step, gradients added. What holds: arguments that the program was
+not made for are refused before anything runs, with the first thing that does not fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sympy
+import torch
+from torch.export._unlift import eq_spec
+from torch.utils import _pytree as pytree
+
+from ingot.errors import InputError
+from ingot.program.graph import placeholders
+from ingot.program.program import CallSpec, Fixed, Program
+
+
+def call_program(program: Program, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    calling = call_spec(program)
+    values = bind(program, args, kwargs)
+    results = program.graph_module(*values)
+    return finish(program, calling, values, results)
+
+
+def call_spec(program: Program) -> CallSpec:
+    if program.calling is None:
+        raise InputError("this program was taken out of a larger one and has no signature to call")
+    return program.calling
+
+
+def bind(program: Program, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+    """A value for each placeholder: the module's own tensors and the user's arguments."""
+    leaves = _flatten(call_spec(program), args, kwargs)
+    specs, nodes = program.signature.inputs, placeholders(program.graph)
+    values = [program.state.get(spec.target) if spec.target else None for spec in specs]
+    for (path, leaf), wanted in zip(leaves, call_spec(program).arguments):
+        if isinstance(wanted, Fixed):
+            _check_fixed(path, leaf, wanted.value)
+        else:
+            _check_type(path, leaf, nodes[wanted].meta["val"])
+            values[wanted] = leaf
+    _check_sizes(program, values)
+    return values
+
+
+def finish(
+    program: Program, calling: CallSpec, values: Sequence[Any], results: Sequence[Any]
+) -> Any:
+    """Write back what the graph returned beside the user's outputs; the outputs as a pytree."""
+    specs = program.signature.outputs
+    count = program.signature.user_outputs()
+    with torch.no_grad():
+        pending = []
+        for spec, result in zip(specs[count:], results[count:]):
+            assert spec.target is not None
+            target = values[spec.target]
+            if spec.kind == "mutation":
+                pending.append((target, _kept(result, values)))
+            else:
+                target.grad = result.clone() if target.grad is None else target.grad + result
+        for target, result in pending:
+            target.copy_(result)
+    return pytree.tree_unflatten(list(results[:count]), calling.out_spec)
+
+
+def _kept(result: torch.Tensor, values: Sequence[Any]) -> torch.Tensor:
+    """`result`, safe from the writes before its own."""
+    storage = result.untyped_storage().data_ptr()
+    shared = any(
+        isinstance(v, torch.Tensor) and v.untyped_storage().data_ptr() == storage for v in values
+    )
+    return result.clone() if shared else result
+
+
+def _flatten(
+    calling: CallSpec, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> list[tuple[str, Any]]:
+    names = calling.in_spec.child(1).context
+    if set(kwargs) != set(names):
+        raise InputError(
+            f"keyword arguments {sorted(kwargs)}, the program was made with {sorted(names)}"
+        )
+    ordered = {name: kwargs[name] for name in names}
+    leaves, spec = pytree.tree_flatten_with_path((tuple(args), ordered))
+    if not eq_spec(spec, calling.in_spec):
+        raise InputError(
+            "the arguments have another structure than those the program was made with",
+            hints=[f"made with: {calling.in_spec}", f"given: {spec}"],
+        )
+    return [(_path_text(path), leaf) for path, leaf in leaves]
+
+
+def _path_text(path: Sequence[Any]) -> str:
+    """`args[0]` or `kwargs['mask']`."""
+    return ("args", "kwargs")[path[0].idx] + pytree.keystr(tuple(path[1:]))
+
+
+def _check_fixed(path: str, leaf: Any, value: Any) -> None:
+    same = leaf is value or (type(leaf) is type(value) and leaf == value)
+    if not same:
+        raise InputError(f"{path} is {leaf!r}; the program was made for {value!r}")
+
+
+def _check_type(path: str, leaf: Any, wanted: Any) -> None:
+    if isinstance(wanted, torch.Tensor) != isinstance(leaf, torch.Tensor):
+        raise InputError(f"{path} is a {type(leaf).__name__}, not a {_kind_name(wanted)}")
+    if not isinstance(leaf, torch.Tensor):
+        return
+    if leaf.dtype != wanted.dtype:
+        raise InputError(f"{path} is {leaf.dtype}; the program was made for {wanted.dtype}")
+    if leaf.dim() != wanted.dim():
+        raise InputError(
+            f"{path} has shape {list(leaf.shape)}; the program was made for {wanted.dim()} dims"
+        )
+
+
+def _kind_name(wanted: Any) -> str:
+    return "tensor" if isinstance(wanted, torch.Tensor) else "number"
+
+
+def _check_sizes(program: Program, values: Sequence[Any]) -> None:
+    """Sizes are those of the graph, one number for each symbol, each in its range."""
+    bound: dict[Any, int] = {}
+    pairs = [
+        (spec.name, dim, wanted, given)
+        for spec, node, value in zip(
+            program.signature.inputs, placeholders(program.graph), values, strict=True
+        )
+        for dim, wanted, given in _sizes(node.meta["val"], value)
+    ]
+    for name, dim, wanted, given in pairs:
+        if isinstance(wanted, torch.SymInt) and wanted.node.expr.is_Symbol:
+            known = bound.setdefault(wanted.node.expr, given)
+            _check_range(program, name, dim, wanted.node.expr.name, given)
+            _check_size(name, dim, known, given)
+    for name, dim, wanted, given in pairs:
+        if isinstance(wanted, int):
+            _check_size(name, dim, wanted, given)
+        else:
+            expected = wanted.node.expr.xreplace({s: sympy.Integer(v) for s, v in bound.items()})
+            if expected.is_Integer:
+                _check_size(name, dim, int(expected), given)
+
+
+def _sizes(wanted: Any, value: Any) -> list[tuple[int, Any, int]]:
+    if isinstance(wanted, torch.Tensor):
+        return [(i, w, g) for i, (w, g) in enumerate(zip(wanted.shape, value.shape))]
+    return [(-1, wanted, value)] if isinstance(wanted, torch.SymInt) else []
+
+
+def _check_size(name: str, dim: int, wanted: int, given: int) -> None:
+    if wanted != given:
+        where = f"dim {dim} of {name}" if dim >= 0 else name
+        raise InputError(f"{where} is {given}; the program was made for {wanted}")
+
+
+def _check_range(program: Program, name: str, dim: int, symbol: str, given: int) -> None:
+    known = program.symbols.get(symbol)
+    if known is None:
+        return
+    if given < known.lower or (known.upper is not None and given > known.upper):
+        limit = "" if known.upper is None else known.upper
+        where = f"dim {dim} of {name}" if dim >= 0 else name
+        raise InputError(f"{where} is {given}; the program takes {known.lower}..{limit}")
