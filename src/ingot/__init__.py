@@ -8,6 +8,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ingot.ahead import compile
     from ingot.capture.export import export
     from ingot.errors import (
         CaptureError,
@@ -36,6 +37,7 @@ __all__ = [
     "Report",
     "UnsupportedError",
     "VerifyError",
+    "compile",
     "explain",
     "export",
 ]
@@ -44,6 +46,7 @@ _HOMES = {
     "Report": "explain.report",
     "Options": "options",
     "Program": "program.program",
+    "compile": "ahead",
     "export": "capture.export",
 }
 """Public names that are not errors, and the module of each."""

@@ -95,7 +95,10 @@ def optimize(module: nn.Linear) -> None:
     torch.optim.SGD([module.weight], lr=0.5).step()
 
 
-@pytest.mark.parametrize("change", [change_in_place, change_data, change_data_twice, load, optimize])
+CHANGES = [change_in_place, change_data, change_data_twice, load, optimize]
+
+
+@pytest.mark.parametrize("change", CHANGES)
 def test_a_changed_weight_is_noticed(change: Callable[[nn.Linear], None]) -> None:
     module, x = nn.Linear(32, 48), torch.randn(4, 32)
     fast, _ = compiled(module, x)

@@ -128,7 +128,7 @@ class RunnerWriter:
     def _uses(self, step: Step) -> list[fx.Node]:
         product = self.roles.products.get(step)
         if product is not None:
-            return product.reads()
+            return [*product.reads(), product.weight]
         if isinstance(step, CallStep):
             return list(step.node.all_input_nodes)
         kernel = self.kernels.by_region.get(step.region)
