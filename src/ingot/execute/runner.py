@@ -32,7 +32,7 @@ from ingot.fuse.shapes import shape_of, strides_of, tensor_of
 from ingot.options import Options
 from ingot.plan.places import Place, Places, bytes_of
 from ingot.plan.prepared import Prepared
-from ingot.plan.products import Product, root_of, row_stride
+from ingot.plan.products import Product, Weight
 from ingot.plan.roles import Roles
 from ingot.plan.segment import ARENA, ZERO, ArenaPlan, NativeStep, Segment, Word
 from ingot.plan.sizes import SizePrinter
@@ -128,7 +128,7 @@ class RunnerWriter:
     def _uses(self, step: Step) -> list[fx.Node]:
         product = self.roles.products.get(step)
         if product is not None:
-            return [*product.reads(), product.weight]
+            return product.reads()
         if isinstance(step, CallStep):
             return list(step.node.all_input_nodes)
         kernel = self.kernels.by_region.get(step.region)
@@ -326,37 +326,27 @@ class RunnerWriter:
     def _product(self, product: Product, number: int) -> None:
         node = product.node
         self._make(node, number)
-        rows, columns, depth = product.sizes
-        none = Word(ZERO, 0)
-        addend, step = none, none
+        addend = Word(ZERO, 0)
         if product.addend is not None:
             addend = self._address(product.addend, number)
-            step = Word(ZERO, row_stride(product.addend))
+        left_rows, rows, addend_rows = product.row_strides
         words = (
-            self._address(product.left, number), Word(ZERO, strides_of(product.left)[0]),
+            self._address(product.left, number), Word(ZERO, left_rows),
             self._packed(product.weight), addend,
-            self._address(node, number), Word(ZERO, strides_of(node)[0]),
-            Word(ZERO, rows), Word(ZERO, columns), Word(ZERO, depth), step,
+            self._address(node, number), Word(ZERO, rows),
+            *(Word(ZERO, size) for size in product.sizes), Word(ZERO, addend_rows),
         )  # fmt: skip
         function = product_function(tensor_of(node).dtype)
         self.segment.steps.append(NativeStep(function, words, node))
 
-    def _packed(self, weight: fx.Node) -> Word:
+    def _packed(self, weight: Weight) -> Word:
         """The address of a weight, packed for products."""
-        root = root_of(weight)
-        shape, strides = shape_of(weight), strides_of(weight)
-        offset = tensor_of(weight).storage_offset() - tensor_of(root).storage_offset()
-        recipe = f"panels {shape} {strides} {offset}"
-        key = (root, recipe)
-        if key not in self.bases:
-
-            def make(tensor: torch.Tensor) -> torch.Tensor:
-                return packed(tensor.as_strided(shape, strides, tensor.storage_offset() + offset))
-
-            prepared = self.capture("prepared", Prepared(recipe, make))
-            self.bases[key] = 2 + len(self.bases)
-            self.unset.append(f"{prepared}({self.names[root]})")
-        return Word(self.bases[key], 0)
+        if weight not in self.bases:
+            prepared = Prepared(weight.recipe, lambda tensor: packed(weight.of(tensor)))
+            name = self.capture("prepared", prepared)
+            self.bases[weight] = 2 + len(self.bases)
+            self.unset.append(f"{name}({self.names[weight.root]})")
+        return Word(self.bases[weight], 0)
 
     def _make(self, node: fx.Node, number: int) -> None:
         """Memory for a value that the next native step writes."""

@@ -14,6 +14,8 @@ from ingot.fuse.elements import is_elementwise
 from ingot.fuse.region import Template
 from ingot.fuse.shapes import shape_of
 
+STORED = "ingot_stored"
+"""In a node's meta: its layout is what it is for, so it is never computed again."""
 CHEAP = 4
 CHEAP_ROW = 12
 """For a value that its user broadcasts, so that it is computed outside the inner loop, or of which
@@ -52,7 +54,7 @@ def _chain(
     """(instructions for one element or None where it cannot be inlined, full-size loads) down to
     memory."""
     template = templates.get(node)
-    if template is None or not is_elementwise(node) or depth == 0:
+    if template is None or not is_elementwise(node) or depth == 0 or node.meta.get(STORED):
         return None, 0
     if node.target in (torch.ops.aten.cat.default, torch.ops.aten.constant_pad_nd.default):
         return None, 0

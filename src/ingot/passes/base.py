@@ -213,3 +213,17 @@ def core_passes() -> list[Pass]:
     from ingot.passes.simplify import Simplify
 
     return [Normalize(), Fold(), Simplify(), Cleanup()]
+
+
+def image_passes(program: Program) -> list[Pass]:
+    """For convolutions with weights that stay from call to call, and can be packed."""
+    from ingot.passes.cleanup import Cleanup
+    from ingot.passes.convolve import Convolve
+    from ingot.passes.layout import Layout
+
+    convolution = torch.ops.aten.convolution.default
+    if not any(node.target is convolution for node in program.graph.nodes):
+        return []
+    if not any(spec.kind in ("parameter", "buffer") for spec in program.signature.inputs):
+        return []
+    return [Layout(), Convolve(), Cleanup()]

@@ -2,8 +2,7 @@
 same, in which the values from the first convolution on lie with their channels innermost, as long
 as every op on the way keeps that. Copies stand where such a region is entered and left; inputs and
 outputs keep their strides. What holds: every meta["val"] has the strides PyTorch itself would give.
-Not part of `core_passes`: it pays where the weights are packed beforehand, since oneDNN otherwise
-reorders them in each call.
+It pays where the weights are packed beforehand, since oneDNN otherwise reorders them in each call.
 """
 
 from __future__ import annotations

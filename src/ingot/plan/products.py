@@ -1,6 +1,6 @@
-"""Which matrix products run as our own native code. Comes in: a call of mm or addmm; goes out: what
-the product function needs, or the reason why PyTorch does it. What holds: the second factor is a
-weight, one that stays from call to call, so that packing it pays.
+"""Which matrix products run as our own native code. Comes in: a call of mm, addmm or a 1×1
+convolution; goes out: what the product function needs, or None where PyTorch does it. What holds:
+the second factor is a weight, one that stays from call to call, so that packing it pays.
 """
 
 from __future__ import annotations
@@ -22,52 +22,130 @@ aten = torch.ops.aten
 
 @dataclass(frozen=True)
 class Product:
-    """c[m, n] = addend + a[m, k] · weight[k, n]"""
+    """c[m, n] = addend + a[m, k] · weight[k, n], by rows"""
 
     node: fx.Node
     left: fx.Node
-    weight: fx.Node
-    """A view, perhaps, of an input that stays."""
     addend: fx.Node | None
-
-    @property
-    def sizes(self) -> tuple[Size, Size, Size]:
-        m, k = shape_of(self.left)
-        return m, shape_of(self.weight)[1], k
+    sizes: tuple[Size, Size, Size]
+    """(m, n, k)"""
+    row_strides: tuple[Size, Size, Size]
+    """Of a, c and the addend."""
+    weight: Weight
 
     def reads(self) -> list[fx.Node]:
-        return [self.left] if self.addend is None else [self.left, self.addend]
+        more = [] if self.addend is None else [self.addend]
+        return [self.left, *more, self.weight.root]
+
+
+@dataclass(frozen=True)
+class Weight:
+    """A matrix in the memory of an input that stays."""
+
+    root: fx.Node
+    shape: tuple[int, int]
+    strides: tuple[int, int]
+    offset: int
+
+    @property
+    def recipe(self) -> str:
+        return f"panels of {self.shape} {self.strides} {self.offset}"
+
+    def of(self, tensor: torch.Tensor) -> torch.Tensor:
+        return tensor.as_strided(self.shape, self.strides, tensor.storage_offset() + self.offset)
 
 
 def product_of(node: fx.Node, lasting: set[fx.Node]) -> Product | None:
     """`lasting` are the inputs whose memory is the same tensor's in every call."""
     if node.target is aten.mm.default:
         left, weight = node.args
-        return _checked(Product(node, left, weight, None), lasting)  # type: ignore[arg-type]
+        return _of_matrices(node, left, weight, None, lasting)  # type: ignore[arg-type]
     if node.target is aten.addmm.default:
         given = arguments_of(node)
         if given["beta"] != 1 or given["alpha"] != 1:
             return None
-        product = Product(node, given["mat1"], given["mat2"], given["self"])
-        return _checked(product, lasting)
+        return _of_matrices(node, given["mat1"], given["mat2"], given["self"], lasting)
+    if node.target is aten.convolution.default:
+        return _of_images(node, lasting)
     return None
 
 
-def _checked(product: Product, lasting: set[fx.Node]) -> Product | None:
-    nodes: list[Any] = [product.node, product.left, product.weight]
-    dtype = tensor_of(product.node).dtype
-    if dtype not in (torch.float32, torch.float64):
+def _of_matrices(
+    node: fx.Node, left: fx.Node, right: fx.Node, addend: fx.Node | None, lasting: set[fx.Node]
+) -> Product | None:
+    weight = _weight(right, tuple(shape_of(right)), tuple(strides_of(right)), lasting)
+    m, k = shape_of(left)
+    if weight is None or not _same_dtype(node, left, right, addend):
         return None
-    if any(tensor_of(n).dtype is not dtype or tensor_of(n).is_neg() for n in nodes):
+    if (k != 1 and strides_of(left)[1] != 1) or strides_of(node)[1:] != (1,):
         return None
-    if root_of(product.weight) not in lasting or not _constant_shape(product.weight):
+    step: Size = 0
+    if addend is not None:
+        shape, strides = shape_of(addend), strides_of(addend)
+        if not shape or shape[-1] != weight.shape[1] or strides[-1] != 1:
+            return None
+        if len(shape) == 2:
+            if not ix.same_size(shape[0], m):
+                return None
+            step = strides[0]
+    rows = (strides_of(left)[0], strides_of(node)[0], step)
+    return Product(node, left, addend, (m, weight.shape[1], k), rows, weight)
+
+
+def _of_images(node: fx.Node, lasting: set[fx.Node]) -> Product | None:
+    """A 1×1 convolution of images whose channels are innermost: every pixel is a row."""
+    given = arguments_of(node)
+    left, filters, bias = given["input"], given["weight"], given["bias"]
+    simple = (
+        not given["transposed"]
+        and given["groups"] == 1
+        and all(s == 1 for s in given["stride"])
+        and all(p == 0 for p in given["padding"])
+    )
+    if not simple or tuple(shape_of(filters)[2:]) != (1, 1):
         return None
-    depth = shape_of(product.left)[1]
-    if not isinstance(depth, int) or not (depth == 1 or strides_of(product.left)[1] == 1):
+    if not _same_dtype(node, left, filters, bias):
         return None
-    if strides_of(product.node)[1:] != (1,) or 0 in shape_of(product.weight):
+    if not (_pixels_are_rows(left) and _pixels_are_rows(node)):
         return None
-    return product if product.addend is None or _addable(product, product.addend) else None
+    n, k = shape_of(filters)[:2]
+    outer, inner = strides_of(filters)[:2]
+    weight = _weight(filters, (k, n), (inner, outer), lasting)
+    if weight is None or (bias is not None and strides_of(bias) != (1,)):
+        return None
+    batch, _, height, width = shape_of(left)
+    return Product(node, left, bias, (batch * height * width, n, k), (k, n, 0), weight)
+
+
+def _pixels_are_rows(image: fx.Node) -> bool:
+    if len(shape_of(image)) != 4:
+        return False
+    _, channels, height, width = shape_of(image)
+    wanted = (height * width * channels, 1, width * channels, channels)
+    return all(
+        ix.same_size(have, want) or ix.same_size(size, 1)
+        for have, want, size in zip(strides_of(image), wanted, shape_of(image), strict=True)
+    )
+
+
+def _same_dtype(*nodes: fx.Node | None) -> bool:
+    values = [tensor_of(n) for n in nodes if n is not None]
+    dtype = values[0].dtype
+    return dtype in (torch.float32, torch.float64) and all(
+        v.dtype is dtype and not v.is_neg() for v in values
+    )
+
+
+def _weight(
+    node: fx.Node, shape: tuple[Any, ...], strides: tuple[Any, ...], lasting: set[fx.Node]
+) -> Weight | None:
+    root = root_of(node)
+    if root not in lasting or not all(isinstance(s, int) for s in (*shape, *strides)):
+        return None
+    if 0 in shape:
+        return None
+    offset = tensor_of(node).storage_offset() - tensor_of(root).storage_offset()
+    return Weight(root, shape, strides, int(offset))
 
 
 def root_of(node: fx.Node) -> fx.Node:
@@ -75,23 +153,3 @@ def root_of(node: fx.Node) -> fx.Node:
     while native_view(node):
         node = base_of(node)
     return node
-
-
-def _constant_shape(node: fx.Node) -> bool:
-    return all(isinstance(s, int) for s in (*shape_of(node), *strides_of(node)))
-
-
-def _addable(product: Product, addend: fx.Node) -> bool:
-    """A row, or a matrix by rows."""
-    value = tensor_of(addend)
-    if value.dtype is not tensor_of(product.node).dtype or value.is_neg():
-        return False
-    shape, strides = shape_of(addend), strides_of(addend)
-    columns = shape_of(product.node)[1]
-    if not shape or not ix.same_size(shape[-1], columns) or strides[-1] != 1:
-        return False
-    return len(shape) == 1 or ix.same_size(shape[0], shape_of(product.node)[0])
-
-
-def row_stride(addend: fx.Node) -> Size:
-    return strides_of(addend)[0] if len(shape_of(addend)) == 2 else 0
