@@ -26,10 +26,16 @@ def eager(model: nn.Module, args: tuple[Any, ...], folder: Path) -> Call:
     return lambda: model(*args)
 
 
+def through_torch_compile(model: nn.Module, args: tuple[Any, ...], backend: str) -> Call:
+    """Dynamo leaves whole frames with an nn.LSTM to eager unless it is told to trace them."""
+    importlib.import_module("torch._dynamo.config").allow_rnn = True
+    compiled = torch.compile(model, backend=backend)
+    return lambda: compiled(*args)
+
+
 def inductor(model: nn.Module, args: tuple[Any, ...], folder: Path) -> Call:
     importlib.import_module("torch._inductor.compile_fx")
-    compiled = torch.compile(model, backend="inductor")
-    return lambda: compiled(*args)
+    return through_torch_compile(model, args, "inductor")
 
 
 def inductor_frozen(model: nn.Module, args: tuple[Any, ...], folder: Path) -> Call:
@@ -41,8 +47,7 @@ def inductor_frozen(model: nn.Module, args: tuple[Any, ...], folder: Path) -> Ca
 
 def ingot(model: nn.Module, args: tuple[Any, ...], folder: Path) -> Call:
     importlib.import_module("ingot.capture.dynamo")
-    compiled = torch.compile(model, backend="ingot")
-    return lambda: compiled(*args)
+    return through_torch_compile(model, args, "ingot")
 
 
 def ingot_ahead(model: nn.Module, args: tuple[Any, ...], folder: Path) -> Call:

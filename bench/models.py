@@ -68,7 +68,7 @@ def main(only: tuple[str, ...], quick: bool, out: Path | None, append: bool) -> 
     torch.set_num_threads(THREADS)
     rows = rows_of(out.with_suffix(".json")) if out and append else {}
     for network in only or nets.NETWORKS:
-        rows[network] = measure(network, 5 if quick else 21)
+        rows[network] = measure(network, 7 if quick else 21)
         click.echo(" | ".join(as_markdown([rows[network]]).splitlines()[2:3]), err=True)
     ordered = [rows[network] for network in nets.NETWORKS if network in rows]
     text = text_of(ordered)

@@ -171,7 +171,7 @@ def serve(
             call, ready = prepare(contender, build, folder)
             count = calls_per_sample(call, SAMPLE_S)
         except Exception as error:
-            pipe.send(Failed(first_line(error)))
+            pipe.send(Failed(reason_of(error)))
             return
         pipe.send(ready)
         while pipe.recv():
@@ -195,6 +195,8 @@ def prepare(
     return call, Ready(error, cold_s, flops(model, args) if contender == "eager" else None)
 
 
-def first_line(error: BaseException) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return f"{type(error).__name__}: {lines[0][:160] if lines else ''}"
+def reason_of(error: BaseException) -> str:
+    """The innermost cause, in one line."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:240]
