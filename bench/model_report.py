@@ -40,7 +40,7 @@ class Row:
     gemm_gflops: float | None
     """The best rate of a large product, in turns with the contenders."""
     command: str
-    """What measured it."""
+    """What measured it, and at which commit."""
 
     def fastest_peer(self) -> str | None:
         return min((p for p in PEERS if p in self.ms), key=lambda p: self.ms[p], default=None)

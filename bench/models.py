@@ -46,7 +46,7 @@ def measure(network: str, rounds: int) -> Row:
 
 
 def text_of(rows: list[Row]) -> str:
-    commands = dict.fromkeys(f"`{row.command}`" for row in rows)
+    commands = dict.fromkeys(row.command for row in rows)
     return (
         f"{', '.join(commands)}\n\n{machine_text()}\n\n"
         f"Milliseconds, medians of interleaved rounds; every result is within {TOLERANCE:g} of the "

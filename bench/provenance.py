@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
 
 def command_text() -> str:
-    """The command that measures the same again; where its output went is left out."""
+    """The command that measures the same again, and the commit it ran at; where its output went
+    is left out."""
     kept: list[str] = []
     skip = False
     for arg in sys.argv[1:]:
         if not skip and arg not in ("--out", "--append"):
             kept.append(arg)
         skip = arg == "--out"
-    return " ".join(["python", f"bench/{Path(sys.argv[0]).name}", *kept])
+    command = " ".join(["python", f"bench/{Path(sys.argv[0]).name}", *kept])
+    return f"`{command}` at {commit_text()}"
+
+
+def commit_text() -> str:
+    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"]
+    found = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+    return found or "an unknown commit"
 
 
 def machine_text() -> str:
@@ -32,4 +41,4 @@ def machine_text() -> str:
 
 
 def provenance() -> str:
-    return f"`{command_text()}`\n\n{machine_text()}\n"
+    return f"{command_text()}\n\n{machine_text()}\n"
