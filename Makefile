@@ -27,11 +27,9 @@ format: .venv/.installed
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-# The demo first, then every measurement that is there, each side by side with what it is compared to.
-BENCHES := bench/demo.py $(wildcard $(addprefix bench/,kernels.py models.py compile_time.py launch.py))
-
+# Every measurement, each side by side with what it is compared to, into bench/RESULTS.md.
 bench: .venv/.installed-bench
-	set -e; for script in $(BENCHES); do echo "== $$script"; $(BIN)/python $$script; done
+	$(BIN)/python bench/results.py
 
 .venv/.installed: pyproject.toml
 	$(PYTHON) -m venv .venv

@@ -23,6 +23,10 @@ from typing import Any
 
 import click
 
+from caches import cold_caches
+from provenance import provenance
+from table import met
+
 WHOLE_BAR = 1 / 4
 AFTER_AOT_BAR = 1 / 10
 LAYERS_BAR = 1.5
@@ -119,17 +123,14 @@ def measure_here(backend: str, name: str) -> Measurement:
 def measure_cold(backend: str, name: str) -> Measurement:
     """The same in a new process with cache folders of its own."""
     with tempfile.TemporaryDirectory() as folder:
-        environment = {
-            **os.environ,
-            "TORCHINDUCTOR_CACHE_DIR": f"{folder}/inductor",
-            "TORCHINDUCTOR_FX_GRAPH_CACHE": "0",
-            "TORCHINDUCTOR_AUTOGRAD_CACHE": "0",
-            "XDG_CACHE_HOME": f"{folder}/xdg",
-            "ONEDNN_MAX_CPU_ISA": os.environ.get("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16"),
-        }
         command = [sys.executable, __file__, "--child", backend, name]
         done = subprocess.run(
-            command, env=environment, capture_output=True, text=True, check=False, timeout=1200
+            command,
+            env={**os.environ, **cold_caches(folder)},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=1200,
         )
     if done.returncode:
         raise click.ClickException(f"{backend} on {name} failed:\n{done.stderr[-3000:]}")
@@ -159,7 +160,7 @@ def measure_in_turns(names: list[tuple[str, str]], rounds: int) -> list[Measurem
 
 
 def verdict(ratio: float, bar: float) -> str:
-    return f"{ratio:.3f} ({'met' if ratio <= bar else 'NOT met'}, bar {bar:g})"
+    return f"{ratio:.3f} ({met(ratio <= bar)}, bar {bar:g})"
 
 
 def compare_networks(names: list[str], rounds: int) -> list[str]:
@@ -209,7 +210,7 @@ def main(
         click.echo(json.dumps(vars(measure_here(*child))))
         return
     lines = compare_depths(rounds) if layers else compare_networks(list(only or NETWORKS), rounds)
-    text = "\n".join(lines) + "\n"
+    text = "\n".join([provenance(), *lines]) + "\n"
     click.echo(text)
     if out:
         out.write_text(text)

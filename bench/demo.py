@@ -14,13 +14,11 @@ import torch
 from rich.console import Console
 from rich.table import Table
 from torch import nn
-from torch.utils._pytree import tree_leaves
 
 import nets
 import timing
+from agreement import TOLERANCE, furthest
 
-TOLERANCE = 1e-4
-"""Of the largest number in the output: float32 sums in another order stay well inside."""
 BUSY = 0.15
 """The spread of samples from which on the machine is too busy for a speed-up to mean anything."""
 
@@ -43,7 +41,7 @@ class Row:
     spread: float
     """The widest spread among the three."""
     error: float
-    """The largest absolute difference from eager."""
+    """The largest difference from eager, as a share of eager's largest number."""
     compile_s: float
     """The first call, less what a call takes afterwards."""
     counts: Counts | None
@@ -120,17 +118,13 @@ def measure(
 
 
 def checked_error(name: str, actual: Any, expected: Any) -> float:
-    """The largest difference between two outputs; ends the demo if it is more than rounding."""
-    largest = 0.0
-    for got, want in zip(tree_leaves(actual), tree_leaves(expected), strict=True):
-        error = (got - want).abs().max().item()
-        allowed = TOLERANCE * want.abs().max().item()
-        if not error <= allowed:  # a NaN is wrong as well
-            raise click.ClickException(
-                f"{name}: differs from eager by {error:.3g} (> {allowed:.3g})"
-            )
-        largest = max(largest, error)
-    return largest
+    """How far two outputs are apart; ends the demo if it is more than rounding."""
+    error = furthest(actual, expected)
+    if not error <= TOLERANCE:  # a NaN is wrong as well
+        raise click.ClickException(
+            f"{name}: differs from eager by {error:.3g} of its largest number (> {TOLERANCE:g})"
+        )
+    return error
 
 
 def explained(model: nn.Module, args: tuple[Any, ...]) -> Counts:

@@ -8,8 +8,9 @@ and the rows below the bar. A ratio above one means that ingot is faster.
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import dataclass
+
+from table import aligned, geometric_mean, number
 
 BAR = 0.9
 
@@ -64,10 +65,6 @@ class Summary:
     wrong: list[Result]
 
 
-def geometric_mean(values: list[float]) -> float:
-    return math.exp(sum(map(math.log, values)) / len(values)) if values else math.nan
-
-
 def summary(results: list[Result]) -> Summary:
     to_inductor = [r for result in results if (r := result.ratio("inductor")) is not None]
     to_faster = [r for result in results if (r := result.ratio_to_faster()) is not None]
@@ -75,10 +72,6 @@ def summary(results: list[Result]) -> Summary:
     below.sort(key=lambda result: result.ratio_to_faster() or 0.0)
     wrong = [result for result in results if result.wrong]
     return Summary(geometric_mean(to_inductor), geometric_mean(to_faster), below, wrong)
-
-
-def number(value: float | None, form: str) -> str:
-    return "–" if value is None else format(value, form)
 
 
 def cells(result: Result) -> list[str]:
@@ -103,20 +96,6 @@ HEADINGS = [
     "GB/s",
     "% of copy",
 ]
-
-
-def aligned(rows: list[list[str]]) -> list[str]:
-    """Markdown rows in columns of equal width: first to the left, numbers to the right."""
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = []
-    for row in rows:
-        first, *rest = (
-            cell.ljust(w) if i == 0 else cell.rjust(w)
-            for i, (cell, w) in enumerate(zip(row, widths, strict=True))
-        )
-        lines.append(f"| {' | '.join([first, *rest])} |")
-    rule = "|".join("-" * (w + 1) + ("-" if i == 0 else ":") for i, w in enumerate(widths))
-    return [lines[0], f"|{rule}|", *lines[1:]]
 
 
 def as_markdown(results: list[Result]) -> str:

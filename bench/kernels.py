@@ -28,6 +28,8 @@ from torch.utils._pytree import tree_leaves
 import kernel_cases
 from kernel_cases import Case
 from kernel_report import Result, as_json, as_markdown, summary
+from provenance import provenance
+from timing import calls_per_sample, timed_ms
 
 BACKENDS = ("inductor", "ingot")
 SHORTEST_SAMPLE_S = 5e-4  # well below a scheduler's time slice, so that most samples run alone
@@ -103,29 +105,18 @@ def bytes_moved(inputs: tuple[Tensor, ...], case: Case) -> int:
     return sum(t.nbytes for t in [*read, *outputs, *changed])
 
 
-def calls_per_sample(call: Callable[[], object]) -> int:
-    start = time.perf_counter()
-    call()
-    once = max(time.perf_counter() - start, 1e-7)
-    return max(1, min(2000, round(SHORTEST_SAMPLE_S / once)))
-
-
 def medians_us(contenders: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
     """Microseconds a call: in each round every contender is called for a few milliseconds."""
     counts = {}
     for name, call in contenders.items():
         call()
         call()
-        counts[name] = calls_per_sample(call)
+        counts[name] = calls_per_sample(call, SHORTEST_SAMPLE_S)
     samples: dict[str, list[float]] = {name: [] for name in contenders}
     start = time.perf_counter()
     for done in range(rounds):
         for name, call in contenders.items():
-            count = counts[name]
-            begin = time.perf_counter()
-            for _ in range(count):
-                call()
-            samples[name].append((time.perf_counter() - begin) / count * 1e6)
+            samples[name].append(timed_ms(call, counts[name]) * 1e3)
         if done >= 8 and time.perf_counter() - start > LONGEST_CASE_S:
             break
     return {name: statistics.median(values) for name, values in samples.items()}
@@ -150,16 +141,6 @@ def measure(case: Case, backends: tuple[str, ...], rounds: int) -> Result:
     return Result(case.label, case.bound, moved, medians_us(contenders, rounds), wrong)
 
 
-def machine_text() -> str:
-    """What the numbers depend on; a load above the number of threads spoils them."""
-    lines = Path("/proc/cpuinfo").read_text().splitlines()
-    models = [line.partition(": ")[2] for line in lines if line.startswith("model name")]
-    return (
-        f"{models[0] if models else 'unknown CPU'}, {torch.get_num_threads()} threads, "
-        f"torch {torch.__version__}, load average {os.getloadavg()[0]:.1f} at the end."
-    )
-
-
 @click.command()
 @click.option("--only", default="*", help="Shell pattern on the row's label.")
 @click.option("--quick", is_flag=True, help="One size for each kernel, few rounds.")
@@ -178,7 +159,7 @@ def main(only: str, quick: bool, rounds: int, out: Path | None, backends: str) -
         result = measure(case, tuple(backends.split(",")), rounds or (9 if quick else 41))
         results.append(result)
         click.echo(f"{len(results):3} {result.line()}", err=True)
-    text = f"{machine_text()}\n\n{as_markdown(results)}"
+    text = f"{provenance()}\n{as_markdown(results)}"
     click.echo(text)
     if out:
         out.with_suffix(".md").write_text(text)

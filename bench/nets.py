@@ -1,81 +1,23 @@
 """The networks that are measured: real architectures, random weights with a fixed seed, nothing
-downloaded. Each builder returns a module in eval mode and the arguments to call it with.
+downloaded. Each builder returns a module in eval mode and the arguments to call it with; modules
+return tensors or tuples of them. Those from transformers are here, the others in `plain_nets.py`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
 
-Workload = tuple[nn.Module, tuple[Any, ...]]
+import plain_nets
+from plain_nets import Workload, resnet
 
-
-class Bottleneck(nn.Module):
-    """1×1 down, 3×3, 1×1 up to four times the width, added to the input."""
-
-    def __init__(self, channels: int, width: int, stride: int):
-        super().__init__()
-        self.down = ConvNorm(channels, width, 1)
-        self.spatial = ConvNorm(width, width, 3, stride)
-        self.up = ConvNorm(width, 4 * width, 1)
-        same = stride == 1 and channels == 4 * width
-        self.shortcut = nn.Identity() if same else ConvNorm(channels, 4 * width, 1, stride)
-
-    def forward(self, x: Tensor) -> Tensor:
-        y = self.spatial(self.down(x).relu()).relu()
-        return (self.up(y) + self.shortcut(x)).relu()
-
-
-class ConvNorm(nn.Sequential):
-    def __init__(self, channels: int, width: int, kernel: int, stride: int = 1):
-        super().__init__(
-            nn.Conv2d(channels, width, kernel, stride, padding=kernel // 2, bias=False),
-            nn.BatchNorm2d(width),
-        )
-
-
-class ResNet(nn.Module):
-    """The bottleneck residual network; (3, 4, 6, 3) blocks of width 64 upwards are ResNet-50."""
-
-    def __init__(
-        self, blocks: tuple[int, ...] = (3, 4, 6, 3), width: int = 64, classes: int = 1000
-    ):
-        super().__init__()
-        self.stem = nn.Sequential(
-            ConvNorm(3, width, 7, stride=2), nn.ReLU(), nn.MaxPool2d(3, stride=2, padding=1)
-        )
-        stages: list[nn.Module] = []
-        channels = width
-        for stage, count in enumerate(blocks):
-            for index in range(count):
-                stride = 2 if stage > 0 and index == 0 else 1
-                stages.append(Bottleneck(channels, width << stage, stride))
-                channels = 4 * (width << stage)
-        self.stages = nn.Sequential(*stages)
-        self.head = nn.Linear(channels, classes)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.head(self.stages(self.stem(x)).mean((2, 3)))
-
-
-def resnet(
-    *, blocks: tuple[int, ...] = (3, 4, 6, 3), width: int = 64, batch: int = 1, pixels: int = 224
-) -> Workload:
-    torch.manual_seed(0)
-    model = ResNet(blocks, width).eval()
-    for module in model.modules():
-        if isinstance(module, nn.BatchNorm2d):
-            _settle(module)
-    return model, (torch.randn(batch, 3, pixels, pixels),)
-
-
-def _settle(norm: nn.BatchNorm2d) -> None:
-    """Statistics as if trained: fresh ones (mean 0, variance 1) would hide a mistake in folding."""
-    assert norm.running_mean is not None and norm.running_var is not None
-    norm.running_mean.normal_(0.0, 0.1)
-    norm.running_var.uniform_(0.5, 1.5)
+__all__ = ["NETWORKS", "Workload", "bert", "flops", "resnet"]
 
 
 def bert(*, layers: int = 12, width: int = 768, batch: int = 1, tokens: int = 128) -> Workload:
@@ -89,4 +31,128 @@ def bert(*, layers: int = 12, width: int = 768, batch: int = 1, tokens: int = 12
         intermediate_size=4 * width,
         return_dict=False,
     )
-    return BertModel(config).eval(), (torch.randint(0, config.vocab_size, (batch, tokens)),)
+    return BertModel(config).eval(), (tokens_of(config, batch, tokens),)
+
+
+def tokens_of(config: Any, batch: int, tokens: int) -> torch.Tensor:
+    return torch.randint(0, config.vocab_size, (batch, tokens))
+
+
+class Logits(nn.Module):
+    """A model of transformers, called by position, its answer the logits alone."""
+
+    def __init__(self, model: nn.Module, *names: str):
+        super().__init__()
+        self.model = model.eval()
+        self.names = names
+
+    def forward(self, *args: Any) -> Any:
+        return self.model(**dict(zip(self.names, args, strict=True))).logits
+
+
+def language_model(name: str, *, tokens: int = 128, **settings: Any) -> Workload:
+    """A decoder over a whole prompt, logits of every position."""
+    import transformers
+
+    torch.manual_seed(0)
+    config = getattr(transformers, f"{name}Config")(use_cache=False, **settings)
+    model = transformers.AutoModelForCausalLM.from_config(config)
+    return Logits(model, "input_ids").eval(), (tokens_of(config, 1, tokens),)
+
+
+def t5(*, tokens: int = 128) -> Workload:
+    from transformers import T5Config, T5ForConditionalGeneration
+
+    torch.manual_seed(0)
+    config = T5Config(use_cache=False)
+    names = ("input_ids", "decoder_input_ids")
+    model = Logits(T5ForConditionalGeneration(config), *names)
+    return model.eval(), tuple(tokens_of(config, 1, tokens) for _ in names)
+
+
+def image_classifier(name: str) -> Workload:
+    import transformers
+
+    torch.manual_seed(0)
+    config = getattr(transformers, f"{name}Config")(num_labels=1000)
+    model = transformers.AutoModelForImageClassification.from_config(config)
+    return Logits(model, "pixel_values").eval(), (torch.randn(1, 3, 224, 224),)
+
+
+def whisper_encoder() -> Workload:
+    from transformers import WhisperConfig
+    from transformers.models.whisper.modeling_whisper import WhisperEncoder
+
+    torch.manual_seed(0)
+    config = WhisperConfig(
+        d_model=384,
+        encoder_layers=4,
+        encoder_attention_heads=6,
+        encoder_ffn_dim=1536,
+        return_dict=False,
+    )
+    return WhisperEncoder(config).eval(), (torch.randn(1, config.num_mel_bins, 3000),)
+
+
+def gpt2_decode(*, cached: int = 512) -> Workload:
+    """One more token after `cached` of them; every call writes the same place of the cache."""
+    from transformers import GPT2Config, GPT2LMHeadModel
+    from transformers.integrations.executorch import TorchExportableModuleWithStaticCache
+
+    torch.manual_seed(0)
+    model = GPT2LMHeadModel(GPT2Config()).eval()
+    model.generation_config.cache_implementation = "static"
+    step = TorchExportableModuleWithStaticCache(model, batch_size=1, max_cache_len=1024)
+    for name, buffer in step.named_buffers():
+        if name.startswith(("key_cache", "value_cache")):
+            buffer[:, :, :cached].normal_()
+    return Step(step).eval(), (tokens_of(model.config, 1, 1), torch.tensor([cached]))
+
+
+class Step(nn.Module):
+    """The same with its two arguments by position."""
+
+    def __init__(self, module: nn.Module):
+        super().__init__()
+        self.module = module
+
+    def forward(self, ids: torch.Tensor, position: torch.Tensor) -> torch.Tensor:
+        return self.module(input_ids=ids, cache_position=position)
+
+
+LLAMA = {
+    "hidden_size": 768,
+    "num_hidden_layers": 8,
+    "num_attention_heads": 12,
+    "intermediate_size": 2048,
+}
+
+
+def flops(model: nn.Module, args: tuple[Any, ...]) -> int:
+    """Operations in products and convolutions; attention and LSTMs spelled out to be counted."""
+    with (
+        torch.backends.mkldnn.flags(enabled=False),
+        sdpa_kernel(SDPBackend.MATH),
+        FlopCounterMode(display=False) as counter,
+    ):
+        model(*args)
+    return counter.get_total_flops()
+
+
+NETWORKS: dict[str, Callable[[], Workload]] = {
+    "bert-base": bert,
+    "opt-125m": partial(language_model, "OPT"),
+    "gpt2": partial(language_model, "GPT2"),
+    "llama-8x768": partial(language_model, "Llama", **LLAMA),
+    "t5-small": t5,
+    "vit-b16": partial(image_classifier, "ViT"),
+    "resnet-50": resnet,
+    "mobilenet-v2": plain_nets.mobilenet,
+    "convnext-tiny": partial(image_classifier, "ConvNext"),
+    "whisper-tiny-encoder": whisper_encoder,
+    "lstm": plain_nets.lstm,
+    "unet": plain_nets.unet,
+    "dlrm": plain_nets.recommender,
+    "mlp": plain_nets.mlp,
+    "gpt2-decode": gpt2_decode,
+}

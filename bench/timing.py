@@ -27,10 +27,18 @@ class Timing:
         return (high - low) / self.median_ms
 
 
-def timed_ms(call: Callable[[], object]) -> float:
+def timed_ms(call: Callable[[], object], count: int = 1) -> float:
+    """Milliseconds of one call, `count` of them timed together."""
     start = time.perf_counter()
-    call()
-    return (time.perf_counter() - start) * 1e3
+    for _ in range(count):
+        call()
+    return (time.perf_counter() - start) / count * 1e3
+
+
+def calls_per_sample(call: Callable[[], object], seconds: float) -> int:
+    """How many calls fill a sample of that length."""
+    once = max(timed_ms(call) / 1e3, 1e-7)
+    return max(1, min(2000, round(seconds / once)))
 
 
 def time_in_turns(
@@ -40,10 +48,19 @@ def time_in_turns(
     for call in contenders.values():
         for _ in range(warmup):
             call()
+    return sample_in_turns(
+        {name: lambda call=call: timed_ms(call) for name, call in contenders.items()}, rounds=rounds
+    )
+
+
+def sample_in_turns(
+    contenders: Mapping[str, Callable[[], float]], *, rounds: int
+) -> dict[str, Timing]:
+    """The same for contenders that time themselves: each call gives its own milliseconds."""
     names = list(contenders)
     samples: dict[str, list[float]] = {name: [] for name in names}
     for turn in range(rounds):
         first = turn % len(names)
         for name in names[first:] + names[:first]:
-            samples[name].append(timed_ms(contenders[name]))
+            samples[name].append(contenders[name]())
     return {name: Timing(tuple(values)) for name, values in samples.items()}

@@ -1,0 +1,31 @@
+"""The environment of a process that finds nothing compiled before: what a cold first call needs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+
+def cold_caches(folder: Path | str) -> dict[str, str]:
+    """Cache folders inside `folder`; what could remember compiled graphs is switched off."""
+    return {
+        "TORCHINDUCTOR_CACHE_DIR": f"{folder}/inductor",
+        "TORCHINDUCTOR_FX_GRAPH_CACHE": "0",
+        "TORCHINDUCTOR_AUTOGRAD_CACHE": "0",
+        "XDG_CACHE_HOME": f"{folder}/xdg",
+        "ONEDNN_MAX_CPU_ISA": os.environ.get("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16"),
+    }
+
+
+@contextmanager
+def environment(settings: Mapping[str, str]) -> Iterator[None]:
+    """Set for the processes started inside."""
+    before = dict(os.environ)
+    os.environ.update(settings)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)

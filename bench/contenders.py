@@ -1,0 +1,117 @@
+"""What is measured against what: each contender turns a module and its arguments into a call.
+
+Comes in: a module in eval mode, its arguments, a folder shared by the contenders of one network.
+Goes out: a call that returns the module's results. What holds: float32, two threads, inference;
+a contender that cannot run the network raises, and the reason is the exception's text.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils._pytree import tree_leaves
+
+THREADS = 2
+
+Call = Callable[[], Any]
+Prepare = Callable[[nn.Module, tuple[Any, ...], Path], Call]
+
+
+def eager(model: nn.Module, args: tuple[Any, ...], folder: Path) -> Call:
+    return lambda: model(*args)
+
+
+def through_torch_compile(model: nn.Module, args: tuple[Any, ...], backend: str) -> Call:
+    """Dynamo leaves whole frames with an nn.LSTM to eager unless it is told to trace them."""
+    importlib.import_module("torch._dynamo.config").allow_rnn = True
+    compiled = torch.compile(model, backend=backend)
+    return lambda: compiled(*args)
+
+
+def inductor(model: nn.Module, args: tuple[Any, ...], folder: Path) -> Call:
+    importlib.import_module("torch._inductor.compile_fx")
+    return through_torch_compile(model, args, "inductor")
+
+
+def inductor_frozen(model: nn.Module, args: tuple[Any, ...], folder: Path) -> Call:
+    """Weights are constants, and packed once for oneDNN."""
+    config = importlib.import_module("torch._inductor.config")
+    config.freezing = True
+    return inductor(model, args, folder)
+
+
+def ingot(model: nn.Module, args: tuple[Any, ...], folder: Path) -> Call:
+    importlib.import_module("ingot.capture.dynamo")
+    return through_torch_compile(model, args, "ingot")
+
+
+def ingot_ahead(model: nn.Module, args: tuple[Any, ...], folder: Path) -> Call:
+    package = importlib.import_module("ingot")
+    if not hasattr(package, "compile"):
+        raise NotImplementedError("this ingot has no ingot.compile")
+    compiled = package.compile(model, args)
+    return lambda: compiled(*args)
+
+
+def exported(model: nn.Module, args: tuple[Any, ...], folder: Path) -> str:
+    """The module as an ONNX file, written by the first who asks."""
+    path = folder / "model.onnx"
+    if not path.exists():
+        program = torch.onnx.export(model, args, dynamo=True, verbose=False)
+        assert program is not None
+        program.save(path)
+    return str(path)
+
+
+def onnxruntime(model: nn.Module, args: tuple[Any, ...], folder: Path) -> Call:
+    runtime = importlib.import_module("onnxruntime")
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = THREADS
+    options.log_severity_level = 3
+    session = runtime.InferenceSession(
+        exported(model, args, folder), options, providers=["CPUExecutionProvider"]
+    )
+    names = [entry.name for entry in session.get_inputs()]
+    feed = dict(zip(names, arrays(args), strict=True))
+    return lambda: session.run(None, feed)
+
+
+def openvino(model: nn.Module, args: tuple[Any, ...], folder: Path) -> Call:
+    core = importlib.import_module("openvino").Core()
+    settings = {
+        "PERFORMANCE_HINT": "LATENCY",
+        "INFERENCE_NUM_THREADS": THREADS,
+        "INFERENCE_PRECISION_HINT": "f32",
+    }
+    compiled = core.compile_model(exported(model, args, folder), "CPU", settings)
+    request = compiled.create_infer_request()
+    feed = dict(zip(range(len(compiled.inputs)), arrays(args), strict=True))
+    places = range(len(compiled.outputs))
+
+    def call() -> Any:
+        results = request.infer(feed, share_inputs=True, share_outputs=True)
+        return [results[place] for place in places]
+
+    return call
+
+
+def arrays(args: tuple[Any, ...]) -> list[Any]:
+    return [leaf.numpy() for leaf in tree_leaves(args) if isinstance(leaf, Tensor)]
+
+
+CONTENDERS: dict[str, Prepare] = {
+    "eager": eager,
+    "inductor": inductor,
+    "inductor frozen": inductor_frozen,
+    "onnxruntime": onnxruntime,
+    "openvino": openvino,
+    "ingot": ingot,
+    "ingot ahead": ingot_ahead,
+}
+COMPILERS = ("inductor", "ingot")
+"""Whose first call is measured: all of their compilation happens in it."""

@@ -1,0 +1,202 @@
+"""One process for each contender, so that what crashes, hangs or cannot be imported costs a dash in
+a table and nothing else.
+
+Comes in: the name of a contender and a function that builds its network. Goes out: whether its
+results agree with eager's, the seconds of its cold first call, and timed samples on demand. What
+holds: the process starts with empty compiler caches of its own; it is stopped (SIGSTOP) whenever it
+is not its turn, so no thread pool that spins can disturb another's turn; it dies with its parent.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import multiprocessing
+import os
+import signal
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from agreement import TOLERANCE, furthest
+from caches import cold_caches, environment
+from contenders import COMPILERS, CONTENDERS, THREADS
+from nets import Workload, flops
+from timing import Timing, calls_per_sample, sample_in_turns, timed_ms
+
+SAMPLE_S = 0.02
+LONGEST_S = 900.0
+"""From the start of a contender to its being ready."""
+PR_SET_PDEATHSIG = 1
+
+Job = tuple[str, Callable[[], Workload]]
+"""A contender's name and the builder of the network it runs."""
+
+
+@dataclass(frozen=True)
+class Ready:
+    """What a contender says once it is able to run."""
+
+    error: float
+    """The largest difference from eager, as a share of eager's largest number."""
+    cold_s: float | None
+    """The first call less a later one, of those that compile in it."""
+    flops: int | None
+    """Floating-point operations of the network's products and convolutions; eager counts them."""
+
+
+@dataclass(frozen=True)
+class Failed:
+    reason: str
+
+
+class Worker:
+    """A contender in a process of its own."""
+
+    def __init__(self, name: str, job: Job, folder: Path):
+        """`folder` is shared by the contenders of one network."""
+        self.log = folder / f"{name}.log"
+        context = multiprocessing.get_context("spawn")
+        self.pipe, theirs = context.Pipe()
+        with environment(cold_caches(folder / name.replace(" ", "-"))):
+            self.process = context.Process(target=serve, args=(theirs, *job, folder, self.log))
+            self.process.start()
+        theirs.close()
+        self.state: Ready | Failed = self.answer(LONGEST_S)
+        self.pause()
+
+    def answer(self, seconds: float) -> Any:
+        """What the process says next; its death and its silence are answers as well."""
+        try:
+            if self.pipe.poll(seconds):
+                return self.pipe.recv()
+        except (EOFError, ConnectionError):
+            self.process.join()
+            return Failed(self.epitaph())
+        self.process.kill()
+        return Failed(f"no answer in {seconds:.0f} s")
+
+    def epitaph(self) -> str:
+        code = self.process.exitcode or 0
+        cause = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+        lines = self.log.read_text(errors="replace").strip().splitlines()
+        return f"{cause}: {lines[-1][:160]}" if lines else cause
+
+    def sample(self) -> float:
+        """Milliseconds of a call, or NaN from the moment it has failed."""
+        if isinstance(self.state, Failed):
+            return float("nan")
+        os.kill(self.process.pid or 0, signal.SIGCONT)
+        self.pipe.send("sample")
+        answer = self.answer(LONGEST_S)
+        self.pause()
+        if isinstance(answer, Failed):
+            self.state = answer
+            return float("nan")
+        return float(answer)
+
+    def pause(self) -> None:
+        if self.process.is_alive():
+            os.kill(self.process.pid or 0, signal.SIGSTOP)
+
+    def close(self) -> None:
+        if self.process.is_alive():
+            os.kill(self.process.pid or 0, signal.SIGCONT)
+            self.pipe.send("")
+            self.process.join(timeout=10)
+        self.process.kill()
+        self.process.join()
+        self.pipe.close()
+
+
+@contextmanager
+def workers(jobs: Mapping[str, Job]) -> Iterator[dict[str, Worker]]:
+    """Contenders that are measured together, prepared one after the other."""
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        started = {}
+        for name, job in jobs.items():
+            started[name] = Worker(name, job, Path(folder))
+            stack.callback(started[name].close)
+        yield started
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Contenders after their rounds."""
+
+    times: dict[str, Timing]
+    """Of those that ran to the end."""
+    ready: dict[str, Ready]
+    missing: dict[str, str]
+    """Why the others did not."""
+
+    def gflop(self, name: str) -> float | None:
+        flops = self.ready[name].flops if name in self.ready else None
+        return None if flops is None else flops / 1e9
+
+    def best_gflops(self, name: str) -> float | None:
+        """The rate of the fastest sample."""
+        gflop = self.gflop(name)
+        return None if gflop is None else gflop / (min(self.times[name].samples) / 1e3)
+
+
+def measure_in_turns(jobs: Mapping[str, Job], rounds: int) -> Measured:
+    with workers(jobs) as started:
+        able = {name: w for name, w in started.items() if isinstance(w.state, Ready)}
+        times = sample_in_turns({name: w.sample for name, w in able.items()}, rounds=rounds)
+        missing = {n: w.state.reason for n, w in started.items() if isinstance(w.state, Failed)}
+        ready = {n: w.state for n, w in started.items() if isinstance(w.state, Ready)}
+    return Measured({name: times[name] for name in ready}, ready, missing)
+
+
+def serve(
+    pipe: Connection, contender: str, build: Callable[[], Workload], folder: Path, log: Path
+) -> None:
+    """The process: prepare, say how that went, then time a sample whenever asked."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    with log.open("w") as file:
+        os.dup2(file.fileno(), sys.stdout.fileno())
+        os.dup2(file.fileno(), sys.stderr.fileno())
+    torch.set_num_threads(THREADS)
+    warnings.simplefilter("ignore")
+    with torch.no_grad():
+        try:
+            call, ready = prepare(contender, build, folder)
+            count = calls_per_sample(call, SAMPLE_S)
+        except Exception as error:
+            pipe.send(Failed(reason_of(error)))
+            return
+        pipe.send(ready)
+        while pipe.recv():
+            call()
+            pipe.send(timed_ms(call, count))
+
+
+def prepare(
+    contender: str, build: Callable[[], Workload], folder: Path
+) -> tuple[Callable[[], Any], Ready]:
+    model, args = build()
+    expected = model(*args)
+    call = CONTENDERS[contender](model, args, folder)
+    results: list[Any] = []
+    first_ms = timed_ms(lambda: results.append(call()))
+    steady_ms = timed_ms(lambda: results.append(call()))
+    error = furthest(results, [expected] * 2)
+    if not error <= TOLERANCE:  # a NaN is wrong as well
+        raise ArithmeticError(f"wrong: differs from eager by {error:.1e} of the largest number")
+    cold_s = (first_ms - steady_ms) / 1e3 if contender in COMPILERS else None
+    return call, Ready(error, cold_s, flops(model, args) if contender == "eager" else None)
+
+
+def reason_of(error: BaseException) -> str:
+    """The innermost cause, in one line."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:240]

@@ -1,0 +1,65 @@
+"""The benchmarks' own arithmetic, and what becomes of a contender that crashes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+import torch
+
+BENCH = Path(__file__).parents[2] / "bench"
+
+
+@pytest.fixture(autouse=True)
+def bench_on_path(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    before = set(sys.modules)
+    monkeypatch.syspath_prepend(BENCH)
+    yield
+    for name in set(sys.modules) - before:
+        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(BENCH)):
+            del sys.modules[name]
+
+
+def test_verdicts() -> None:
+    from model_report import Row, as_json, from_json, verdicts
+
+    row = Row(
+        network="bert-base",
+        ms={"eager": 30.0, "inductor": 20.0, "ingot": 10.0},
+        spread=0.1,
+        missing={"openvino": "ImportError: openvino"},
+        cold_s={"inductor": 10.0, "ingot": 1.0},
+        gflop=9.0,
+        gemm_gflops=1000.0,
+        command="python bench/models.py",
+    )
+    assert (row.ratio(), row.gemm_share(), row.cold_ratio()) == (2.0, pytest.approx(0.9), 0.1)
+    assert all("NOT met" not in line for line in verdicts([row]))
+    slow = replace(row, ms={"eager": 8.0, "ingot": 10.0}, cold_s={"ingot": 1.0})
+    assert all("NOT met" in line for line in verdicts([slow, replace(slow, gemm_gflops=None)]))
+    assert from_json(as_json([row, slow])) == [row, slow]
+
+
+def test_a_crash_is_a_reason(tmp_path: Path) -> None:
+    from workers import Failed, Worker
+
+    for build, reason in ((os.abort, "SIGABRT"), (partial(int, "x"), "ValueError")):
+        worker = Worker("crashing", ("eager", build), tmp_path)
+        worker.close()
+        assert isinstance(worker.state, Failed)
+        assert worker.state.reason.startswith(reason)
+
+
+def test_wrong_results_are_noticed() -> None:
+    from agreement import furthest
+
+    want = [torch.ones(3), torch.tensor([4.0, -8.0])]
+    assert furthest(want, want) == 0.0
+    assert furthest([torch.ones(3).numpy(), torch.tensor([4.0, -7.0])], want) == 0.125
+    assert not furthest([torch.tensor([1.0, float("nan"), 1.0]), want[1]], want) <= 1.0
+    assert furthest([torch.ones(4), want[1]], want) == float("inf")
