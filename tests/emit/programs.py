@@ -83,7 +83,6 @@ class Counter(nn.Module):
 
 
 def conversions(x: Tensor) -> tuple[Tensor, ...]:
-    n = x.shape[0]
     return (
         x.to(torch.int32), x.to("cpu"), x.to(torch.float64, copy=True), x.type(torch.int64),
         x.to(torch.ones(1, dtype=torch.int64)), x.double().float(), x.bool(), x.half().float(),

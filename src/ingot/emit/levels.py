@@ -58,7 +58,10 @@ _TOSA_TO_LINALG = Step(
 _STABLEHLO_TO_LINALG = Step(
     "StableHLO to linalg",
     _module(
+        "func.func(remove-shape-constraints)",
+        "canonicalize",
         "stablehlo-legalize-to-linalg{enable-primitive-ops=false}",
+        "convert-shape-to-std",
         "stablehlo-convert-to-signless",
         "canonicalize",
         "reconcile-unrealized-casts",
