@@ -22,6 +22,7 @@ from ingot.capture.structures import register_structures
 from ingot.capture.trouble import capture_error
 from ingot.errors import OptionError, did_you_mean
 from ingot.program.program import Level, Program
+from ingot.program.source import is_library
 from ingot.program.verify import verify
 
 
@@ -79,7 +80,7 @@ def _trace(
     first: Exception | None = None
     for strict in (False, True):
         try:
-            with _structures_of_results(module), _quiet():
+            with _structures_of_results(module), _user_lines(), _quiet():
                 return torch.export.export(
                     module, args, kwargs, dynamic_shapes=dynamic_shapes, strict=strict
                 )
@@ -90,14 +91,11 @@ def _trace(
 
 
 class _Function(nn.Module):
-    """A plain function for torch.export, which takes modules."""
+    """A plain function for torch.export, which takes modules, under its own signature."""
 
     def __init__(self, function: Callable[..., Any]):
         super().__init__()
-        self.function = function
-
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        return self.function(*args, **kwargs)
+        self.forward = function
 
 
 @contextmanager
@@ -108,6 +106,25 @@ def _structures_of_results(module: nn.Module) -> Iterator[None]:
         yield
     finally:
         hook.remove()
+
+
+class _UserFrames:
+    """Contains (file, function) if the file is the user's."""
+
+    def __contains__(self, frame: tuple[str, str]) -> bool:
+        return not is_library(frame[0])
+
+
+@contextmanager
+def _user_lines() -> Iterator[None]:
+    """Nodes remember every line of the user's. By itself the tracer keeps only frames of functions
+    that are called `forward`, and those it is told of as anchors."""
+    anchors = torch.fx.proxy._STACK_TRACE_ANCHORS
+    torch.fx.proxy._STACK_TRACE_ANCHORS = _UserFrames()  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        torch.fx.proxy._STACK_TRACE_ANCHORS = anchors
 
 
 @contextmanager

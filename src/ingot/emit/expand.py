@@ -30,7 +30,7 @@ class Expand(Pass):
     label: str = "expand"
 
     def rewrite(self, draft: Draft) -> list[str]:
-        traced: dict[Any, GraphModule] = {}
+        traced: dict[Any, GraphModule | None] = {}
         counts: dict[str, int] = {}
         mode = fake_mode(draft.graph)
         for node in list(draft.graph.nodes):
@@ -39,7 +39,10 @@ class Expand(Pass):
             inputs, key = _inputs_and_key(node)
             if key not in traced:
                 traced[key] = _trace(node, inputs, self.table, mode)
-            _inline(draft, node, inputs, traced[key])
+            inner = traced[key]
+            if inner is None:
+                continue
+            _inline(draft, node, inputs, inner)
             counts[str(node.target)] = counts.get(str(node.target), 0) + 1
         draft.graph.eliminate_dead_code()
         return [f"{name}: {count}" for name, count in sorted(counts.items())]
@@ -71,13 +74,21 @@ def _number_key(number: Any) -> Any:
     return str(number.node.expr) if symbolic else number
 
 
-def _trace(node: Node, inputs: list[Node], table: Decompositions, mode: Any) -> GraphModule:
+class _Declined(Exception):
+    """Raised inside a trace."""
+
+
+def _trace(node: Node, inputs: list[Node], table: Decompositions, mode: Any) -> GraphModule | None:
+    """None: the decomposition declines, by NotImplemented, as in PyTorch's own tables."""
+
     def apply(*values: Any) -> Any:
         known = dict(zip(inputs, values))
         args, kwargs = pytree.tree_map_only(
             Node, known.__getitem__, (tuple(node.args), dict(node.kwargs))
         )
         result = table[node.target](*args, **kwargs)
+        if result is NotImplemented:
+            raise _Declined
         return tuple(result) if isinstance(result, tuple) else result  # a named tuple is a call
 
     # Nodes may share one fake tensor; the tracer would take two of them for one input.
@@ -86,8 +97,11 @@ def _trace(node: Node, inputs: list[Node], table: Decompositions, mode: Any) -> 
         for source in inputs
     ]
     functional = torch.func.functionalize(apply, remove="mutations")
-    with torch.no_grad(), enable_python_dispatcher(), mode:
-        traced = make_fx(functional, decomposition_table=dict(table))(*values)
+    try:
+        with torch.no_grad(), enable_python_dispatcher(), mode:
+            traced = make_fx(functional, decomposition_table=dict(table))(*values)
+    except _Declined:
+        return None
     _drop_writes(traced)
     return traced
 
@@ -112,7 +126,7 @@ def _inline(draft: Draft, node: Node, inputs: list[Node], traced: GraphModule) -
             args, kwargs = map_arg((inner.args, inner.kwargs), known.__getitem__)
             known[inner] = draft.call(node, inner.target, args, inner.meta.get("val"), **kwargs)
     results = [known.get(value, value) for value in output_values(traced.graph)]
-    if isinstance(node.meta["val"], torch.Tensor):
+    if not isinstance(node.meta["val"], tuple | list):
         draft.swap(node, results[0])
         return
     for user in list(node.users):

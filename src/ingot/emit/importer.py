@@ -92,6 +92,11 @@ class _Literals(fx_importer.FxImporterHooks):
 class _NodeImporter(fx_importer.GraphNodeImporter):
     __slots__ = ()
 
+    def _import_argument(self, loc: ir.Location, arg: Any, expected_jit_type: Any = None) -> Any:
+        if isinstance(arg, Node) and arg.op == "get_attr" and (arg, 0) in self._v:
+            return self.resolve_node_value(arg)  # the importer would bind it a second time
+        return super()._import_argument(loc, arg, expected_jit_type)
+
     def _import_literal(self, value: Any, info: Any = None) -> Any:
         if isinstance(value, torch.Tensor):  # the importer would store bool as another dtype
             return literal(value, self._cc.tensor_to_vtensor_type(value))

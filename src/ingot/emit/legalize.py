@@ -5,22 +5,134 @@ constants inside and all other tensors as inputs.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
+import torch
+
+from ingot.emit.decompositions import own_decompositions
 from ingot.emit.expand import Expand
 from ingot.emit.levels import Dialect
-from ingot.passes.base import run_passes
-from ingot.program.program import Program
+from ingot.emit.rewrites import early_rules, spelling_rules
+from ingot.passes.base import Draft, Pass, RuleTable, apply_rules, run_passes
+from ingot.passes.fold import Fold
+from ingot.program.graph import output_node, output_values, placeholders
+from ingot.program.program import OutputSpec, Program, Signature
+
+aten = torch.ops.aten
+
+SMALL = 64
+"""Constants of at most so many elements are written into the text."""
+
+CHECKS: tuple[Any, ...] = (
+    aten._assert_async.default,
+    aten._assert_async.msg,
+    aten._assert_scalar.default,
+    aten._assert_tensor_metadata.default,
+    aten.sym_constrain_range.default,
+    aten.sym_constrain_range_for_size.default,
+)
 
 
 def legalize(program: Program, dialect: Dialect) -> Program:
-    return replace(run_passes(program, [Expand(decompositions())]), calling=None)
+    steps = [
+        ValuesOnly(),
+        Embed(),
+        Fold(),
+        Respell(early_rules),
+        Expand(decompositions()),
+        Respell(spelling_rules),
+        Sweep(),
+    ]
+    return replace(run_passes(program, steps), calling=None)
 
 
 @cache
 def decompositions() -> dict[Any, Any]:
     from torch_mlir.extras.fx_decomp_util import get_decomposition_table
 
-    return dict(get_decomposition_table())
+    return {**get_decomposition_table(), **own_decompositions}
+
+
+@dataclass(frozen=True)
+class ValuesOnly(Pass):
+    """An output that is an overwritten input is what was written; checks are dropped."""
+
+    name: ClassVar[str] = "values-only"
+
+    def rewrite(self, draft: Draft) -> list[str]:
+        values = list(output_values(draft.graph))
+        inputs = placeholders(draft.graph)
+        specs = draft.signature.outputs
+        written = {
+            inputs[spec.target]: value
+            for spec, value in zip(specs, values)
+            if spec.kind == "mutation" and spec.target is not None
+        }
+        output_node(draft.graph).args = (tuple(written.get(v, v) for v in values),)
+        draft.signature = replace(
+            draft.signature, outputs=tuple(OutputSpec(s.kind, s.target) for s in specs)
+        )
+        dropped = [node for node in draft.graph.nodes if node.target in CHECKS]
+        for node in dropped:
+            draft.graph.erase_node(node)
+        return [f"dropped {len(dropped)} checks"] if dropped else []
+
+
+@dataclass(frozen=True)
+class Embed(Pass):
+    """Small constants that nothing overwrites become part of the graph."""
+
+    name: ClassVar[str] = "embed"
+
+    def rewrite(self, draft: Draft) -> list[str]:
+        inputs = draft.signature.inputs
+        kept = []
+        for spec, node in zip(inputs, placeholders(draft.graph)):
+            tensor = draft.program.state.get(spec.target or "")
+            if spec.kind == "constant" and tensor is not None and _is_small(tensor):
+                draft.swap(node, draft.add_constant(node, tensor))
+            else:
+                kept.append(spec)
+        if len(kept) == len(inputs):
+            return []
+        draft.signature = _renumbered(draft.signature, [inputs.index(spec) for spec in kept])
+        return [f"embedded {len(inputs) - len(kept)} constants"]
+
+
+def _is_small(tensor: torch.Tensor) -> bool:
+    """Few numbers, of a kind that all dialects have literals of."""
+    kinds = (torch.uint8, torch.uint16, torch.uint32, torch.uint64)
+    plain = not tensor.dtype.is_complex and tensor.dtype not in kinds
+    return plain and tensor.numel() <= SMALL
+
+
+def _renumbered(signature: Signature, kept: list[int]) -> Signature:
+    places = {old: new for new, old in enumerate(kept)}
+    outputs = tuple(
+        replace(spec, target=None if spec.target is None else places[spec.target])
+        for spec in signature.outputs
+    )
+    return Signature(tuple(signature.inputs[i] for i in kept), outputs)
+
+
+@dataclass(frozen=True)
+class Respell(Pass):
+    name: ClassVar[str] = "respell"
+    rules: RuleTable = field(default_factory=RuleTable, repr=False)
+
+    def rewrite(self, draft: Draft) -> list[str]:
+        return apply_rules(draft, self.rules)
+
+
+@dataclass(frozen=True)
+class Sweep(Pass):
+    """Drop what nothing reads."""
+
+    name: ClassVar[str] = "sweep"
+
+    def rewrite(self, draft: Draft) -> list[str]:
+        before = len(draft.graph.nodes)
+        draft.graph.eliminate_dead_code()
+        return [f"dropped {before - len(draft.graph.nodes)} nodes"]

@@ -58,8 +58,13 @@ _TOSA_TO_LINALG = Step(
 _STABLEHLO_TO_LINALG = Step(
     "StableHLO to linalg",
     _module(
-        "stablehlo-legalize-to-linalg{enable-primitive-ops=false}",
+        "func.func(remove-shape-constraints)",
         "canonicalize",
+        "stablehlo-legalize-to-linalg{enable-primitive-ops=false}",
+        "convert-shape-to-std",
+        "stablehlo-convert-to-signless",
+        "canonicalize",
+        "reconcile-unrealized-casts",
     ),
 )
 
@@ -83,6 +88,8 @@ TO_LLVM = Step(
         "refback-mlprogram-bufferize",
         "func.func(tm-tensor-to-loops,refback-munge-memref-copy,convert-linalg-to-loops,lower-affine)",
         "convert-scf-to-cf",
+        "math-extend-to-supported-types{extra-types=f16 target-type=f32}",
+        "func.func(arith-emulate-unsupported-floats{source-types=bf16 target-type=f32})",
         "func.func(refback-expand-ops-for-llvm,arith-expand{include-bf16=true},convert-math-to-llvm)",
         "convert-math-to-libm",
         "convert-complex-to-standard",

@@ -26,6 +26,9 @@ def elements(tensor: torch.Tensor) -> ir.Attribute:
         plain = tensor.detach().contiguous().reshape(-1)
         if tensor.dtype is torch.bool:  # MLIR packs its bits
             return ir.DenseElementsAttr.get([ir.BoolAttr.get(v) for v in plain.tolist()], shaped)
+        if tensor.dtype.is_complex:  # the parser of attributes does not return these
+            flat = plain.numpy()
+            return ir.DenseResourceElementsAttr.get_from_buffer(flat, "complex", shaped)
         data = plain.view(torch.uint8).numpy().tobytes()
     return _from_bytes(data, tensor.numel(), shaped)
 

@@ -16,7 +16,7 @@ from ingot.emit import isolate
 from ingot.emit.emit import emit_legal
 from ingot.emit.legalize import legalize
 from ingot.emit.levels import find_dialect
-from ingot.emit.verify import Difference, compare, copied, run_module
+from ingot.emit.verify import Difference, coarsest, compare, copied, run_module
 from ingot.errors import Place
 from ingot.program.call import bind
 from ingot.program.graph import copy_module, output_node
@@ -59,8 +59,9 @@ def first_difference(
     with torch.no_grad():
         eager = _Recorder(legal.graph_module)
         eager.run(*[copied(inputs[spec.name]) for spec in legal.signature.inputs])
+    tolerance = coarsest(program)
     for node, value in zip(nodes, got):
-        difference = compare(node.name, value, eager.values[node.name])
+        difference = compare(node.name, value, eager.values[node.name], tolerance)
         if difference.why:
             val = value_type(node.meta["val"])
             return Culprit(target_name(node.target), val, difference, node_place(node))

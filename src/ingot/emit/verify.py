@@ -114,8 +114,7 @@ def _write_arguments(file: Any, values: Sequence[Any]) -> list[dict[str, Any]]:
         if not isinstance(value, torch.Tensor):
             arguments.append({"value": int(value)})
             continue
-        plain = value.detach().contiguous().reshape(-1)
-        data = plain.view(torch.uint8).numpy().tobytes() if plain.numel() else b""
+        data = _bytes(value).numpy().tobytes() if value.numel() else b""
         file.write(data)
         arguments.append({"shape": tuple(value.shape), "offset": offset})
         padding = -len(data) % 64
@@ -139,8 +138,9 @@ def _as_value(result: Any, node: Node) -> Any:
 def _judge(
     program: Program, module: MlirModule, expected: Sequence[Any], got: Sequence[Any]
 ) -> Comparison:
+    tolerance = coarsest(program)
     differences = [
-        compare(f"output {i} ({program.signature.outputs[i].kind})", value, expected[i])
+        compare(f"output {i} ({program.signature.outputs[i].kind})", value, expected[i], tolerance)
         for i, value in zip(module.returned, got)
     ]
     wrong = [d for d in differences if d.why]
@@ -150,7 +150,16 @@ def _judge(
     return Comparison(module.dialect.name, tuple(differences))
 
 
-def compare(name: str, got: Any, want: Any) -> Difference:
+def coarsest(program: Program) -> float:
+    """The tolerance of the narrowest floating-point dtype the program computes in."""
+    vals = [node.meta.get("val") for node in program.graph.nodes if node.op == "call_function"]
+    return max(
+        (TOLERANCES.get(val.dtype, 0.0) for val in vals if isinstance(val, torch.Tensor)),
+        default=0.0,
+    )
+
+
+def compare(name: str, got: Any, want: Any, tolerance: float) -> Difference:
     if not isinstance(want, torch.Tensor):
         return Difference(name, abs(got - want), abs(want), "" if got == want else "another number")
     if got.shape != want.shape or got.dtype != want.dtype:
@@ -159,14 +168,19 @@ def compare(name: str, got: Any, want: Any) -> Difference:
     if not want.numel():
         return Difference(name, 0.0, 0.0)
     if want.dtype not in TOLERANCES:
-        same = torch.equal(got.contiguous().view(torch.uint8), want.contiguous().view(torch.uint8))
+        same = torch.equal(_bytes(got), _bytes(want))
         return Difference(name, 0.0, 0.0, "" if same else "other values")
-    return _compare_numbers(name, got, want)
+    return _compare_numbers(name, got, want, max(tolerance, TOLERANCES[want.dtype]))
 
 
-def _compare_numbers(name: str, got: torch.Tensor, want: torch.Tensor) -> Difference:
+def _bytes(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.detach().contiguous().reshape(-1).view(torch.uint8)
+
+
+def _compare_numbers(
+    name: str, got: torch.Tensor, want: torch.Tensor, tolerance: float
+) -> Difference:
     wide = torch.complex128 if want.dtype.is_complex else torch.float64
-    tolerance = TOLERANCES[want.dtype]
     got, want = got.to(wide), want.to(wide)
     finite = want.isfinite()
     if not torch.equal(got.isfinite(), finite) or not torch.equal(got.isnan(), want.isnan()):

@@ -30,7 +30,8 @@ def trace_place(trace: str) -> Place | None:
     own = [place for place in places if not is_library(place.file)]
     if own:
         return own[-1]
-    return places[-1] if places else None
+    files = [place for place in places if not place.file.startswith("<")]
+    return files[-1] if files else None
 
 
 def _places(trace: str) -> list[Place]:
@@ -53,6 +54,7 @@ def _library_folders() -> tuple[str, ...]:
     return tuple(sorted(path for path in paths if path))
 
 
+@cache
 def is_library(file: str) -> bool:
     return (
         file.startswith(_library_folders())

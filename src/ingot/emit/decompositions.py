@@ -1,0 +1,106 @@
+"""Decompositions that torch-mlir has not, or has not right. Each takes one op apart into ones that
+its pipelines know; tensors are values here, so nothing is said of strides.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+aten = torch.ops.aten
+
+own_decompositions: dict[Any, Callable[..., Any]] = {}
+
+
+def decomposes(*targets: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        for target in targets:
+            if target in own_decompositions:
+                raise ValueError(f"{target} is taken apart already")
+            own_decompositions[target] = function
+        return function
+
+    return register
+
+
+@decomposes(aten.gelu.default)
+def gelu(x: Tensor, approximate: str = "none") -> Tensor:
+    """torch-mlir's own has rounded constants in its tanh form."""
+    if approximate == "tanh":
+        inner = math.sqrt(2.0 / math.pi) * (x + 0.044715 * x * x * x)
+        return 0.5 * x * (1.0 + torch.tanh(inner))
+    return 0.5 * x * (1.0 + torch.erf(x * math.sqrt(0.5)))
+
+
+@decomposes(aten._unique2.default)
+def unique(
+    x: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The first of each run of equal values in order."""
+    values, order = torch.sort(x.reshape(-1))
+    first = torch.ones_like(values[:1], dtype=torch.bool)
+    starts = torch.cat([first, values[1:] != values[:-1]])
+    places = torch.nonzero(starts).reshape(-1)
+    nothing = x.new_empty(0, dtype=torch.int64)
+    inverse, counts = nothing, nothing
+    if return_inverse:
+        groups = torch.cumsum(starts.to(torch.int64), 0) - 1
+        inverse = torch.zeros_like(groups).scatter(0, order, groups).reshape(x.shape)
+    if return_counts:
+        ends = torch.cat([places[1:], torch.full_like(places[:1], x.numel())])
+        counts = ends - places
+    return values[places], inverse, counts
+
+
+@decomposes(aten.cumsum.default)
+def cumsum(x: Tensor, dim: int, *, dtype: torch.dtype | None = None) -> Tensor:
+    if x.dim() and not isinstance(x.shape[dim], int):
+        return _masked_sum(x, dim, dtype)
+    return _scan(x, dim, dtype, torch.add, 0)
+
+
+def _masked_sum(x: Tensor, dim: int, dtype: torch.dtype | None) -> Tensor:
+    """Of a size that is not known: each element's sum over all that are not behind it."""
+    dtype = dtype or _sum_dtype(x)
+    x = x.to(dtype).movedim(dim, -1)
+    places = torch.arange(x.shape[-1])
+    before = places <= places.unsqueeze(1)
+    picked = torch.where(before, x.unsqueeze(-2), torch.zeros((), dtype=dtype))
+    return picked.sum(-1, dtype=dtype).movedim(-1, dim)
+
+
+def _sum_dtype(x: Tensor) -> torch.dtype:
+    return x.dtype if x.dtype.is_floating_point or x.dtype.is_complex else torch.int64
+
+
+@decomposes(aten.cumprod.default)
+def cumprod(x: Tensor, dim: int, *, dtype: torch.dtype | None = None) -> Tensor:
+    return _scan(x, dim, dtype, torch.mul, 1)
+
+
+def _scan(
+    x: Tensor,
+    dim: int,
+    dtype: torch.dtype | None,
+    combine: Callable[[Tensor, Tensor], Tensor],
+    neutral: int,
+) -> Tensor:
+    """Each step combines with what lies twice as far back: as many steps as the size has bits."""
+    x = x.to(dtype or _sum_dtype(x))
+    if x.dim() == 0:
+        return x
+    size = x.shape[dim]
+    if not isinstance(size, int):
+        return NotImplemented
+    behind = x.dim() - 1 - dim % x.dim()
+    distance = 1
+    while distance < size:
+        padding = [0, 0] * behind + [distance, 0]
+        moved = aten.constant_pad_nd(x.narrow(dim, 0, size - distance), padding, neutral)
+        x = combine(x, moved)
+        distance *= 2
+    return x

@@ -1,0 +1,140 @@
+"""Spellings that torch-mlir does not take, each as one that it does. One rule for each family of
+ops; a rule looks only at its own op.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from ingot.passes.base import Draft, RuleTable, args_of
+
+aten = torch.ops.aten
+
+early_rules = RuleTable()
+"""Before ops are taken apart."""
+spelling_rules = RuleTable()
+"""After."""
+
+
+@spelling_rules.on(
+    aten.alias.default,
+    aten.detach.default,
+    aten.lift.default,
+    aten.lift_fresh.default,
+    aten.lift_fresh_copy.default,
+    aten.clone.default,
+    aten._unsafe_view.default,
+    aten.alias_copy.default,
+)
+def copy_is_its_source(draft: Draft, node: Node) -> Node | None:
+    """MLIR's tensors are values: a copy is the same value."""
+    if node.target is aten._unsafe_view.default:
+        return draft.call(node, aten.view.default, node.args, node.meta["val"])
+    source = args_of(node)[0]
+    return source if isinstance(source, Node) else None
+
+
+@spelling_rules.on(aten.index.Tensor)
+def mask_is_where_it_holds(draft: Draft, node: Node) -> Node | None:
+    """`x[mask]` reads at the places where the mask holds."""
+    source, indices = args_of(node)
+    masks = [i for i in indices if i is not None and i.meta["val"].dtype is torch.bool]
+    if not masks or len(indices) != 1:
+        return None
+    (mask,) = masks
+    val = mask.meta["val"]
+    count = node.meta["val"].shape[0]
+    with val.fake_mode:
+        table = torch.empty((count, val.dim()), dtype=torch.int64)
+        column = torch.empty((count,), dtype=torch.int64)
+    places = draft.call(node, aten.nonzero.default, (mask,), table)
+    columns = [
+        draft.call(node, aten.select.int, (places, 1, dim), column) for dim in range(val.dim())
+    ]
+    return draft.call(node, aten.index.Tensor, (source, columns), node.meta["val"])
+
+
+@early_rules.on(aten.sum.default, aten.sum.dim_IntList)
+def sum_of_masked_is_masked_sum(draft: Draft, node: Node) -> Node | None:
+    """`x[mask].sum()` needs no size that depends on values."""
+    picked = args_of(node)[0]
+    if picked.target is not aten.index.Tensor or picked.meta["val"].dim() != 1:
+        return None
+    source, indices = args_of(picked)
+    if len(indices) != 1 or indices[0].meta["val"].dtype is not torch.bool:
+        return None
+    val = source.meta["val"]
+    zero = draft.call(node, aten.full.default, ([], 0), val.new_empty(()), dtype=val.dtype)
+    kept = draft.call(node, aten.where.self, (indices[0], source, zero), val.new_empty(val.shape))
+    dims = list(range(val.dim()))
+    return draft.call(node, aten.sum.dim_IntList, (kept, dims), node.meta["val"], **_dtype_of(node))
+
+
+def _dtype_of(node: Node) -> dict[str, Any]:
+    return {"dtype": node.kwargs["dtype"]} if node.kwargs.get("dtype") is not None else {}
+
+
+_POOLS: dict[Any, int] = {
+    aten.max_pool1d.default: 1,
+    aten.max_pool2d.default: 2,
+    aten.max_pool3d.default: 3,
+    aten.max_pool2d_with_indices.default: 2,
+    aten.max_pool3d_with_indices.default: 3,
+    aten.avg_pool1d.default: 1,
+    aten.avg_pool2d.default: 2,
+    aten.avg_pool3d.default: 3,
+}
+"""Pools and the dims they run over."""
+
+
+@spelling_rules.on(*_POOLS)
+def pool_with_every_size(draft: Draft, node: Node) -> Node | None:
+    """An empty stride means the kernel's size; a single number means the same for every dim."""
+    dims = _POOLS[node.target]
+    kernel = _spread(node.args[1], dims)
+    stride = _spread(node.args[2], dims) if len(node.args) > 2 and node.args[2] else kernel
+    args = [node.args[0], kernel, stride]
+    args += [_spread(a, dims) if isinstance(a, list | tuple) else a for a in node.args[3:]]
+    if tuple(args) == tuple(node.args):
+        return None
+    node.args = tuple(args)
+    return node
+
+
+def _spread(sizes: Any, dims: int) -> list[Any]:
+    return list(sizes) * dims if len(sizes) == 1 else list(sizes)
+
+
+@spelling_rules.on(aten._local_scalar_dense.default)
+def item_by_dtype(draft: Draft, node: Node) -> Node | None:
+    source = args_of(node)[0]
+    dtype = source.meta["val"].dtype
+    if dtype is torch.bool:
+        op = aten.Bool.Tensor
+    else:
+        op = aten.Float.Tensor if dtype.is_floating_point else aten.Int.Tensor
+    return draft.call(node, op, (source,), node.meta["val"])
+
+
+_SYMMETRIC = (aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor, aten.div.Tensor)
+
+
+@spelling_rules.on(*_SYMMETRIC, aten.eq.Scalar, aten.ne.Scalar, aten.fill.Scalar)
+def complex_number_is_a_tensor(draft: Draft, node: Node) -> Node | None:
+    """The importer has no complex numbers; a constant tensor has."""
+    number = args_of(node)[1]
+    if not isinstance(number, complex):
+        return None
+    dtype = node.meta["val"].dtype if node.meta["val"].dtype.is_complex else torch.complex64
+    constant = draft.add_constant(node, torch.tensor(number, dtype=dtype))
+    constant.meta["val"] = _fake_like(node, constant, draft)
+    node.args = (node.args[0], constant, *node.args[2:])
+    return node
+
+
+def _fake_like(node: Node, constant: Node, draft: Draft) -> torch.Tensor:
+    mode = node.meta["val"].fake_mode
+    return mode.from_tensor(draft.constants[str(constant.target)], static_shapes=True)

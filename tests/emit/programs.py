@@ -1,0 +1,180 @@
+"""Small programs that have given exporters trouble. Each entry: what to export, its arguments, and
+what else export takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.export import Dim
+
+aten = torch.ops.aten
+
+
+@dataclass(frozen=True)
+class Case:
+    run: Callable[..., Any]
+    args: tuple[Any, ...]
+    settings: dict[str, Any] = field(default_factory=dict)
+    """Of ingot.export."""
+    refused: dict[str, str] = field(default_factory=dict)
+    """Dialects that have no such thing, and what the error says."""
+
+
+class Constants(nn.Module):
+    """Constants of every dtype, as the module's own and as literals."""
+
+    def __init__(self, dtype: torch.dtype):
+        super().__init__()
+        values = torch.tensor([0.0, 1.0, 2.0, 1.0])
+        self.held = values.to(dtype)
+        self.dtype = dtype
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        return x + self.held.to(torch.float32), self.held.clone()
+
+
+def lifted(x: Tensor) -> Tensor:
+    return x + torch.tensor([1.0, 2.0, 3.0]) + torch.tensor(2.0) + torch.tensor([1, 2, 3])
+
+
+def branch(x: Tensor) -> Tensor:
+    return torch.cond(x.sum() > 0, lambda y: y.sin(), lambda y: y.cos() + 1, (x,))
+
+
+def loop(x: Tensor, n: Tensor) -> tuple[Tensor, Tensor]:
+    from torch._higher_order_ops import while_loop
+
+    return while_loop(lambda y, i: i > 0, lambda y, i: (y * 2 + 1, i - 1), (x, n))
+
+
+def no_grad_region(x: Tensor, w: Tensor) -> Tensor:
+    with torch.no_grad():
+        y = x @ w
+    return y.relu() + x
+
+
+def autocast_region(x: Tensor, w: Tensor) -> Tensor:
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        y = x @ w
+    return y.float() + x
+
+
+def writes_to_input(x: Tensor) -> Tensor:
+    x.mul_(2)
+    x[0] = 1
+    return x.sum()
+
+
+class Counter(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("calls", torch.zeros((), dtype=torch.int64))
+        self.norm = nn.BatchNorm1d(4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.calls += 1
+        return self.norm(x) * self.calls
+
+
+def conversions(x: Tensor) -> tuple[Tensor, ...]:
+    return (
+        x.to(torch.int32), x.to("cpu"), x.to(torch.float64, copy=True), x.type(torch.int64),
+        x.to(torch.ones(1, dtype=torch.int64)), x.double().float(), x.bool(), x.half().float(),
+    )  # fmt: skip
+
+
+def factories(x: Tensor) -> tuple[Tensor, ...]:
+    return (
+        torch.arange(5), torch.arange(0.0, 1.0, 0.25), torch.arange(1, 9, 2, dtype=torch.float32),
+        torch.full((2, 3), 7), torch.full((2,), 1.5), torch.full((2,), True), x.new_full((2,), 3),
+        torch.full((2, 2), x.sum().item() if False else 2.5), torch.zeros(3, dtype=torch.int32),
+        torch.ones_like(x), torch.full_like(x, 4), torch.eye(3), torch.linspace(0, 1, 5),
+        torch.scalar_tensor(3.0) + x,
+    )  # fmt: skip
+
+
+def pools(x: Tensor) -> tuple[Tensor, ...]:
+    return (
+        F.max_pool2d(x, 2), F.max_pool2d(x, 3, 2, 1), F.avg_pool2d(x, 2), F.avg_pool2d(x, 3, 2, 1),
+        F.adaptive_avg_pool2d(x, 1), F.adaptive_avg_pool2d(x, (2, 2)), F.avg_pool2d(x, [2, 2], []),
+        F.max_pool2d(x, [2], []),
+    )  # fmt: skip
+
+
+def convolution_backward(mask: tuple[bool, bool, bool]) -> Callable[..., Any]:
+    def run(grad: Tensor, x: Tensor, w: Tensor) -> list[Tensor]:
+        made = aten.convolution_backward(
+            grad, x, w, [4], [1, 1], [1, 1], [1, 1], False, [0, 0], 1, list(mask)
+        )
+        return [t for t in made if t is not None]
+
+    return run
+
+
+def complex_numbers(x: Tensor) -> tuple[Tensor, Tensor]:
+    z = torch.complex(x, x * 2)
+    w = z * z + 1j
+    return w.real, w.abs()
+
+
+def rotary(x: Tensor, angles: Tensor) -> Tensor:
+    pairs = torch.view_as_complex(x.reshape(*x.shape[:-1], -1, 2))
+    turned = pairs * torch.polar(torch.ones_like(angles), angles)
+    return torch.view_as_real(turned).flatten(-2)
+
+
+SMALL: dict[str, Case] = {
+    "pools": Case(pools, (torch.randn(1, 3, 8, 8),)),
+    "lift": Case(lifted, (torch.randn(3),)),
+    "conversions": Case(conversions, (torch.randn(3, 4),)),
+    "factories": Case(factories, (torch.randn(3, 4),)),
+    "nonzero": Case(lambda x: x.nonzero(), (torch.tensor([1.0, 0.0, 2.0, 0.0]),)),
+    "mask sum": Case(lambda x: x[x > 0].sum(), (torch.randn(6),)),
+    "unique": Case(lambda x: torch.unique(x), (torch.tensor([3, 1, 3, 2, 1]),)),
+    "cond": Case(branch, (torch.randn(3),)),
+    "while_loop": Case(loop, (torch.randn(3), torch.tensor(4))),
+    "no_grad": Case(no_grad_region, (torch.randn(4, 4), torch.randn(4, 4, requires_grad=True))),
+    "autocast": Case(autocast_region, (torch.randn(4, 4), torch.randn(4, 4))),
+    "input mutation": Case(writes_to_input, (torch.randn(3, 4),)),
+    "buffers": Case(Counter(), (torch.randn(5, 4),)),
+    "complex": Case(complex_numbers, (torch.randn(3),)),
+    "rotary": Case(rotary, (torch.randn(2, 3, 8), torch.randn(3, 4))),
+    "dynamic": Case(
+        lambda x, y: torch.cat([x, y]).softmax(-1) @ y.T,
+        (torch.randn(5, 4), torch.randn(3, 4)),
+        {"dynamic_shapes": ({0: Dim("n", max=512)}, {0: Dim("m")})},
+    ),
+    "cumulative": Case(lambda x: (x.cumsum(1), x.cumprod(0)), (torch.randn(3, 5),)),
+    "sort": Case(lambda x: x.sort(descending=True), (torch.randn(3, 5),)),
+    "topk": Case(lambda x: x.topk(2), (torch.randn(3, 5),)),
+    "index_put": Case(
+        lambda x, i, v: x.index_put((i,), v, accumulate=True),
+        (torch.randn(4, 3), torch.tensor([0, 2, 0]), torch.randn(3, 3)),
+    ),
+    "scatter_add": Case(
+        lambda x, i, v: x.scatter_add(0, i, v),
+        (torch.randn(4, 3), torch.tensor([[0, 1, 2], [3, 1, 0]]), torch.randn(2, 3)),
+    ),
+}
+SMALL |= {
+    f"constants {str(dtype).removeprefix('torch.')}": Case(Constants(dtype), (torch.randn(4),))
+    for dtype in (
+        torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.float8_e4m3fn,
+        torch.float8_e5m2, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8,
+        torch.bool, torch.complex64,
+    )
+}  # fmt: skip
+MASKS = [(a, b, c) for a in (True, False) for b in (True, False) for c in (True, False)]
+SMALL |= {
+    f"convolution_backward {a:d}{b:d}{c:d}": Case(
+        convolution_backward((a, b, c)),
+        (torch.randn(2, 4, 6, 6), torch.randn(2, 3, 6, 6), torch.randn(4, 3, 3, 3)),
+    )
+    for a, b, c in MASKS[:-1]
+}
