@@ -293,3 +293,28 @@ def test_a_write_is_counted() -> None:
     before = x._version
     torch.compile(function, backend="ingot")(x)
     assert x._version > before
+
+
+def test_a_part_of_an_input_is_written_where_it_lies() -> None:
+    """As a cache is: the rest of it is neither copied nor written."""
+    from ingot import observe
+    from ingot.stages import Compiled
+
+    def function(cache: Tensor, row: Tensor, at: Tensor) -> Tensor:
+        cache.index_copy_(1, at, row)
+        return cache.sum(1) + (cache @ cache.mT).amax(-1)
+
+    found: list[Compiled] = []
+    with observe.listening(found.append):
+        check(function, torch.randn(2, 6, 6), torch.randn(2, 1, 6), torch.tensor([3]))
+    assert ".copy_(" not in found[0].source
+
+
+def test_a_part_is_written_after_the_old_value_was_read() -> None:
+    def function(cache: Tensor, row: Tensor, at: Tensor) -> tuple[Tensor, Tensor]:
+        before = cache.clone()
+        old = cache @ cache
+        cache.index_copy_(0, at, row)
+        return old + before.sin(), cache @ before
+
+    check(function, torch.randn(5, 5), torch.randn(2, 5), torch.tensor([1, 4]))

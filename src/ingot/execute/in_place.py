@@ -1,10 +1,14 @@
-"""Which mutated inputs a kernel may write straight into. What holds: the input's old value is dead
-by then. Every other step that reads it comes before; the kernel itself reads each element only in
-the iteration that writes it, and cannot stop half-way with an error.
+"""Which mutated inputs a step may write straight into. What holds: the input's old value is dead by
+then. Every other step that reads it comes before; a kernel itself reads each element only in the
+iteration that writes it, and cannot stop half-way with an error; a call has a form that writes, as
+eager calls it.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
+import torch
 from torch import fx
 
 from ingot.codegen.kernels import Kernels
@@ -12,7 +16,20 @@ from ingot.codegen.rules import pointwise_rules
 from ingot.fuse.region import Region
 from ingot.fuse.shapes import shape_of, strides_of, tensor_of
 from ingot.fuse.views import is_view
+from ingot.program.graph import memory_root
 from ingot.stages import CallStep, Fused, KernelStep
+
+aten = torch.ops.aten
+WRITING: dict[Any, Any] = {
+    aten.index_copy.default: aten.index_copy_.default,
+    aten.index_put.default: aten.index_put_.default,
+    aten.index_add.default: aten.index_add_.default,
+    aten.scatter.src: aten.scatter_.src,
+    aten.scatter.value: aten.scatter_.value,
+    aten.scatter_add.default: aten.scatter_add_.default,
+}
+"""Calls that copy their first argument and change a part of it, and what changes it where it
+lies."""
 
 
 def written_in_place(fused: Fused, kernels: Kernels) -> dict[fx.Node, fx.Node]:
@@ -53,21 +70,26 @@ def _no_overlap(node: fx.Node) -> bool:
 
 
 def _old_value_dies(fused: Fused, kernels: Kernels, value: fx.Node, target: fx.Node) -> bool:
-    writer = next(
-        (
-            k
-            for k, s in enumerate(fused.steps)
-            if isinstance(s, KernelStep) and value in s.region.stored
-        ),
-        None,
-    )
+    writer = next((k for k, s in enumerate(fused.steps) if _makes(s, value)), None)
     if writer is None or _aliased(target) or _is_output(target):
         return False
     step = fused.steps[writer]
-    assert isinstance(step, KernelStep)
-    if step.region not in kernels.by_region or not _reads_in_step(step.region, value, target):
-        return False
-    return not any(_reads(s, target) for s in fused.steps[writer + 1 :])
+    if isinstance(step, CallStep):
+        fits = value.target in WRITING and _writes_only(value, target)
+    else:
+        fits = step.region in kernels.by_region and _reads_in_step(step.region, value, target)
+    return fits and not any(_reads(s, target) for s in fused.steps[writer + 1 :])
+
+
+def _writes_only(call: fx.Node, target: fx.Node) -> bool:
+    """Is it the first argument, and no other?"""
+    others: list[fx.Node] = []
+    fx.node.map_arg((call.args[1:], call.kwargs), others.append)
+    return call.args[0] is target and not any(memory_root(other) is target for other in others)
+
+
+def _makes(step: KernelStep | CallStep, value: fx.Node) -> bool:
+    return step.node is value if isinstance(step, CallStep) else value in step.region.stored
 
 
 def _is_output(target: fx.Node) -> bool:

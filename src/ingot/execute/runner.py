@@ -22,7 +22,7 @@ from ingot.codegen.executor import STEP_SHIFT, executor
 from ingot.codegen.gemm import packed, product_function
 from ingot.codegen.kernels import Kernels
 from ingot.execute.fallback import interpret, region_inputs
-from ingot.execute.in_place import written_in_place
+from ingot.execute.in_place import WRITING, written_in_place
 from ingot.execute.memory import LARGE, empty_large
 from ingot.execute.workspace import borrow, give_back
 from ingot.fuse import index as ix
@@ -287,6 +287,11 @@ class RunnerWriter:
         arguments = [self.argument(a) for a in node.args]
         arguments += [f"{k}={self.argument(v)}" for k, v in node.kwargs.items()]
         target = node.target
+        if node in self.in_place:
+            self.names[node] = self.names[self.in_place[node]]
+            function = self.capture("op", WRITING[target])
+            self.lines.append(f"{function}({', '.join(arguments)})")
+            return
         if target is operator.getitem:
             self.lines.append(f"{self._name(node)} = {arguments[0]}[{arguments[1]}]")
         else:
