@@ -55,14 +55,13 @@ def interpret(region: Region, inputs: Sequence[fx.Node]) -> Callable[..., list[A
                 known[node] = node.target(*args, **kwargs)  # type: ignore[operator]
             return known[node]
 
-        return [_laid_out(value(n), n.meta["val"]) for n in stored]
+        return [laid_out(value(n), tuple(map(int, n.meta["val"].stride()))) for n in stored]
 
     return run
 
 
-def _laid_out(value: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
+def laid_out(value: torch.Tensor, strides: tuple[int, ...]) -> torch.Tensor:
     """The value with the strides that the rest of the program counts on."""
-    strides = tuple(int(s) for s in like.stride())
     if value.stride() == strides:
         return value
     return torch.empty_strided(value.shape, strides, dtype=value.dtype).copy_(value)

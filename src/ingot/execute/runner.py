@@ -21,7 +21,7 @@ from torch._C._dynamo.guards import _empty_strided_cpu  # type: ignore[attr-defi
 from ingot.codegen.executor import STEP_SHIFT, executor
 from ingot.codegen.gemm import packed, product_function
 from ingot.codegen.kernels import Kernels
-from ingot.execute.fallback import interpret, region_inputs
+from ingot.execute.fallback import interpret, laid_out, region_inputs
 from ingot.execute.in_place import WRITING, written_in_place
 from ingot.execute.memory import LARGE, empty_large
 from ingot.execute.workspace import borrow, give_back
@@ -62,6 +62,7 @@ class RunnerWriter:
             "empty_large": empty_large,
             "failed": failed,
             "plain": plain,
+            "laid_out": laid_out,
             "borrow": borrow,
             "give_back": give_back,
         }
@@ -126,9 +127,8 @@ class RunnerWriter:
     # -- lifetimes ---------------------------------------------------------------------------------
 
     def _uses(self, step: Step) -> list[fx.Node]:
-        product = self.roles.products.get(step)
-        if product is not None:
-            return product.reads()
+        if step in self.roles.products:
+            return [n for product in self.roles.products[step] for n in product.reads()]
         if isinstance(step, CallStep):
             return list(step.node.all_input_nodes)
         kernel = self.kernels.by_region.get(step.region)
@@ -187,9 +187,10 @@ class RunnerWriter:
         return "\n".join(["def run(inputs):", *(f"    {line}" for line in self.lines)])
 
     def _step(self, number: int, step: Step) -> None:
-        product = self.roles.products.get(step)
-        if product is not None:
-            self._product(product, number)
+        if isinstance(step, CallStep) and step in self.roles.products:
+            self._make(step.node, number)
+            for product in self.roles.products[step]:
+                self._product(product, number)
         elif isinstance(step, KernelStep) and step.region in self.kernels.by_region:
             self._kernel(step, number)
         elif self.roles.is_host(step):
@@ -302,6 +303,9 @@ class RunnerWriter:
             )
             function = self.capture("op", callee)
             self.lines.append(f"{self._name(node)} = {function}({', '.join(arguments)})")
+            if target is torch.ops.aten.convolution.default:
+                name, strides = self.names[node], self._values(strides_of(node))
+                self.lines.append(f"{name} = laid_out({name}, {strides})")
         self._learn_results(node)
 
     def _learn_results(self, node: fx.Node) -> None:
@@ -330,15 +334,16 @@ class RunnerWriter:
 
     def _product(self, product: Product, number: int) -> None:
         node = product.node
-        self._make(node, number)
-        addend = Word(ZERO, 0)
+        left_start, start = (n * tensor_of(node).dtype.itemsize for n in product.offsets)
+        left = self._address(product.left, number, left_start)
+        result = self._address(node, number, start)
+        addend = result if product.adds_up else Word(ZERO, 0)
         if product.addend is not None:
             addend = self._address(product.addend, number)
         left_rows, rows, addend_rows = product.row_strides
         words = (
-            self._address(product.left, number), Word(ZERO, left_rows),
-            self._packed(product.weight), addend,
-            self._address(node, number), Word(ZERO, rows),
+            left, Word(ZERO, left_rows), self._packed(product.weight), addend,
+            result, Word(ZERO, rows),
             *(Word(ZERO, size) for size in product.sizes), Word(ZERO, addend_rows),
         )  # fmt: skip
         function = product_function(tensor_of(node).dtype)
@@ -363,13 +368,14 @@ class RunnerWriter:
         else:
             self.arena.make(node, bytes_of(node), number)
 
-    def _address(self, node: fx.Node, number: int) -> Word:
+    def _address(self, node: fx.Node, number: int, behind: Size = 0) -> Word:
+        """`behind` bytes after the start of a value."""
         place: Place = self.places.of(node)
         root = place.root
         if root in self.roles.hosted:
-            return Word(self._base(root), place.offset)
+            return Word(self._base(root), place.offset + behind)
         self.arena.use(root, number)
-        return Word(ARENA, place.offset, root)
+        return Word(ARENA, place.offset + behind, root)
 
     def _base(self, node: fx.Node) -> int:
         if node not in self.bases:

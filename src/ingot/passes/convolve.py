@@ -15,10 +15,13 @@ from torch.fx.node import map_arg
 
 from ingot.fuse.inline import STORED
 from ingot.passes.base import Draft, Pass, args_of
+from ingot.passes.layout import is_pointwise
 from ingot.passes.normalize import val
 
 aten = torch.ops.aten
 MOST_TAPS = 49
+DEEP = 48
+"""Terms of a sum below which a product is not worth its name."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +29,7 @@ class Convolve(Pass):
     name: ClassVar[str] = "convolve"
 
     def rewrite(self, draft: Draft) -> list[str]:
-        depthwise = strided = 0
+        depthwise = strided = wide = 0
         for node in list(draft.graph.nodes):
             if not _is_native_image_convolution(node):
                 continue
@@ -41,7 +44,14 @@ class Convolve(Pass):
                 node.update_arg(0, pixels)
                 node.update_arg(3, [1, 1])
                 strided += 1
-        counts = {"depthwise as sums": depthwise, "strided 1×1 as products": strided}
+            elif call.is_window() and all(map(is_pointwise, node.users)):
+                _Writer(draft, node).widen(call)
+                wide += 1
+        counts = {
+            "depthwise as sums": depthwise,
+            "strided 1×1 as products": strided,
+            "windows as products": wide,
+        }
         return [f"{name}: {count}" for name, count in counts.items() if count]
 
 
@@ -79,6 +89,15 @@ class _Call:
         few = self.window[0] * self.window[1] <= MOST_TAPS
         return not self.transposed and inner == 1 and channels == self.groups > 1 and few
 
+    def is_window(self) -> bool:
+        """One that is a few products of its padded image."""
+        ones = [1, 1]
+        plain = not self.transposed and self.groups == 1 and self.window != (1, 1)
+        simple = list(self.stride) == ones and list(self.dilation) == ones
+        sizes = (*val(self.image).shape, *val(self.weight).shape)
+        static = all(isinstance(s, int) for s in sizes)
+        return plain and simple and static and val(self.weight).shape[1] * self.window[1] >= DEEP
+
     def is_strided_point(self) -> bool:
         plain = not self.transposed and self.groups == 1 and self.window == (1, 1)
         return plain and list(self.padding) == [0, 0] and list(self.stride) != [1, 1]
@@ -98,11 +117,27 @@ class _Writer:
     def clone(self, image: Node) -> Node:
         return self.call(aten.clone.default, image, memory_format=torch.channels_last)
 
-    def depthwise(self, call: _Call) -> Node:
+    def padded(self, call: _Call) -> Node:
         top, left = call.padding
-        image = call.image
-        if top or left:
-            image = self.call(aten.constant_pad_nd.default, image, [left, left, top, top], 0.0)
+        if not top and not left:
+            return call.image
+        pad = aten.constant_pad_nd.default
+        return self.call(pad, call.image, [left, left, top, top], 0.0)
+
+    def widen(self, call: _Call) -> None:
+        """Pad the image before, and let the result's rows be as long as the image's: see
+        plan/products.py."""
+        image = self.padded(call)
+        node = self.before
+        node.update_arg(0, image)
+        node.update_arg(4, [0, 0])
+        batch, channels, height, width = val(node).shape
+        pitch = val(image).shape[3] * channels
+        strides = (height * pitch, 1, pitch, channels)
+        node.meta["val"] = val(node).new_empty_strided((batch, channels, height, width), strides)
+
+    def depthwise(self, call: _Call) -> Node:
+        image = self.padded(call)
         height, width = call.window
         # Channels innermost in the weights too: one vector for each place in the window.
         turned = self.call(aten.permute.default, call.weight, [2, 3, 1, 0])

@@ -77,7 +77,7 @@ class _Sweep:
         elif _is_convolution(node):
             self._enter(node, args_of(node)[0])
             self._turn(node)
-        elif _is_pointwise(node) and self._has_turned_input(node):
+        elif is_pointwise(node) and self._has_turned_input(node):
             for source in node.all_input_nodes:
                 if _is_image(source) and same_numbers(val(source).shape, val(node).shape):
                     self._enter(node, source)
@@ -142,7 +142,7 @@ def _is_convolution(node: Node) -> bool:
     return not args_of(node)[6] and val(node).is_contiguous() and val(node).device.type == "cpu"
 
 
-def _is_pointwise(node: Node) -> bool:
+def is_pointwise(node: Node) -> bool:
     return isinstance(node.target, OpOverload) and torch.Tag.pointwise in node.target.tags
 
 

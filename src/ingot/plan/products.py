@@ -32,6 +32,10 @@ class Product:
     row_strides: tuple[Size, Size, Size]
     """Of a, c and the addend."""
     weight: Weight
+    offsets: tuple[Size, Size] = (0, 0)
+    """Elements from the starts of `left` and `node` to those of a and c."""
+    adds_up: bool = False
+    """Is c itself the addend?"""
 
     def reads(self) -> list[fx.Node]:
         more = [] if self.addend is None else [self.addend]
@@ -43,8 +47,9 @@ class Weight:
     """A matrix in the memory of an input that stays."""
 
     root: fx.Node
-    shape: tuple[int, int]
-    strides: tuple[int, int]
+    shape: tuple[int, ...]
+    """All but the last count the rows."""
+    strides: tuple[int, ...]
     offset: int
 
     @property
@@ -52,76 +57,103 @@ class Weight:
         return f"panels of {self.shape} {self.strides} {self.offset}"
 
     def of(self, tensor: torch.Tensor) -> torch.Tensor:
-        return tensor.as_strided(self.shape, self.strides, tensor.storage_offset() + self.offset)
+        start = tensor.storage_offset() + self.offset
+        return tensor.as_strided(self.shape, self.strides, start).reshape(-1, self.shape[-1])
 
 
-def product_of(node: fx.Node, lasting: set[fx.Node]) -> Product | None:
-    """`lasting` are the inputs whose memory is the same tensor's in every call."""
+def products_of(node: fx.Node, lasting: set[fx.Node]) -> list[Product]:
+    """The products that compute the node, one after the other; none where PyTorch does it.
+    `lasting` are the inputs whose memory is the same tensor's in every call."""
     if node.target is aten.mm.default:
         left, weight = node.args
         return _of_matrices(node, left, weight, None, lasting)  # type: ignore[arg-type]
     if node.target is aten.addmm.default:
         given = arguments_of(node)
         if given["beta"] != 1 or given["alpha"] != 1:
-            return None
+            return []
         return _of_matrices(node, given["mat1"], given["mat2"], given["self"], lasting)
     if node.target is aten.convolution.default:
         return _of_images(node, lasting)
-    return None
+    return []
 
 
 def _of_matrices(
     node: fx.Node, left: fx.Node, right: fx.Node, addend: fx.Node | None, lasting: set[fx.Node]
-) -> Product | None:
+) -> list[Product]:
     weight = _weight(right, tuple(shape_of(right)), tuple(strides_of(right)), lasting)
     m, k = shape_of(left)
     if weight is None or not _same_dtype(node, left, right, addend):
-        return None
+        return []
     if (k != 1 and strides_of(left)[1] != 1) or strides_of(node)[1:] != (1,):
-        return None
+        return []
     step: Size = 0
     if addend is not None:
         shape, strides = shape_of(addend), strides_of(addend)
         if not shape or shape[-1] != weight.shape[1] or strides[-1] != 1:
-            return None
+            return []
         if len(shape) == 2:
             if not ix.same_size(shape[0], m):
-                return None
+                return []
             step = strides[0]
     rows = (strides_of(left)[0], strides_of(node)[0], step)
-    return Product(node, left, addend, (m, weight.shape[1], k), rows, weight)
+    return [Product(node, left, addend, (m, weight.shape[1], k), rows, weight)]
 
 
-def _of_images(node: fx.Node, lasting: set[fx.Node]) -> Product | None:
-    """A 1×1 convolution of images whose channels are innermost: every pixel is a row."""
+def _of_images(node: fx.Node, lasting: set[fx.Node]) -> list[Product]:
+    """A convolution of images whose channels are innermost. For one row of the window, what a pixel
+    of the result sees is one piece of memory, and the next pixel's begins one pixel further on: a
+    matrix whose rows overlap. A result as wide as the image, of which the last pixels of each row
+    are not used, goes on like that from row to row."""
     given = arguments_of(node)
     left, filters, bias = given["input"], given["weight"], given["bias"]
     simple = (
         not given["transposed"]
         and given["groups"] == 1
-        and all(s == 1 for s in given["stride"])
+        and all(n == 1 for n in (*given["stride"], *given["dilation"]))
         and all(p == 0 for p in given["padding"])
+        and len(shape_of(node)) == 4
     )
-    if not simple or tuple(shape_of(filters)[2:]) != (1, 1):
-        return None
-    if not _same_dtype(node, left, filters, bias):
-        return None
-    if not (_pixels_are_rows(left) and _pixels_are_rows(node)):
-        return None
-    n, k = shape_of(filters)[:2]
-    outer, inner = strides_of(filters)[:2]
-    weight = _weight(filters, (k, n), (inner, outer), lasting)
-    if weight is None or (bias is not None and strides_of(bias) != (1,)):
-        return None
-    batch, _, height, width = shape_of(left)
-    return Product(node, left, bias, (batch * height * width, n, k), (k, n, 0), weight)
+    if not simple or not _same_dtype(node, left, filters, bias):
+        return []
+    if bias is not None and strides_of(bias) != (1,):
+        return []
+    n, channels, height, width = shape_of(filters)
+    if not _pixels_are_rows(left, shape_of(left)[3]) or not _pixels_are_rows(
+        node, shape_of(left)[3]
+    ):
+        return []
+    row = shape_of(left)[3] * channels
+    images = shape_of(node)[0]
+    if not isinstance(images, int):
+        if (height, width) != (1, 1):
+            return []
+        pixels = images * shape_of(node)[2] * shape_of(node)[3]
+        images = 1
+    else:
+        pixels = (shape_of(node)[2] - 1) * shape_of(left)[3] + shape_of(node)[3]
+        if (height, width) == (1, 1):
+            pixels, images = pixels * images, 1
+    outer, inner, down, across = strides_of(filters)
+    result = []
+    for image in range(images):
+        for i in range(height):
+            weight = _weight(
+                filters, (width, channels, n), (across, inner, outer), lasting, i * down
+            )
+            if weight is None:
+                return []
+            starts = (image * strides_of(left)[0] + i * row, image * strides_of(node)[0])
+            rows = (channels, n, n if i else 0)
+            sizes = (pixels, n, width * channels)
+            addend = None if i else bias
+            result.append(Product(node, left, addend, sizes, rows, weight, starts, i > 0))
+    return result
 
 
-def _pixels_are_rows(image: fx.Node) -> bool:
-    if len(shape_of(image)) != 4:
-        return False
-    _, channels, height, width = shape_of(image)
-    wanted = (height * width * channels, 1, width * channels, channels)
+def _pixels_are_rows(image: fx.Node, pitch: Size) -> bool:
+    """Is it a list of pixels, each of them its channels, `pitch` of them to a row?"""
+    _, channels, height, _ = shape_of(image)
+    wanted = (height * pitch * channels, 1, pitch * channels, channels)
     return all(
         ix.same_size(have, want) or ix.same_size(size, 1)
         for have, want, size in zip(strides_of(image), wanted, shape_of(image), strict=True)
@@ -137,7 +169,11 @@ def _same_dtype(*nodes: fx.Node | None) -> bool:
 
 
 def _weight(
-    node: fx.Node, shape: tuple[Any, ...], strides: tuple[Any, ...], lasting: set[fx.Node]
+    node: fx.Node,
+    shape: tuple[Any, ...],
+    strides: tuple[Any, ...],
+    lasting: set[fx.Node],
+    start: int = 0,
 ) -> Weight | None:
     root = root_of(node)
     if root not in lasting or not all(isinstance(s, int) for s in (*shape, *strides)):
@@ -145,7 +181,7 @@ def _weight(
     if 0 in shape:
         return None
     offset = tensor_of(node).storage_offset() - tensor_of(root).storage_offset()
-    return Weight(root, shape, strides, int(offset))
+    return Weight(root, shape, strides, int(offset) + start)
 
 
 def root_of(node: fx.Node) -> fx.Node:

@@ -12,7 +12,7 @@ from ingot.execute.fallback import region_inputs
 from ingot.fuse.shapes import shape_of, strides_of
 from ingot.fuse.views import base_of, is_view
 from ingot.plan.places import backed, native_view
-from ingot.plan.products import Product, product_of
+from ingot.plan.products import Product, products_of
 from ingot.stages import CallStep, Fused, KernelStep, Step
 
 
@@ -22,11 +22,11 @@ class Roles:
         self._kernels = kernels
         self._known = _input_symbols(self.inputs)
         lasting = _lasting(fused, self.inputs)
-        self.products: dict[Step, Product] = {}
+        self.products: dict[Step, list[Product]] = {}
         for step in fused.steps:
-            product = product_of(step.node, lasting) if isinstance(step, CallStep) else None
-            if product is not None:
-                self.products[step] = product
+            products = products_of(step.node, lasting) if isinstance(step, CallStep) else []
+            if products:
+                self.products[step] = products
         self.hosted: set[fx.Node] = set()
         """Values that are tensors of their own."""
         self._find_hosted(fused)
