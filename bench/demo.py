@@ -27,6 +27,7 @@ class Counts(Protocol):
     """What the demo reads from the report of `ingot.explain`."""
 
     kernels: int
+    products: int
     library_calls: int
     fallbacks: int
 
@@ -156,6 +157,7 @@ def cells(row: Row, backend: str) -> dict[str, str]:
         "max error": f"{row.error:.1e}",
         "compile seconds": f"{row.compile_s:.2f}",
         "kernels generated": str(counts.kernels) if counts else "–",
+        "products": str(counts.products) if counts else "–",
         "library calls": str(counts.library_calls) if counts else "–",
         "ops left to PyTorch": str(counts.fallbacks) if counts else "–",
     }

@@ -46,7 +46,10 @@ def compile_program(program: Program, options: Options) -> Compiled:
     step("verify", lambda: verify(core))
     fused = step("fuse", lambda: fuse(core, options))
     kernels = step("codegen", lambda: build_kernels(fused, options))
-    run, source = step("plan", lambda: build_runner(fused, kernels, options))
-    compiled = Compiled(fused, run, source, kernels.distinct, timings, kernels)
+    runner = step("plan", lambda: build_runner(fused, kernels, options))
+    compiled = Compiled(
+        fused, runner.run, runner.source, kernels.distinct, timings, kernels,
+        runner.products, runner.prepared,
+    )  # fmt: skip
     observe.compiled(compiled, options)
     return compiled

@@ -14,6 +14,7 @@ from ingot.program.program import Program
 
 if TYPE_CHECKING:
     from ingot.codegen.kernels import Kernels
+    from ingot.plan.prepared import Prepared
 
 
 @dataclass(frozen=True)
@@ -76,3 +77,7 @@ class Compiled:
     """Milliseconds of each compile step."""
     native: Kernels | None = None
     """Which region became which kernel, and why some did not."""
+    products: frozenset[Step] = frozenset()
+    """Calls that run as products of our own."""
+    prepared: tuple[Prepared, ...] = ()
+    """What is made of weights and kept."""

@@ -37,7 +37,9 @@ def explained(model: object, *args: object) -> Report:
 def test_counts() -> None:
     report = explained(nn.Sequential(*(Block() for _ in range(3))), torch.randn(4, 32))
     assert report.graphs == 1
-    assert report.library_calls == 6
+    assert report.products == 6
+    assert report.library_calls == 0
+    assert any("packed" in note for note in report.notes)
     assert report.fallbacks == 0
     assert report.host_steps == 0
     assert report.graph_breaks == ()
@@ -54,7 +56,7 @@ def test_rows_name_modules_places_and_costs() -> None:
     assert "gelu" in gelu.places[0].code
     assert gelu.bytes == 3 * 2 * 4 * 64 * 4
     assert gelu.ms > 0 and gelu.gb_per_s is not None and gelu.gb_per_s > 0
-    products = [row for row in report.call_rows if row.kind == "library"]
+    products = [row for row in report.call_rows if row.kind == "product"]
     assert {row.op for row in products} == {"addmm"}
     assert {row.modules for row in products} == {("0–2.up", "0–2.down")}
 
@@ -235,6 +237,7 @@ def test_text() -> None:
         graphs=1,
         kernels=1,
         regions=2,
+        products=0,
         library_calls=2,
         fallbacks=1,
         host_steps=0,

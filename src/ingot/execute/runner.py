@@ -11,6 +11,7 @@ import operator
 import struct
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import sympy
@@ -41,14 +42,24 @@ from ingot.stages import CallStep, Fused, KernelStep, Step
 Run = Callable[[list[Any]], Sequence[Any]]
 
 
-def build_runner(fused: Fused, kernels: Kernels, options: Options) -> tuple[Run, str]:
+@dataclass(frozen=True)
+class Runner:
+    run: Run
+    source: str
+    products: frozenset[Step]
+    """Calls that run as products of our own."""
+    prepared: tuple[Prepared, ...]
+
+
+def build_runner(fused: Fused, kernels: Kernels, options: Options) -> Runner:
     writer = RunnerWriter(fused, kernels, options)
     source = writer.source()
     scope = writer.captured
     exec(compile(source, "<ingot runner>", "exec"), scope)
     if options.profile:
         scope["run"].seconds = scope["seconds"]
-    return scope["run"], source
+    prepared = tuple(value for value in scope.values() if isinstance(value, Prepared))
+    return Runner(scope["run"], source, frozenset(writer.roles.products), prepared)
 
 
 class RunnerWriter:

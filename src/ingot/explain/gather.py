@@ -99,7 +99,8 @@ def _calls(
         node = step.node
         name = user_op(node) if step.kind == "view" else op_name(node.target)
         reason = CONTROL_FLOW if _is_control_flow(node) else step.reason
-        yield node, _Call(name, step.kind, reason, node_place(node)), ms
+        kind = "product" if step in graph.products else step.kind
+        yield node, _Call(name, kind, reason, node_place(node)), ms
         return
     region = step.region
     if graph.native is None or region in graph.native.by_region:

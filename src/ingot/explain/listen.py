@@ -126,6 +126,7 @@ class _Session:
             graphs=len(self.graphs),
             kernels=len(kernels),
             regions=sum(row.regions for row in kernels),
+            products=_count(calls, "product"),
             library_calls=_count(calls, "library"),
             fallbacks=_count(calls, "fallback"),
             host_steps=_count(calls, "host"),
@@ -156,6 +157,9 @@ def _notes(result: Any, graphs: Sequence[Compiled]) -> Iterator[str]:
     tensors = [leaf for leaf in tree_leaves(result) if isinstance(leaf, torch.Tensor)]
     if any(t.requires_grad and t.grad_fn is not None for t in tensors):
         yield "The backward was not run: explain a function that calls .backward() to see it too."
+    packed = sum(p.bytes() for graph in graphs for p in graph.prepared)
+    if packed:
+        yield f"Weights packed for products take {packed / 1e6:.1f} MB beside the weights."
     load, cores = os.getloadavg()[0], os.cpu_count() or 1
     if load > BUSY * cores:
         yield f"This machine has {cores} cores and a load of {load:.1f}: its times mean little."

@@ -44,7 +44,7 @@ class CallRow:
 
     op: str
     kind: str
-    """library, fallback, host or view, as in CallStep."""
+    """product, or library, fallback, host or view, as in CallStep."""
     reason: str
     """Why there is no native code."""
     count: int
@@ -86,6 +86,8 @@ class Report:
     """Distinct native kernels."""
     regions: int
     """Groups of operations that became a kernel's work."""
+    products: int
+    """Matrix products and convolutions that run as native code of our own."""
     library_calls: int
     """Products, convolutions, sorts and the like, by PyTorch's libraries."""
     fallbacks: int

@@ -16,8 +16,14 @@ from ingot.explain.report import CallRow, KernelRow, Report
 MOST_PLACES = 3
 MOST_ROWS = 40
 INDENT = " " * 14
-KINDS = {"library": "Library calls", "fallback": "Left to PyTorch", "host": "Host steps"}
+KINDS = {
+    "product": "Products",
+    "library": "Library calls",
+    "fallback": "Left to PyTorch",
+    "host": "Host steps",
+}
 SHARES = {
+    "product": "products",
     "library": "library calls",
     "fallback": "left to PyTorch",
     "host": "host steps",
@@ -45,6 +51,7 @@ def _summary(report: Report, width: int) -> list[str]:
         _number(report.graphs, "graph"),
         *([_number(len(report.graph_breaks), "graph break")] if report.graph_breaks else []),
         f"{_number(report.regions, 'region')} in {_number(report.kernels, 'kernel')}",
+        *([_number(report.products, "product")] if report.products else []),
         _number(report.library_calls, "library call"),
         f"{_number(report.fallbacks, 'op')} left to PyTorch",
         *([_number(report.host_steps, "host step")] if report.host_steps else []),
@@ -108,7 +115,7 @@ def _calls(report: Report, kind: str, title: str) -> list[str]:
         return []
     lines = [title, "      ms    %  calls"]
     for row in rows[:MOST_ROWS]:
-        lines.extend(_call(row, report.run_ms, with_reason=kind != "library"))
+        lines.extend(_call(row, report.run_ms, with_reason=kind not in ("product", "library")))
     if len(rows) > MOST_ROWS:
         rest = rows[MOST_ROWS:]
         ms = sum(row.ms for row in rest)

@@ -50,6 +50,10 @@ class Prepared:
             last = self._last = self._look_up(weight)
         return last.result.data_ptr()
 
+    def bytes(self) -> int:
+        """Of what is held for the last weight."""
+        return 0 if self._last is None else self._last.result.nbytes
+
     def _look_up(self, weight: torch.Tensor) -> Made:
         """Made anew, or by another program of the same weight."""
         forms = _made.setdefault(weight, {})
