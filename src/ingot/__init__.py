@@ -12,8 +12,10 @@ if TYPE_CHECKING:
     from ingot.errors import (
         CaptureError,
         CompileError,
+        EmitError,
         IngotError,
         InputError,
+        MismatchError,
         OptionError,
         Place,
         UnsupportedError,
@@ -27,8 +29,10 @@ if TYPE_CHECKING:
 __all__ = [
     "CaptureError",
     "CompileError",
+    "EmitError",
     "IngotError",
     "InputError",
+    "MismatchError",
     "OptionError",
     "Options",
     "Place",

@@ -7,6 +7,7 @@ left as it was.
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -95,7 +96,12 @@ class _Function(nn.Module):
 
     def __init__(self, function: Callable[..., Any]):
         super().__init__()
-        self.forward = function
+        try:
+            inspect.signature(function)
+        except ValueError:  # a builtin
+            self.forward = lambda *args: function(*args)
+        else:
+            self.forward = function
 
 
 @contextmanager

@@ -5,6 +5,7 @@ constants inside and all other tensors as inputs.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, ClassVar
@@ -13,7 +14,6 @@ import torch
 
 from ingot.emit.decompositions import own_decompositions
 from ingot.emit.expand import Expand
-from ingot.emit.levels import Dialect
 from ingot.emit.rewrites import early_rules, spelling_rules
 from ingot.passes.base import Draft, Pass, RuleTable, apply_rules, run_passes
 from ingot.passes.fold import Fold
@@ -35,13 +35,14 @@ CHECKS: tuple[Any, ...] = (
 )
 
 
-def legalize(program: Program, dialect: Dialect) -> Program:
+def legalize(program: Program, extra: Mapping[Any, Callable[..., Any]]) -> Program:
+    """`extra` takes more ops apart."""
     steps = [
         ValuesOnly(),
         Embed(),
         Fold(),
         Respell(early_rules),
-        Expand(decompositions()),
+        Expand({**decompositions(), **extra}),
         Respell(spelling_rules),
         Sweep(),
     ]
