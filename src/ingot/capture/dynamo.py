@@ -57,7 +57,12 @@ def compile_fx_forward(
     """A functional ATen graph to a callable in AOTAutograd's boxed convention."""
     from ingot import pipeline
 
-    compiled = pipeline.compile_graph(gm, options or make_options())
+    options = options or make_options()
+    if options.target:
+        from ingot.targets.backend import compile_for_target
+
+        return compile_for_target(gm, options.target)
+    compiled = pipeline.compile_graph(gm, options)
     run = compiled.run
 
     def boxed(inputs: list[Any]) -> Sequence[Any]:
