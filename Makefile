@@ -28,7 +28,7 @@ format: .venv/.installed
 	$(BIN)/ruff check --fix .
 
 # The demo first, then every measurement that is there, each side by side with what it is compared to.
-BENCHES := bench/demo.py $(wildcard $(addprefix bench/,kernels.py models.py compile_time.py launch.py))
+BENCHES := bench/demo.py $(wildcard $(addprefix bench/,kernels.py models.py compile_time.py export_time.py launch.py))
 
 bench: .venv/.installed-bench
 	set -e; for script in $(BENCHES); do echo "== $$script"; $(BIN)/python $$script; done

@@ -48,6 +48,13 @@ def branch(x: Tensor) -> Tensor:
     return torch.cond(x.sum() > 0, lambda y: y.sin(), lambda y: y.cos() + 1, (x,))
 
 
+def nested_branch(x: Tensor, flag: Tensor) -> Tensor:
+    def inner(y: Tensor) -> Tensor:
+        return torch.cond(y.max() > 1, lambda z: z - 1, lambda z: F.gelu(z) * 3, (y,))
+
+    return torch.cond(flag, inner, lambda y: -y, (x,))
+
+
 def loop(x: Tensor, n: Tensor) -> tuple[Tensor, Tensor]:
     from torch._higher_order_ops import while_loop
 
@@ -130,6 +137,19 @@ def rotary(x: Tensor, angles: Tensor) -> Tensor:
     return torch.view_as_real(turned).flatten(-2)
 
 
+class TrainingStep(nn.Module):
+    """A loss and all gradients, convolution, norm and pool included."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.norm = nn.Conv2d(3, 4, 3, padding=1), nn.GroupNorm(2, 4)
+        self.head = nn.Linear(4, 5)
+
+    def forward(self, x: Tensor, target: Tensor) -> Tensor:
+        y = F.silu(self.norm(self.conv(x)))
+        return F.cross_entropy(self.head(y.mean((2, 3))), target)
+
+
 VALUE_SIZES = dict.fromkeys(("tosa", "stablehlo"), "its size depends on values")
 CONTROL_FLOW = dict.fromkeys(("tosa", "stablehlo"), "no lowering of control flow")
 COMPLEX = dict.fromkeys(("tosa", "stablehlo"), "no complex arithmetic")
@@ -149,7 +169,8 @@ SMALL: dict[str, Case] = {
         (torch.tensor([3, 1, 3, 2, 1]),),
         refused=VALUE_SIZES,
     ),
-    "cond": Case(branch, (torch.randn(3),), refused=CONTROL_FLOW),
+    "cond": Case(branch, (torch.randn(3),)),
+    "nested cond": Case(nested_branch, (torch.randn(3), torch.tensor(True))),
     "while_loop": Case(loop, (torch.randn(3), torch.tensor(4)), refused=CONTROL_FLOW),
     "no_grad": Case(no_grad_region, (torch.randn(4, 4), torch.randn(4, 4, requires_grad=True))),
     "autocast": Case(autocast_region, (torch.randn(4, 4), torch.randn(4, 4))),
@@ -177,6 +198,11 @@ SMALL: dict[str, Case] = {
         refused={"tosa": "scatter_add", "stablehlo run": "no way to run it"},
     ),
 }
+SMALL["training step"] = Case(
+    TrainingStep(),
+    (torch.randn(2, 3, 8, 8), torch.tensor([1, 2])),
+    {"train": True},
+)
 SMALL |= {
     f"constants {str(dtype).removeprefix('torch.')}": Case(Constants(dtype), (torch.randn(4),))
     for dtype in (

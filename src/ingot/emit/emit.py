@@ -30,7 +30,7 @@ def to_mlir(
     """`decompositions` takes ops apart that the pipelines do not know, the user's own above all."""
     target = find_dialect(dialect)
     isolate.start()
-    legal = legalize(program, decompositions or {})
+    legal = legalize(program, target, decompositions or {})
     problems = check(legal, target.name)
     if problems:
         raise problems_error(target, problems)

@@ -12,8 +12,10 @@ from typing import Any, ClassVar
 
 import torch
 
+from ingot.emit.branches import Choose
 from ingot.emit.decompositions import own_decompositions
 from ingot.emit.expand import Expand
+from ingot.emit.levels import Dialect
 from ingot.emit.rewrites import early_rules, spelling_rules
 from ingot.passes.base import Draft, Pass, RuleTable, apply_rules, run_passes
 from ingot.passes.fold import Fold
@@ -35,9 +37,12 @@ CHECKS: tuple[Any, ...] = (
 )
 
 
-def legalize(program: Program, extra: Mapping[Any, Callable[..., Any]]) -> Program:
+def legalize(
+    program: Program, dialect: Dialect, extra: Mapping[Any, Callable[..., Any]]
+) -> Program:
     """`extra` takes more ops apart."""
-    steps = [
+    steps: list[Pass] = [
+        *([] if dialect.branches else [Choose()]),
         ValuesOnly(),
         Embed(),
         Fold(),

@@ -58,7 +58,7 @@ def first_difference(
     limits: isolate.Limits = isolate.USUAL,
 ) -> Culprit | None:
     target = find_dialect(dialect)
-    legal, nodes = _with_all_values(legalize(program, {}))
+    legal, nodes = _with_all_values(legalize(program, target, {}))
     module = emit_legal(legal, target, limits)
     values = [copied(v) for v in bind(program, args, kwargs)]
     inputs = dict(zip([spec.name for spec in program.signature.inputs], values))

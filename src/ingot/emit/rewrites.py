@@ -93,6 +93,15 @@ def complex_number_is_a_tensor(draft: Draft, node: Node) -> Node | None:
     return node
 
 
+@spelling_rules.on(aten.neg.default)
+def negative_integer_is_a_product(draft: Draft, node: Node) -> Node | None:
+    """Upstream's lowering of TOSA's negation knows no 64-bit integers."""
+    val = node.meta["val"]
+    if not isinstance(val, torch.Tensor) or val.dtype.is_floating_point or val.dtype.is_complex:
+        return None
+    return draft.call(node, aten.mul.Scalar, (node.args[0], -1), val)
+
+
 @spelling_rules.on(aten.abs.default)
 def complex_length_of_parts(draft: Draft, node: Node) -> Node | None:
     source = args_of(node)[0]
