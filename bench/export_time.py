@@ -32,7 +32,7 @@ def networks() -> dict[str, tuple[Any, tuple[Any, ...]]]:
     mlp = torch.nn.Sequential(torch.nn.Linear(64, 256), torch.nn.GELU(), torch.nn.Linear(256, 64))
     return {
         "mlp": (mlp.eval(), (torch.randn(32, 64),)),
-        "resnet-50": nets.resnet(pixels=64),
+        "resnet, narrow": nets.resnet(width=16, pixels=64),
         "bert, 4 layers": nets.bert(layers=4, width=256, tokens=64),
     }
 
