@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     from ingot.errors import (
         CaptureError,
         CompileError,
+        EmitError,
         IngotError,
         InputError,
+        MismatchError,
         OptionError,
         Place,
         UnsupportedError,
@@ -28,8 +30,10 @@ if TYPE_CHECKING:
 __all__ = [
     "CaptureError",
     "CompileError",
+    "EmitError",
     "IngotError",
     "InputError",
+    "MismatchError",
     "OptionError",
     "Options",
     "Place",

@@ -92,6 +92,41 @@ def explain(target: str, inputs: tuple[str, ...], grad: bool, width: int) -> Non
         click.echo(explained(model, args, kwargs).as_text(width))
 
 
+@main.command()
+@click.argument("target", metavar="MODULE:CALLABLE")
+@click.option("--to", "dialect", required=True, help="torch, linalg, tosa, stablehlo or iree.")
+@click.option("-o", "--output", help="Where to write; without it the text is printed.")
+@click.option(
+    "--input",
+    "inputs",
+    multiple=True,
+    metavar="SHAPE[:DTYPE]",
+    help="A random argument, such as 8x128 or 8x128:int64; repeat it for each argument.",
+)
+@click.option("--train", is_flag=True, help="The whole training step: the model returns a loss.")
+@click.option("--verify", is_flag=True, help="Run what is written and compare with eager.")
+def export(
+    target: str,
+    dialect: str,
+    output: str | None,
+    inputs: tuple[str, ...],
+    train: bool,
+    verify: bool,
+) -> None:
+    """Write a model as MLIR, its weights beside it.
+
+    MODULE may be a file such as model.py. CALLABLE is a function or module to be called with the
+    --input tensors, or without --input a function that returns what to export: (model, args) or
+    (model, args, kwargs).
+    """
+    from ingot.emit.command import export_command
+    from ingot.explain.target import find_target, workload_of
+
+    workload = workload_of(find_target(target), target, inputs)
+    if not export_command(*workload, dialect=dialect, output=output, train=train, verify=verify):
+        raise SystemExit(1)
+
+
 def _packages() -> Iterator[Finding]:
     """The packages ingot is built on, at the versions it asks for."""
     wanted = _requirements()

@@ -26,13 +26,18 @@ class Options:
     """Time every step of a run, for `explain`."""
     dump: str = ""
     """A folder to write every stage's text to; empty = do not."""
+    target: str = ""
+    """Where to run what it takes: "iree"; empty = this CPU alone."""
 
     def key(self) -> str:
         """Stable text for cache keys."""
         return ",".join(f"{f.name}={getattr(self, f.name)!r}" for f in fields(self))
 
 
-_CHOICES: dict[str, tuple[Any, ...]] = {"vector_bits": (0, 1, 128, 256, 512)}
+_CHOICES: dict[str, tuple[Any, ...]] = {
+    "vector_bits": (0, 1, 128, 256, 512),
+    "target": ("", "iree"),
+}
 
 
 def make_options(given: Mapping[str, Any] | None = None) -> Options:

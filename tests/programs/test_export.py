@@ -124,3 +124,39 @@ def test_what_cannot_be_traced_is_told_at_the_users_line() -> None:
 def test_an_unknown_level_is_told() -> None:
     with pytest.raises(ingot.OptionError, match="did you mean 'core'"):
         ingot.export(torch.sin, (torch.randn(3),), level="cores")
+
+
+class Step(nn.Module):
+    """A loss, another output, a parameter that nothing needs, and an input called like an op."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten())
+        self.head = nn.Linear(4 * 36, 5)
+        self.unused = nn.Linear(2, 2)
+
+    def forward(self, x: Tensor, t: Tensor) -> tuple[Tensor, Tensor]:
+        logits = self.head(self.body(x))
+        return logits, nn.functional.cross_entropy(logits, t)
+
+
+@pytest.mark.parametrize("level", ["aten", "core"])
+def test_a_training_step_adds_gradients(level: str) -> None:
+    model = Step()
+    twin = copy.deepcopy(model)
+    x, t = torch.randn(2, 3, 8, 8), torch.tensor([1, 2])
+    program = ingot.export(model, (x, t), level=level, train=True)
+    for _ in range(2):
+        logits, loss = program(x, t)
+        want_logits, want = twin(x, t)
+        want.backward()
+        torch.testing.assert_close(loss, want)
+        torch.testing.assert_close(logits, want_logits)
+    for got, expected in zip(model.parameters(), twin.parameters(), strict=True):
+        torch.testing.assert_close(got.grad, expected.grad)
+    torch.testing.assert_close(dict(model.named_buffers()), dict(twin.named_buffers()))
+
+
+def test_a_training_step_without_a_loss_is_told() -> None:
+    with pytest.raises(ingot.CaptureError, match="needs a loss"):
+        ingot.export(nn.Linear(2, 2), (torch.randn(3, 2),), train=True)

@@ -43,7 +43,8 @@ def aot_compile(
 
     def compile_inference(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
         boxed = compile_fx_forward(graph, inputs, options, _static_inputs())
-        inference.append(boxed.compiled)  # type: ignore[attr-defined]
+        if hasattr(boxed, "compiled"):  # not where another target runs the graph
+            inference.append(boxed.compiled)
         return boxed
 
     compiler = aot_autograd(
@@ -80,7 +81,12 @@ def compile_fx_forward(
     """A functional ATen graph to a callable in AOTAutograd's boxed convention."""
     from ingot import pipeline
 
-    compiled = pipeline.compile_graph(gm, options or make_options(), static_inputs)
+    options = options or make_options()
+    if options.target:
+        from ingot.targets.backend import compile_for_target
+
+        return compile_for_target(gm, options.target)
+    compiled = pipeline.compile_graph(gm, options, static_inputs)
     run = compiled.run
 
     def boxed(inputs: list[Any]) -> Sequence[Any]:

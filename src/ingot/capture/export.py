@@ -7,6 +7,7 @@ left as it was.
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -33,39 +34,41 @@ def export(
     *,
     dynamic_shapes: Any = None,
     level: str = "aten",
+    train: bool = False,
 ) -> Program:
     """The model as a Program. `dynamic_shapes` is torch.export's own form; `level` is one of
-    "pre-dispatch" (composite operations kept), "aten" and "core"."""
+    "pre-dispatch" (composite operations kept), "aten" and "core". With `train` the first single
+    number that the model returns is the loss, and a call of the program also adds the gradients of
+    all parameters, as loss.backward() does."""
     make = _LEVELS.get(level)
     if make is None:
         raise OptionError(f"level={level!r}", hints=[did_you_mean(level, _LEVELS)])
+    if train and level == "pre-dispatch":
+        raise OptionError("train=True at level='pre-dispatch'", hints=["use level='aten'"])
     exported = _trace(model, tuple(args), dict(kwargs or {}), dynamic_shapes)
-    program = make(exported)
+    program = make(exported, train)
     verify(program)
     return program
 
 
-def _pre_dispatch(exported: ExportedProgram) -> Program:
+def _pre_dispatch(exported: ExportedProgram, train: bool) -> Program:
     from ingot.capture.functionalize import pre_dispatch_program
 
     return pre_dispatch_program(exported)
 
 
-def _aten(exported: ExportedProgram) -> Program:
-    functional = _decompose(exported, _composites())
-    return program_from_exported(functional, Level.ATEN, written_inputs(exported))
+def _aten(exported: ExportedProgram, train: bool) -> Program:
+    return _functional(exported, {}, train)
 
 
-def _core(exported: ExportedProgram) -> Program:
+def _core(exported: ExportedProgram, train: bool) -> Program:
     from ingot.passes.base import core_passes, run_passes
     from ingot.passes.decompose import decomposition_table
 
-    functional = _decompose(exported, {**_composites(), **decomposition_table()})
-    program = program_from_exported(functional, Level.ATEN, written_inputs(exported))
-    return run_passes(program, core_passes())
+    return run_passes(_functional(exported, decomposition_table(), train), core_passes())
 
 
-_LEVELS: dict[str, Callable[[ExportedProgram], Program]] = {
+_LEVELS: dict[str, Callable[[ExportedProgram, bool], Program]] = {
     "pre-dispatch": _pre_dispatch,
     "aten": _aten,
     "core": _core,
@@ -95,7 +98,12 @@ class _Function(nn.Module):
 
     def __init__(self, function: Callable[..., Any]):
         super().__init__()
-        self.forward = function
+        try:
+            inspect.signature(function)
+        except ValueError:  # a builtin
+            self.forward = lambda *args: function(*args)
+        else:
+            self.forward = function
 
 
 @contextmanager
@@ -135,10 +143,17 @@ def _quiet() -> Iterator[None]:
         yield
 
 
-def _decompose(exported: ExportedProgram, table: Mapping[Any, Any]) -> ExportedProgram:
-    """A functional graph, with the ops of `table` taken apart."""
+def _functional(exported: ExportedProgram, table: Mapping[Any, Any], train: bool) -> Program:
+    """At aten level, with the ops of `table` taken apart."""
+    from ingot.capture.joint import with_gradients
+
+    written = {} if train else written_inputs(exported)
     with _quiet():
-        return exported.run_decompositions(dict(table))
+        if train:
+            functional = with_gradients(exported, table)
+        else:
+            functional = exported.run_decompositions({**_composites(), **table})
+    return program_from_exported(functional, Level.ATEN, written)
 
 
 @cache

@@ -56,6 +56,40 @@ def unique(
     return values[places], inverse, counts
 
 
+@decomposes(aten.scatter.value)
+def scatter_value(x: Tensor, dim: int, index: Tensor, value: float) -> Tensor:
+    hit = _one_place(x, dim, index)
+    return NotImplemented if hit is None else torch.where(hit, value, x)
+
+
+@decomposes(aten.scatter.src)
+def scatter_source(x: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    hit = _one_place(x, dim, index)
+    if hit is None or source.shape != index.shape:
+        return NotImplemented
+    return torch.where(hit, source, x)
+
+
+@decomposes(aten.scatter_add.default)
+def scatter_add(x: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    hit = _one_place(x, dim, index)
+    if hit is None or source.shape != index.shape:
+        return NotImplemented
+    return x + torch.where(hit, source, torch.zeros((), dtype=x.dtype))
+
+
+def _one_place(x: Tensor, dim: int, index: Tensor) -> Tensor | None:
+    """Where each row is written, if it is written at one place: then no scatter is needed."""
+    if x.dim() == 0:
+        return None
+    dim = dim % x.dim()
+    sizes = [*x.shape[:dim], 1, *x.shape[dim + 1 :]]
+    if any(not isinstance(n, int) for n in x.shape) or list(index.shape) != sizes:
+        return None
+    shape = [-1 if i == dim else 1 for i in range(x.dim())]
+    return torch.arange(x.shape[dim]).reshape(shape) == index
+
+
 @decomposes(aten.cumsum.default)
 def cumsum(x: Tensor, dim: int, *, dtype: torch.dtype | None = None) -> Tensor:
     if x.dim() and not isinstance(x.shape[dim], int):

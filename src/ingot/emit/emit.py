@@ -7,29 +7,59 @@ pipelines in the helper process.
 from __future__ import annotations
 
 import io
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from ingot.emit import isolate
+from ingot.emit.checks import check, probe
 from ingot.emit.importer import import_program, returned
 from ingot.emit.legalize import legalize
 from ingot.emit.levels import Dialect, find_dialect
 from ingot.emit.module import MlirModule
-from ingot.emit.problems import complaints_error
+from ingot.emit.problems import complaints_error, first_line, problems_error
+from ingot.errors import EmitError
 from ingot.program.program import Program
 
 
-def to_mlir(program: Program, dialect: str, limits: isolate.Limits = isolate.USUAL) -> MlirModule:
+def to_mlir(
+    program: Program,
+    dialect: str,
+    limits: isolate.Limits = isolate.USUAL,
+    decompositions: Mapping[Any, Callable[..., Any]] | None = None,
+) -> MlirModule:
+    """`decompositions` takes ops apart that the pipelines do not know, the user's own above all."""
     target = find_dialect(dialect)
     isolate.start()
-    return emit_legal(legalize(program, target), target, limits)
+    legal = legalize(program, target, decompositions or {})
+    problems = check(legal, target.name)
+    if problems:
+        raise problems_error(target, problems)
+    return emit_legal(legal, target, limits)
 
 
 def emit_legal(legal: Program, target: Dialect, limits: isolate.Limits) -> MlirModule:
     """A program that is legalized already."""
+    try:
+        text = _lowered(legal, target, limits)
+    except isolate.PipelineError as error:
+        found = probe(legal, lambda alone: _refusal(alone, target, limits))
+        raise (
+            problems_error(target, found) if found else complaints_error(legal, target, error)
+        ) from None
+    return MlirModule(text, target, legal, returned(legal))
+
+
+def _lowered(legal: Program, target: Dialect, limits: isolate.Limits) -> str:
     module = import_program(legal)
     buffer = io.BytesIO()
     module.operation.write_bytecode(buffer)
+    return isolate.lower(buffer.getvalue(), target.steps, limits)
+
+
+def _refusal(legal: Program, target: Dialect, limits: isolate.Limits) -> str:
+    """What the pipeline says to this program; empty if it takes it."""
     try:
-        text = isolate.lower(buffer.getvalue(), target.steps, limits)
-    except isolate.PipelineError as error:
-        raise complaints_error(legal, target, error) from None
-    return MlirModule(text, target, legal, returned(legal))
+        _lowered(legal, target, limits)
+    except (isolate.PipelineError, EmitError) as error:
+        return first_line(error)
+    return ""

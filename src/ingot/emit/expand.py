@@ -36,7 +36,7 @@ class Expand(Pass):
         for node in list(draft.graph.nodes):
             if node.op != "call_function" or node.target not in self.table:
                 continue
-            inputs, key = _inputs_and_key(node)
+            inputs, key = inputs_and_key(node)
             if key not in traced:
                 traced[key] = _trace(node, inputs, self.table, mode)
             inner = traced[key]
@@ -48,7 +48,7 @@ class Expand(Pass):
         return [f"{name}: {count}" for name, count in sorted(counts.items())]
 
 
-def _inputs_and_key(node: Node) -> tuple[list[Node], Any]:
+def inputs_and_key(node: Node) -> tuple[list[Node], Any]:
     """The nodes an op reads, and all that its decomposition can depend on."""
     leaves, spec = pytree.tree_flatten((node.args, node.kwargs))
     inputs: list[Node] = []

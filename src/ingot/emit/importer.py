@@ -86,7 +86,7 @@ class _Literals(fx_importer.FxImporterHooks):
     def resolve_literal(self, importer: Any, value: Any, info: Any) -> Any:
         if not isinstance(value, torch.Tensor):
             return None
-        return literal(value, importer._cc.tensor_to_vtensor_type(value))
+        return literal(value, importer._cc)
 
 
 class _NodeImporter(fx_importer.GraphNodeImporter):
@@ -99,7 +99,7 @@ class _NodeImporter(fx_importer.GraphNodeImporter):
 
     def _import_literal(self, value: Any, info: Any = None) -> Any:
         if isinstance(value, torch.Tensor):  # the importer would store bool as another dtype
-            return literal(value, self._cc.tensor_to_vtensor_type(value))
+            return literal(value, self._cc)
         return super()._import_literal(value, info)
 
     def _import_hop_cond(self, loc: ir.Location, node: Node, hop: Any) -> None:

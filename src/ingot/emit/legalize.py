@@ -5,12 +5,14 @@ constants inside and all other tensors as inputs.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, ClassVar
 
 import torch
 
+from ingot.emit.branches import Choose
 from ingot.emit.decompositions import own_decompositions
 from ingot.emit.expand import Expand
 from ingot.emit.levels import Dialect
@@ -35,13 +37,17 @@ CHECKS: tuple[Any, ...] = (
 )
 
 
-def legalize(program: Program, dialect: Dialect) -> Program:
-    steps = [
+def legalize(
+    program: Program, dialect: Dialect, extra: Mapping[Any, Callable[..., Any]]
+) -> Program:
+    """`extra` takes more ops apart."""
+    steps: list[Pass] = [
+        *([] if dialect.branches else [Choose()]),
         ValuesOnly(),
         Embed(),
         Fold(),
         Respell(early_rules),
-        Expand(decompositions()),
+        Expand({**decompositions(), **extra}),
         Respell(spelling_rules),
         Sweep(),
     ]

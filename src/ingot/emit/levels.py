@@ -24,6 +24,8 @@ class Dialect:
     """From the torch dialect as it is imported."""
     to_linalg: tuple[Step, ...]
     """From here to linalg, to be run."""
+    branches: bool = True
+    """torch-mlir lowers branches to it."""
 
 
 def _module(*passes: str) -> str:
@@ -73,8 +75,8 @@ DIALECTS: dict[str, Dialect] = {
     for dialect in (
         Dialect("torch", (_BACKEND,), (_LINALG,)),
         Dialect("linalg", (_BACKEND, _LINALG), ()),
-        Dialect("tosa", (_BACKEND, _TOSA), (_TOSA_TO_LINALG,)),
-        Dialect("stablehlo", (_BACKEND, _STABLEHLO), (_STABLEHLO_TO_LINALG,)),
+        Dialect("tosa", (_BACKEND, _TOSA), (_TOSA_TO_LINALG,), branches=False),
+        Dialect("stablehlo", (_BACKEND, _STABLEHLO), (_STABLEHLO_TO_LINALG,), branches=False),
     )
 }
 

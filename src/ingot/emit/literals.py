@@ -1,39 +1,40 @@
-"""Tensors as MLIR constants, by their bytes: every dtype that MLIR has, none through Python
-numbers.
-"""
+"""Tensors as MLIR constants, by their bytes: every dtype that MLIR has, no Python numbers."""
 
 from __future__ import annotations
 
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 from torch_mlir import ir
-from torch_mlir.extras.fx_importer import TORCH_DTYPE_TO_MLIR_TYPE
+from torch_mlir.extras.fx_importer import TORCH_DTYPE_TO_MLIR_TYPE, ContextCache
 
 
-def literal(tensor: torch.Tensor, kind: ir.Type) -> ir.Value:
-    """A `torch.vtensor.literal`; a location is set by the caller."""
-    return ir.Operation.create(
-        "torch.vtensor.literal", results=[kind], attributes={"value": elements(tensor)}
-    ).result
+def literal(tensor: torch.Tensor, types: ContextCache) -> ir.Value:
+    """A `torch.vtensor.literal`; a location is set by the caller. A complex one is a view of its
+    parts: MLIR's bindings cannot hold the attribute."""
+    with _disable_current_modes():
+        plain = tensor.detach().contiguous()
+        if tensor.dtype.is_complex:
+            parts = literal(torch.view_as_real(plain), types)
+            kind = types.tensor_to_vtensor_type(tensor)
+            return ir.Operation.create(
+                "torch.aten.view_as_complex", results=[kind], operands=[parts]
+            ).result
+        return ir.Operation.create(
+            "torch.vtensor.literal",
+            results=[types.tensor_to_vtensor_type(tensor)],
+            attributes={"value": _elements(plain)},
+        ).result
 
 
-def elements(tensor: torch.Tensor) -> ir.Attribute:
-    element = TORCH_DTYPE_TO_MLIR_TYPE[tensor.dtype]()
-    shaped = ir.RankedTensorType.get(list(tensor.shape), element)
+def _elements(tensor: torch.Tensor) -> ir.Attribute:
+    shaped = ir.RankedTensorType.get(list(tensor.shape), TORCH_DTYPE_TO_MLIR_TYPE[tensor.dtype]())
     if tensor.numel() == 0:
         return ir.Attribute.parse(f"dense<> : {shaped}")
-    with _disable_current_modes():
-        plain = tensor.detach().contiguous().reshape(-1)
-        if tensor.dtype is torch.bool:  # MLIR packs its bits
-            return ir.DenseElementsAttr.get([ir.BoolAttr.get(v) for v in plain.tolist()], shaped)
-        if tensor.dtype.is_complex:  # the parser of attributes does not return these
-            flat = plain.numpy()
-            return ir.DenseResourceElementsAttr.get_from_buffer(flat, "complex", shaped)
-        data = plain.view(torch.uint8).numpy().tobytes()
-    return _from_bytes(data, tensor.numel(), shaped)
-
-
-def _from_bytes(data: bytes, count: int, shaped: ir.RankedTensorType) -> ir.Attribute:
-    if count == 1 or data == data[: len(data) // count] * count:
-        data = data[: len(data) // count]
+    flat = tensor.reshape(-1)
+    if tensor.dtype is torch.bool:  # MLIR packs its bits
+        return ir.DenseElementsAttr.get([ir.BoolAttr.get(v) for v in flat.tolist()], shaped)
+    data = flat.view(torch.uint8).numpy().tobytes()
+    size = len(data) // tensor.numel()
+    if data == data[:size] * tensor.numel():
+        data = data[:size]
     return ir.Attribute.parse(f'dense<"0x{data.hex().upper()}"> : {shaped}')

@@ -17,7 +17,7 @@ from ingot.emit.emit import emit_legal
 from ingot.emit.legalize import legalize
 from ingot.emit.levels import find_dialect
 from ingot.emit.verify import Difference, coarsest, compare, copied, run_module
-from ingot.errors import Place
+from ingot.errors import MismatchError, Place
 from ingot.program.call import bind
 from ingot.program.graph import copy_module, output_node
 from ingot.program.program import OutputSpec, Program, Signature
@@ -39,8 +39,15 @@ class Culprit:
     place: Place | None
 
     def as_text(self) -> str:
-        text = f"{self.op} -> {self.value}: {self.difference.as_text()}"
-        return text if self.place is None else f"{text}\n  at {self.place}"
+        return f"{self.op} -> {self.value}: {self.difference.as_text()}"
+
+
+def verify_in_lockstep(
+    program: Program, dialect: str, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> None:
+    culprit = first_difference(program, dialect, args, kwargs)
+    if culprit is not None:
+        raise MismatchError(f"{dialect}, node by node: {culprit.as_text()}", place=culprit.place)
 
 
 def first_difference(
@@ -51,7 +58,7 @@ def first_difference(
     limits: isolate.Limits = isolate.USUAL,
 ) -> Culprit | None:
     target = find_dialect(dialect)
-    legal, nodes = _with_all_values(legalize(program, target))
+    legal, nodes = _with_all_values(legalize(program, target, {}))
     module = emit_legal(legal, target, limits)
     values = [copied(v) for v in bind(program, args, kwargs)]
     inputs = dict(zip([spec.name for spec in program.signature.inputs], values))

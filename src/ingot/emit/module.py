@@ -6,15 +6,14 @@ beside the text and never in it.
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 
+from ingot.emit.files import write_all
 from ingot.emit.levels import Dialect
-from ingot.errors import EmitError
 from ingot.program.program import Program
 
 
@@ -45,32 +44,14 @@ class MlirModule:
         text = Path(path)
         weights = self.weights()
         plain = {name: tensor.detach().clone().contiguous() for name, tensor in weights.items()}
-        files: list[tuple[Path, Callable[[str], None]]] = [
+        files: list[tuple[Path, Callable[[str], object]]] = [
             (text, lambda name: _write(name, self.text))
         ]
         if plain:
             files.append((text.with_suffix(".safetensors"), lambda name: save_file(plain, name)))
-        return _write_all(files)
+        return write_all(files)
 
 
 def _write(name: str, text: str) -> None:
     with open(name, "w") as file:
         file.write(text)
-
-
-def _write_all(files: list[tuple[Path, Callable[[str], None]]]) -> tuple[Path, ...]:
-    """Every file under another name first, then all renamed."""
-    made: list[tuple[str, Path]] = []
-    try:
-        for path, write in files:
-            handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-            os.close(handle)
-            made.append((name, path))
-            write(name)
-        for name, path in made:
-            os.replace(name, path)
-    except OSError as error:
-        for name, _ in made:
-            Path(name).unlink(missing_ok=True)
-        raise EmitError(f"cannot write {files[0][0]}: {error.strerror or error}") from error
-    return tuple(path for path, _ in files)

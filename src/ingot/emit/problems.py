@@ -59,6 +59,12 @@ def complaints_error(program: Program, dialect: Dialect, error: PipelineError) -
     return problems_error(dialect, unique)
 
 
+def first_line(error: Exception) -> str:
+    if isinstance(error, PipelineError):
+        return f"{error.step}: {_plain(error.complaints[0].message)}"
+    return str(error).splitlines()[0]
+
+
 _NODE = re.compile(r'"([^"]+)"\(')
 _PYTHON_ERROR = re.compile(r'error: "([^"]+)"\(')
 

@@ -77,6 +77,61 @@ def _dtype_of(node: Node) -> dict[str, Any]:
     return {"dtype": node.kwargs["dtype"]} if node.kwargs.get("dtype") is not None else {}
 
 
+_SYMMETRIC = (aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor, aten.div.Tensor)
+
+
+@spelling_rules.on(*_SYMMETRIC, aten.eq.Scalar, aten.ne.Scalar, aten.fill.Scalar)
+def complex_number_is_a_tensor(draft: Draft, node: Node) -> Node | None:
+    """The importer has no complex numbers; a constant tensor has."""
+    number = args_of(node)[1]
+    if not isinstance(number, complex):
+        return None
+    dtype = node.meta["val"].dtype if node.meta["val"].dtype.is_complex else torch.complex64
+    constant = draft.add_constant(node, torch.tensor(number, dtype=dtype))
+    constant.meta["val"] = _fake_like(node, constant, draft)
+    node.args = (node.args[0], constant, *node.args[2:])
+    return node
+
+
+@spelling_rules.on(aten.neg.default)
+def negative_integer_is_a_product(draft: Draft, node: Node) -> Node | None:
+    """Upstream's lowering of TOSA's negation knows no 64-bit integers."""
+    val = node.meta["val"]
+    if not isinstance(val, torch.Tensor) or val.dtype.is_floating_point or val.dtype.is_complex:
+        return None
+    return draft.call(node, aten.mul.Scalar, (node.args[0], -1), val)
+
+
+@spelling_rules.on(aten.abs.default)
+def complex_length_of_parts(draft: Draft, node: Node) -> Node | None:
+    source = args_of(node)[0]
+    val = node.meta["val"]
+    if not source.meta["val"].dtype.is_complex:
+        return None
+    pairs = aten.view_as_real(source.meta["val"])
+    parts = draft.call(node, aten.view_as_real.default, (source,), pairs)
+    squares = draft.call(node, aten.mul.Tensor, (parts, parts), pairs)
+    total = draft.call(node, aten.sum.dim_IntList, (squares, [-1]), val)
+    return draft.call(node, aten.sqrt.default, (total,), val)
+
+
+@spelling_rules.on(aten.add.Tensor, aten.sub.Tensor)
+def complex_sum_of_parts(draft: Draft, node: Node) -> Node | None:
+    """torch-mlir scales the second operand of a sum as an integer where it is complex."""
+    val = node.meta["val"]
+    operands = args_of(node)[:2]
+    if not val.dtype.is_complex or not all(isinstance(o, Node) for o in operands):
+        return None
+    if any(not o.meta["val"].dtype.is_complex for o in operands):
+        return None
+    parts = [
+        draft.call(node, aten.view_as_real.default, (o,), aten.view_as_real(o.meta["val"]))
+        for o in operands
+    ]
+    total = draft.call(node, node.target, tuple(parts), aten.view_as_real(val), **node.kwargs)
+    return draft.call(node, aten.view_as_complex.default, (total,), val)
+
+
 _POOLS: dict[Any, int] = {
     aten.max_pool1d.default: 1,
     aten.max_pool2d.default: 2,
@@ -117,22 +172,6 @@ def item_by_dtype(draft: Draft, node: Node) -> Node | None:
     else:
         op = aten.Float.Tensor if dtype.is_floating_point else aten.Int.Tensor
     return draft.call(node, op, (source,), node.meta["val"])
-
-
-_SYMMETRIC = (aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor, aten.div.Tensor)
-
-
-@spelling_rules.on(*_SYMMETRIC, aten.eq.Scalar, aten.ne.Scalar, aten.fill.Scalar)
-def complex_number_is_a_tensor(draft: Draft, node: Node) -> Node | None:
-    """The importer has no complex numbers; a constant tensor has."""
-    number = args_of(node)[1]
-    if not isinstance(number, complex):
-        return None
-    dtype = node.meta["val"].dtype if node.meta["val"].dtype.is_complex else torch.complex64
-    constant = draft.add_constant(node, torch.tensor(number, dtype=dtype))
-    constant.meta["val"] = _fake_like(node, constant, draft)
-    node.args = (node.args[0], constant, *node.args[2:])
-    return node
 
 
 def _fake_like(node: Node, constant: Node, draft: Draft) -> torch.Tensor:

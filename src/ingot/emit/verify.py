@@ -20,8 +20,8 @@ from ingot.emit.emit import to_mlir
 from ingot.emit.importer import FUNCTION
 from ingot.emit.levels import TO_LLVM
 from ingot.emit.module import MlirModule
-from ingot.emit.problems import complaints_error
-from ingot.errors import MismatchError
+from ingot.emit.problems import first_line
+from ingot.errors import EmitError, MismatchError
 from ingot.program.call import bind
 from ingot.program.graph import output_values
 from ingot.program.program import Program
@@ -98,7 +98,10 @@ def run_module(
                 limits,
             )
         except isolate.PipelineError as error:
-            raise complaints_error(legal, module.dialect, error) from None
+            raise EmitError(
+                f"{module.dialect.name} was written, but upstream passes have no way to run it: "
+                f"{first_line(error)}"
+            ) from None
     outputs = output_values(legal.graph)
     return [_as_value(result, outputs[i]) for i, result in zip(module.returned, results)]
 

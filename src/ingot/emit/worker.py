@@ -113,8 +113,11 @@ def _call(engine: Any, request: Request, shapes: list[tuple[int, int]]) -> list[
         memory = mmap.mmap(file.fileno(), 0)
     base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
     arguments = [_argument(spec, base) for spec in request["arguments"]]
-    pointers = [ctypes.pointer(ctypes.pointer(results))] if shapes else []
-    pointers += [a if _is_plain(a) else ctypes.pointer(a) for a in arguments]
+    pointers = [a if _is_plain(a) else ctypes.pointer(a) for a in arguments]
+    if len(shapes) == 1 and shapes[0][0] < 0:  # a single number is returned, not written
+        pointers.append(ctypes.pointer(results))
+    elif shapes:
+        pointers.insert(0, ctypes.pointer(ctypes.pointer(results)))
     engine.invoke(request["function"], *pointers)
     return [_read(getattr(results, f"r{i}"), *shape) for i, shape in enumerate(shapes)]
 

@@ -6,6 +6,7 @@ words, with what would.
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -20,15 +21,16 @@ Workload = tuple[Any, Sequence[Any], Mapping[str, Any]]
 
 
 def find_target(name: str) -> Any:
-    """`package.module:attribute`; the working directory counts as a place to import from."""
+    """`package.module:attribute` or `folder/file.py:attribute`; the working directory counts as a
+    place to import from."""
     module_name, colon, path = name.partition(":")
     if not (module_name and colon and path):
         raise click.BadParameter(f"{name!r} is not of the form module:callable")
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
-        found: Any = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
+        found: Any = _imported(module_name)
+    except (ModuleNotFoundError, FileNotFoundError) as error:
         raise click.BadParameter(f"cannot import {module_name!r}: {error}") from error
     for part in path.split("."):
         if not hasattr(found, part):
@@ -38,6 +40,17 @@ def find_target(name: str) -> Any:
     if not callable(found):
         raise click.BadParameter(f"{name!r} is a {type(found).__name__}, not a callable")
     return found
+
+
+def _imported(name: str) -> Any:
+    if not name.endswith(".py"):
+        return importlib.import_module(name)
+    spec = importlib.util.spec_from_file_location(os.path.basename(name)[:-3], name)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module.__name__] = module
+    spec.loader.exec_module(module)
+    return module
 
 
 def workload_of(target: Any, name: str, inputs: Sequence[str]) -> Workload:

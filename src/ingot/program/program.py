@@ -7,7 +7,7 @@ functional form stay in the graph, for the host to run in program order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
@@ -119,18 +119,30 @@ class Program:
 
         return call_program(self, args, kwargs)
 
-    def to_mlir(self, dialect: str) -> MlirModule:
-        """The program in `dialect`: "torch", "linalg", "tosa" or "stablehlo"."""
+    def to_mlir(
+        self, dialect: str, *, decompositions: Mapping[Any, Callable[..., Any]] | None = None
+    ) -> MlirModule:
+        """The program in `dialect`: "torch", "linalg", "tosa" or "stablehlo". `decompositions`
+        takes more ops apart, the user's own above all."""
         from ingot.emit.emit import to_mlir
 
-        return to_mlir(self, dialect)
+        return to_mlir(self, dialect, decompositions=decompositions)
 
     def verify(
-        self, dialect: str, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+        self,
+        dialect: str,
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+        *,
+        lockstep: bool = False,
     ) -> Comparison:
-        """Write the program in `dialect`, run that natively and compare with eager."""
+        """Write the program in `dialect`, run that natively and compare with eager. A difference
+        raises MismatchError; with `lockstep` it names the first operation that differs."""
+        from ingot.emit.lockstep import verify_in_lockstep
         from ingot.emit.verify import verify_program
 
+        if lockstep:
+            verify_in_lockstep(self, dialect, args, kwargs or {})
         return verify_program(self, dialect, args, kwargs or {})
 
     def as_text(self) -> str:

@@ -1,0 +1,132 @@
+"""What a dialect has no word for, told before any pipeline runs. Comes in: a legalized program and
+a dialect; goes out: every problem. The tables hold what no legalization can mend; an op that a
+pipeline turns out not to take is found by `probe`, which tries each kind of op by itself, so that
+the error lists all of them at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch._ops import HigherOrderOperator, OpOverload
+from torch.fx import Graph, GraphModule, Node
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
+
+from ingot.emit.expand import inputs_and_key
+from ingot.emit.problems import Problem, problem
+from ingot.program.program import InputSpec, Level, OutputSpec, Program, Signature
+
+Check = Callable[[Node], tuple[str, str] | None]
+"""Why the node cannot be taken and what to do, or None."""
+
+
+def check(program: Program, dialect: str) -> list[Problem]:
+    found = []
+    for node in program.graph.nodes:
+        if node.op not in ("call_function", "placeholder"):
+            continue
+        for rule in _CHECKS[dialect]:
+            told = rule(node)
+            if told is not None:
+                found.append(problem(node, *told))
+                break
+    return found
+
+
+def _custom_op(node: Node) -> tuple[str, str] | None:
+    target = node.target
+    if isinstance(target, OpOverload) and target.namespace not in ("aten", "prims"):
+        return (
+            "a custom operation has no form in MLIR",
+            "take it apart: to_mlir(..., decompositions={op: function})",
+        )
+    return None
+
+
+def _numbers(node: Node) -> list[Any]:
+    val = node.meta.get("val")
+    values = val if isinstance(val, tuple | list) else (val,)
+    sizes: list[Any] = []
+    for value in values:
+        sizes += value.shape if isinstance(value, torch.Tensor) else [value]
+    return [n for n in sizes if isinstance(n, torch.SymInt)]
+
+
+def _size_from_values(node: Node) -> tuple[str, str] | None:
+    if any(free_unbacked_symbols(n) for n in _numbers(node)):
+        return (
+            "its size depends on values, and the dialect has none such",
+            "use torch.where or a fixed size with a mask, or the linalg dialect",
+        )
+    return None
+
+
+def _computed_size(node: Node) -> tuple[str, str] | None:
+    if node.op == "call_function" and isinstance(node.meta.get("val"), torch.SymInt):
+        return (
+            "the dialect does not compute with sizes, and this one is dynamic",
+            "export with static shapes, or one program for each size",
+        )
+    return None
+
+
+def _control_flow(node: Node) -> tuple[str, str] | None:
+    if isinstance(node.target, HigherOrderOperator):
+        return (
+            "torch-mlir has no lowering of control flow to this dialect",
+            "use torch.where, or the linalg dialect",
+        )
+    return None
+
+
+def _complex_number(node: Node) -> tuple[str, str] | None:
+    val = node.meta.get("val")
+    if isinstance(val, torch.Tensor) and val.dtype.is_complex:
+        return (
+            "the dialect has no complex arithmetic",
+            "write it with real and imaginary parts, or use the linalg dialect",
+        )
+    return None
+
+
+_CHECKS: dict[str, tuple[Check, ...]] = {
+    "torch": (_custom_op,),
+    "linalg": (_custom_op,),
+    "stablehlo": (_custom_op, _size_from_values, _control_flow, _complex_number),
+    "tosa": (_custom_op, _size_from_values, _computed_size, _control_flow, _complex_number),
+}
+
+
+def probe(program: Program, refuses: Callable[[Program], str]) -> list[Problem]:
+    """Every op, by itself, that `refuses` has something against."""
+    found, tried = [], {}
+    for node in program.graph.nodes:
+        if node.op != "call_function" or not isinstance(node.target, OpOverload):
+            continue
+        inputs, key = inputs_and_key(node)
+        if key not in tried:
+            tried[key] = refuses(_alone(program, node, inputs))
+        if tried[key]:
+            found.append(problem(node, tried[key]))
+    return found
+
+
+def _alone(program: Program, node: Node, inputs: list[Node]) -> Program:
+    """A program of this one op."""
+    graph = Graph()
+    known = {}
+    for source in inputs:
+        known[source] = graph.placeholder(source.name)
+        known[source].meta["val"] = source.meta["val"]
+    copy = graph.node_copy(node, known.__getitem__)
+    results = [copy]
+    if isinstance(node.meta.get("val"), tuple | list):
+        results = [graph.node_copy(user, lambda _: copy) for user in node.users]
+    graph.output(tuple(results))
+    kind = [isinstance(source.meta["val"], torch.Tensor) for source in inputs]
+    specs = tuple(InputSpec(s.name, "user" if k else "symbol") for s, k in zip(inputs, kind))
+    outputs = tuple(OutputSpec("user") for _ in results)
+    module = GraphModule(program.graph_module, graph)
+    return Program(module, Signature(specs, outputs), {}, program.symbols, Level.ATEN)

@@ -1,0 +1,129 @@
+"""A program on a device and the host. Comes in: a Program and a Target; goes out: a function from
+the program's inputs to its outputs, and a report of what went where. What holds: a value is copied
+to the other side at most once, and only when something there reads it; the model's own tensors stay
+on the device between calls until they are written to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from ingot.errors import IngotError
+from ingot.options import make_options
+from ingot.program.graph import placeholders
+from ingot.program.program import Program
+from ingot.targets.base import Runner, Target
+from ingot.targets.split import Stage, returned_names, split
+
+HostRunner = Callable[[list[Any]], Sequence[Any]]
+
+
+@dataclass
+class Traffic:
+    """Copies of the last call."""
+
+    uploads: int = 0
+    downloads: int = 0
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A program that runs on a device and the host: `run(list of inputs) -> list of outputs`."""
+
+    program: Program
+    target: str
+    ops: int
+    """Ops of the program."""
+    left: dict[str, str]
+    """Ops that stay on the host, each with the reason."""
+    stages: tuple[str, ...]
+    """The sides that run in turn."""
+    run: Callable[[Sequence[Any]], list[Any]]
+    traffic: Traffic = field(default_factory=Traffic)
+
+    def as_text(self) -> str:
+        lines = [
+            f"{self.target}: {self.ops} ops, {len(self.left)} left on the host",
+            f"  stages: {' '.join(self.stages)}",
+            f"  copies of the last call: {self.traffic.uploads} up, {self.traffic.downloads} down",
+        ]
+        return "\n".join([*lines, *(f"  {name}: {why}" for name, why in self.left.items())])
+
+
+def place(program: Program, target: Target) -> Placed:
+    """Split the program by the target's claims and make both sides ready to run."""
+    stages, left = split(program, target)
+    made = [_made(stage, target) for stage in stages]
+    for stage, (device, _) in zip(stages, made):
+        if stage.device and not device:
+            names = [n.name for n in stage.program.graph.nodes if n.op == "call_function"]
+            left.update(dict.fromkeys(names, f"{target.name} could not lower its region"))
+    traffic = Traffic()
+    kept: dict[int, tuple[int, Any]] = {}
+
+    def run(inputs: Sequence[Any]) -> list[Any]:
+        values = _Values(target, traffic, kept)
+        traffic.uploads = traffic.downloads = 0
+        for node, value in zip(placeholders(program.graph), inputs):
+            values.host[node.name] = value
+        for stage, (device, runner) in zip(stages, made):
+            side = values.on_device if device else values.on_host
+            results = runner([side(name) for name in stage.inputs])
+            store = values.device if device else values.host
+            store.update(zip(stage.outputs, results))
+        names = returned_names(program)
+        return [n[0] if isinstance(n, tuple) else values.on_host(n) for n in names]
+
+    ops = sum(stage.ops for stage in stages)
+    sides = tuple("device" if device else "host" for device, _ in made)
+    return Placed(program, target.name, ops, left, sides, run, traffic)
+
+
+def _made(stage: Stage, target: Target) -> tuple[bool, Runner | HostRunner]:
+    """The stage's code and whether it runs on the device; what the device cannot lower after all
+    runs on the host."""
+    if stage.device:
+        try:
+            return True, target.lower(stage.program)
+        except IngotError:
+            pass
+    from ingot.pipeline import compile_program
+
+    return False, compile_program(stage.program, make_options()).run
+
+
+class _Values:
+    """Values by name, on the sides where they are."""
+
+    def __init__(self, target: Target, traffic: Traffic, kept: dict[int, tuple[int, Any]]) -> None:
+        self.target, self.traffic, self.kept = target, traffic, kept
+        self.host: dict[str, Any] = {}
+        self.device: dict[str, Any] = {}
+
+    def on_host(self, name: str) -> Any:
+        if name not in self.host:
+            self.traffic.downloads += 1
+            self.host[name] = self.target.download(self.device[name])
+        return self.host[name]
+
+    def on_device(self, name: str) -> Any:
+        if name not in self.device:
+            self.device[name] = self._uploaded(self.host[name])
+        return self.device[name]
+
+    def _uploaded(self, value: Any) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return value
+        if not isinstance(value, torch.nn.Parameter):
+            self.traffic.uploads += 1
+            return self.target.upload(value)
+        version, known = self.kept.get(id(value), (-1, None))
+        if version != value._version:
+            self.traffic.uploads += 1
+            known = self.target.upload(value)
+            self.kept[id(value)] = (value._version, known)
+        return known

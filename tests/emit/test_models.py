@@ -1,0 +1,109 @@
+"""Models, unmodified, down all four roads, each run back and equal to eager."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.export import Dim
+from torch.utils._pytree import tree_leaves
+
+import ingot
+from tests.models import hugging_face, nets
+
+DIALECTS = ("torch", "linalg", "tosa", "stablehlo")
+QUICK = ("gpt2", "vit", "whisper")
+HUGGING_FACE = [
+    name if name in QUICK else pytest.param(name, marks=pytest.mark.slow)
+    for name in hugging_face.BUILDERS
+    if name != "opt"
+]
+NETS = ["resnet", "mobilenet", pytest.param("unet", marks=pytest.mark.slow), "lstm", "encoder"]
+
+
+class ConvNext(nn.Module):
+    """Depthwise filters, layer norm over channels, a wide pointwise pair, a scale of its own."""
+
+    def __init__(self, width: int = 8) -> None:
+        super().__init__()
+        self.stem = nn.Conv2d(3, width, 4, 4)
+        self.depthwise = nn.Conv2d(width, width, 7, padding=3, groups=width)
+        self.norm = nn.LayerNorm(width, eps=1e-6)
+        self.wide = nn.Linear(width, 4 * width)
+        self.narrow = nn.Linear(4 * width, width)
+        self.scale = nn.Parameter(1e-2 * torch.ones(width))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.stem(x)
+        y = self.norm(self.depthwise(x).permute(0, 2, 3, 1))
+        y = self.scale * self.narrow(nn.functional.gelu(self.wide(y)))
+        return x + y.permute(0, 3, 1, 2)
+
+
+def verified(
+    model: nn.Module,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    dialects: tuple[str, ...] = DIALECTS,
+    shapes: Any = None,
+) -> ingot.Program:
+    """Exported, called, compared leaf by leaf, and run back in every dialect."""
+    model.eval()
+    with torch.no_grad():
+        program = ingot.export(model, args, kwargs, dynamic_shapes=shapes)
+        got, want = program(*args, **kwargs), model(*args, **kwargs)
+    assert type(got) is type(want)
+    torch.testing.assert_close(tree_leaves(got), tree_leaves(want))
+    for dialect in dialects:
+        program.verify(dialect, args, kwargs)
+    return program
+
+
+@pytest.mark.parametrize("name", HUGGING_FACE)
+def test_hugging_face(name: str) -> None:
+    model, kwargs = hugging_face.BUILDERS[name]()
+    verified(model, (), kwargs)
+
+
+@pytest.mark.parametrize("name", NETS)
+def test_nets(name: str) -> None:
+    model, args = nets.BUILDERS[name]()
+    verified(model, args, {})
+
+
+def test_convnext() -> None:
+    verified(ConvNext(), (torch.randn(1, 3, 32, 32),), {})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("return_dict", [True, False])
+@pytest.mark.parametrize("use_cache", [True, False])
+def test_opt(use_cache: bool, return_dict: bool) -> None:
+    model, kwargs = hugging_face.opt()
+    settings = {"use_cache": use_cache, "return_dict": return_dict}
+    verified(model, (), {**kwargs, **settings})
+
+
+def test_opt_with_attentions_and_hidden_states() -> None:
+    model, kwargs = hugging_face.opt()
+    model.set_attn_implementation("eager")
+    settings = {"output_attentions": True, "output_hidden_states": True}
+    program = verified(model, (), {**kwargs, **settings})
+    result = program(**kwargs, **settings)
+    assert len(result.attentions) == 2
+    assert len(result.hidden_states) == 3
+
+
+def test_opt_with_any_length() -> None:
+    model, kwargs = hugging_face.opt()
+    length = Dim("length", min=2, max=60)
+    shapes = {"input_ids": {1: length}, "attention_mask": {1: length}, "use_cache": None}
+    settings = {"use_cache": True}
+    program = verified(model, (), {**kwargs, **settings}, ("torch", "linalg"), shapes)
+    other = hugging_face.padded(hugging_face.tokens(2, 17))
+    program.verify("linalg", (), {**other, **settings})
+    assert "tensor<2x?xi64>" in program.to_mlir("stablehlo").text
+    with pytest.raises(ingot.EmitError, match="does not compute with sizes"):
+        program.to_mlir("tosa")

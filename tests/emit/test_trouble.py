@@ -1,0 +1,139 @@
+"""What goes wrong on the road: refused ops, wrong numbers, crashes, hangs, files."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import ingot
+from ingot.emit import isolate
+from ingot.emit.levels import Step
+from ingot.emit.lockstep import first_difference
+
+
+def test_all_problems_are_told_at_once_at_the_users_lines() -> None:
+    def several(x: Tensor, i: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        a = x.scatter_add(0, i, v)
+        b = torch.special.bessel_j0(x)
+        return a, b.relu()
+
+    args = (torch.randn(4, 3), torch.tensor([[0, 1, 2]]), torch.randn(1, 3))
+    program = ingot.export(several, args)
+    with pytest.raises(ingot.EmitError) as caught:
+        program.to_mlir("tosa")
+    text = str(caught.value)
+    assert {p.op for p in caught.value.problems} == {"scatter_add", "special_bessel_j0"}  # type: ignore[attr-defined]
+    assert "a = x.scatter_add(0, i, v)" in text
+    assert "b = torch.special.bessel_j0(x)" in text
+    assert "f32[4, 3]" in text
+
+
+def test_an_unknown_dialect_is_told() -> None:
+    program = ingot.export(torch.sin, (torch.randn(3),))
+    with pytest.raises(ingot.OptionError, match="did you mean 'linalg'"):
+        program.to_mlir("linlag")
+
+
+@torch.library.custom_op("emit_tests::twice", mutates_args=())
+def twice(x: Tensor) -> Tensor:
+    return x * 2
+
+
+@twice.register_fake
+def _(x: Tensor) -> Tensor:
+    return torch.empty_like(x)
+
+
+def test_a_custom_op_is_taken_apart_on_request() -> None:
+    x = torch.randn(3)
+    program = ingot.export(lambda x: twice(x) + 1, (x,))
+    with pytest.raises(ingot.EmitError, match="custom operation"):
+        program.to_mlir("linalg")
+    op = torch.ops.emit_tests.twice.default
+    text = program.to_mlir("linalg", decompositions={op: lambda x: x + x}).text
+    assert "arith.addf" in text
+
+
+def test_lockstep_finds_nothing_where_all_is_well() -> None:
+    model, x = nn.Sequential(nn.Linear(4, 4), nn.GELU()), torch.randn(2, 4)
+    with torch.no_grad():
+        program = ingot.export(model, (x,))
+    assert first_difference(program, "linalg", (x,), {}) is None
+    program.verify("linalg", (x,), lockstep=True)
+
+
+SPIN = """
+func.func @main(%x: i64) -> i64 {
+  cf.br ^bb1
+^bb1:
+  cf.br ^bb1
+}
+"""
+LLVM = Step(
+    "to LLVM",
+    "builtin.module(convert-cf-to-llvm,convert-arith-to-llvm,convert-func-to-llvm,"
+    "reconcile-unrealized-casts)",
+)
+
+
+def run(text: str, limits: isolate.Limits) -> None:
+    path = Path(os.environ.get("TMPDIR", "/tmp")) / f"ingot-empty-{os.getpid()}"
+    path.write_bytes(bytes(64))
+    try:
+        isolate.run(text, "main", [], LLVM, [{"value": 1}], str(path), limits)
+    finally:
+        path.unlink()
+
+
+def test_a_hang_ends_in_time_with_a_reproducer() -> None:
+    with pytest.raises(ingot.EmitError, match="took longer") as caught:
+        run(SPIN, isolate.Limits(seconds=1.0))
+    script = str(caught.value).rsplit("sh ", 1)[-1].strip()
+    assert subprocess.run(["sh", "-n", script], check=False).returncode == 0
+    assert (Path(script).parent / "input.mlir").read_text() == SPIN
+
+
+def test_a_crash_is_an_exception_and_the_helper_lives_on() -> None:
+    crash = """
+    func.func @main(%x: i64) -> i64 {
+      %p = llvm.inttoptr %x : i64 to !llvm.ptr
+      %y = llvm.load %p : !llvm.ptr -> i64
+      return %y : i64
+    }
+    """
+    with pytest.raises(ingot.EmitError, match="SIGSEGV"):
+        run(crash, isolate.USUAL)
+    x = torch.randn(3)
+    ingot.export(torch.sin, (x,)).verify("linalg", (x,))
+
+
+def test_too_much_memory_is_an_exception() -> None:
+    program = ingot.export(torch.sin, (torch.randn(3),))
+    from ingot.emit.emit import to_mlir
+
+    with pytest.raises(ingot.EmitError, match=r"memory|SIGABRT|SIGSEGV"):
+        to_mlir(program, "linalg", isolate.Limits(memory=1 << 20))
+
+
+def test_weights_are_saved_beside_the_text(tmp_path: Path) -> None:
+    from safetensors.torch import load_file
+
+    model, x = nn.Linear(4, 3), torch.randn(2, 4)
+    program = ingot.export(model, (x,))
+    module = program.to_mlir("linalg")
+    files = module.save(tmp_path / "model.mlir")
+    assert [f.name for f in files] == ["model.mlir", "model.safetensors"]
+    assert 'ingot.name = "weight"' in files[0].read_text()
+    torch.testing.assert_close(load_file(files[1])["weight"], model.weight.detach())
+
+
+def test_a_file_that_cannot_be_written_is_told_and_nothing_is_left(tmp_path: Path) -> None:
+    module = ingot.export(torch.sin, (torch.randn(3),)).to_mlir("linalg")
+    with pytest.raises(ingot.EmitError, match="cannot write"):
+        module.save(tmp_path / "nowhere" / "model.mlir")
+    assert list(tmp_path.iterdir()) == []
