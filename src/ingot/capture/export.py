@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from typing import Any
 
@@ -18,6 +18,7 @@ from torch import nn
 from torch.export import ExportedProgram
 
 from ingot.capture.exported import program_from_exported, written_inputs
+from ingot.capture.regions import keeping_toggles
 from ingot.capture.structures import register_structures
 from ingot.capture.trouble import capture_error
 from ingot.errors import OptionError, did_you_mean
@@ -39,7 +40,8 @@ def export(
     make = _LEVELS.get(level)
     if make is None:
         raise OptionError(f"level={level!r}", hints=[did_you_mean(level, _LEVELS)])
-    exported = _trace(model, tuple(args), dict(kwargs or {}), dynamic_shapes)
+    with keeping_toggles() if level == "pre-dispatch" else nullcontext():
+        exported = _trace(model, tuple(args), dict(kwargs or {}), dynamic_shapes)
     program = make(exported)
     verify(program)
     return program
@@ -52,7 +54,7 @@ def _pre_dispatch(exported: ExportedProgram) -> Program:
 
 
 def _aten(exported: ExportedProgram) -> Program:
-    functional = _decompose(exported, _composites())
+    functional = _decompose(exported, composite_table())
     return program_from_exported(functional, Level.ATEN, written_inputs(exported))
 
 
@@ -60,7 +62,7 @@ def _core(exported: ExportedProgram) -> Program:
     from ingot.passes.base import core_passes, run_passes
     from ingot.passes.decompose import decomposition_table
 
-    functional = _decompose(exported, {**_composites(), **decomposition_table()})
+    functional = _decompose(exported, {**composite_table(), **decomposition_table()})
     program = program_from_exported(functional, Level.ATEN, written_inputs(exported))
     return run_passes(program, core_passes())
 
@@ -142,7 +144,7 @@ def _decompose(exported: ExportedProgram, table: Mapping[Any, Any]) -> ExportedP
 
 
 @cache
-def _composites() -> dict[Any, Any]:
+def composite_table() -> dict[Any, Any]:
     """The ops that autograd takes apart, each with how."""
     from torch._export.utils import (
         _collect_all_valid_cia_ops_for_aten_namespace,

@@ -14,6 +14,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 import torch
+from torch._ops import OpOverload
+from torch.export import ExportedProgram
 from torch.fx import Graph, GraphModule, Node
 from torch.utils import _pytree as pytree
 
@@ -54,6 +56,8 @@ class OutputSpec:
     input it belongs to."""
     alias_of: int | None = None
     """The index of the input whose memory this output shares, as in the graph that was captured."""
+    tracked: bool = False
+    """For a mutation: autograd sees it, as it sees eager's write."""
 
 
 @dataclass(frozen=True)
@@ -132,6 +136,26 @@ class Program:
         from ingot.emit.verify import verify_program
 
         return verify_program(self, dialect, args, kwargs or {})
+
+    @staticmethod
+    def from_exported(exported: ExportedProgram, keep: Iterable[OpOverload] = ()) -> Program:
+        """torch.export's program at pre-dispatch level. `keep`: composite ops outside of ATen whose
+        schema the caller vouches for."""
+        from ingot.capture.functionalize import pre_dispatch_program
+
+        return pre_dispatch_program(exported, keep)
+
+    def to_exported(self) -> ExportedProgram:
+        """For PyTorch's own tools; regions are PyTorch's own operators there."""
+        from ingot.capture.to_exported import program_to_exported
+
+        return program_to_exported(self)
+
+    def lowered(self, level: str) -> Program:
+        """The same program at a lower level."""
+        from ingot.passes.lower import lower_program
+
+        return lower_program(self, Level(level))
 
     def as_text(self) -> str:
         from ingot.program.text import program_to_text
