@@ -8,13 +8,14 @@ left as it was.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import cache
 from typing import Any
 
 import torch
 from torch import nn
+from torch._ops import OpOverload
 from torch.export import ExportedProgram
 
 from ingot.capture.exported import program_from_exported, written_inputs
@@ -34,31 +35,33 @@ def export(
     *,
     dynamic_shapes: Any = None,
     level: str = "aten",
+    keep: Iterable[OpOverload] = (),
 ) -> Program:
     """The model as a Program. `dynamic_shapes` is torch.export's own form; `level` is one of
-    "pre-dispatch" (composite operations kept), "aten" and "core"."""
+    "pre-dispatch" (composite operations kept), "aten" and "core". `keep` are composite operations
+    outside of ATen whose schema the caller vouches for: pre-dispatch level keeps them too."""
     make = _LEVELS.get(level)
     if make is None:
         raise OptionError(f"level={level!r}", hints=[did_you_mean(level, _LEVELS)])
     with keeping_toggles() if level == "pre-dispatch" else nullcontext():
         exported = _trace(model, tuple(args), dict(kwargs or {}), dynamic_shapes)
-    program = make(exported)
+    program = make(exported, frozenset(keep))
     verify(program)
     return program
 
 
-def _pre_dispatch(exported: ExportedProgram) -> Program:
+def _pre_dispatch(exported: ExportedProgram, keep: frozenset[OpOverload]) -> Program:
     from ingot.capture.functionalize import pre_dispatch_program
 
-    return pre_dispatch_program(exported)
+    return pre_dispatch_program(exported, keep)
 
 
-def _aten(exported: ExportedProgram) -> Program:
+def _aten(exported: ExportedProgram, _: frozenset[OpOverload]) -> Program:
     functional = _decompose(exported, composite_table())
     return program_from_exported(functional, Level.ATEN, written_inputs(exported))
 
 
-def _core(exported: ExportedProgram) -> Program:
+def _core(exported: ExportedProgram, _: frozenset[OpOverload]) -> Program:
     from ingot.passes.base import core_passes, run_passes
     from ingot.passes.decompose import decomposition_table
 
@@ -67,7 +70,7 @@ def _core(exported: ExportedProgram) -> Program:
     return run_passes(program, core_passes())
 
 
-_LEVELS: dict[str, Callable[[ExportedProgram], Program]] = {
+_LEVELS: dict[str, Callable[[ExportedProgram, frozenset[OpOverload]], Program]] = {
     "pre-dispatch": _pre_dispatch,
     "aten": _aten,
     "core": _core,

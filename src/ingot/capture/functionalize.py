@@ -120,7 +120,8 @@ def _inputs(exported: ExportedProgram, run: Functionalizer, any_grad: bool) -> l
             continue
         leaf = _requires_grad(exported, spec)
         made = run.base_scope.add_input(node.name, _given(val, leaf, any_grad), dict(node.meta))
-        key = val.untyped_storage()._cdata, val.shape, val.stride(), val.storage_offset()
+        layout = val.shape, val.stride(), val.storage_offset()
+        key = val.untyped_storage()._cdata, str(layout)
         if spec.kind is not InputKind.USER_INPUT and key in known:
             found.append(known[key])
             continue

@@ -33,9 +33,9 @@ class Form:
 
 
 _STATS = (("running_mean", 3), ("running_var", 4))
+_STATS_BEHIND = (("running_mean", 4), ("running_var", 5))
 
 _PARTNERS: dict[OpOverload, Form] = {
-    aten.zero_.default: Form(aten.zeros_like.default),
     aten.normal_.default: Form(aten.normal_functional.default, fresh=True),
     aten.uniform_.default: Form(aten.uniform.default, fresh=True),
     aten.exponential_.default: Form(aten.exponential.default, fresh=True),
@@ -49,6 +49,9 @@ _PARTNERS: dict[OpOverload, Form] = {
     aten.bernoulli_.Tensor: Form(aten.bernoulli.Tensor, fresh=True),
     aten._native_batch_norm_legit.default: Form(
         aten._native_batch_norm_legit_functional.default, results=_STATS, drop=2
+    ),
+    aten._batch_norm_with_update.default: Form(
+        aten._batch_norm_with_update_functional.default, results=_STATS_BEHIND, drop=2
     ),
 }
 

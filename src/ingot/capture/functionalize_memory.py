@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
 from torch import Tensor
 from torch.fx import Node
 
@@ -113,4 +114,6 @@ class Memories:
 
 
 def _storage(eager: Tensor) -> int:
-    return int(eager.untyped_storage()._cdata)
+    """Sparse tensors have no storage of their own to share."""
+    strided = eager.layout is torch.strided
+    return int(eager.untyped_storage()._cdata) if strided else id(eager)

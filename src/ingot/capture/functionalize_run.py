@@ -37,6 +37,15 @@ from ingot.program.source import node_place
 
 aten = torch.ops.aten
 
+_UNSAFE_VIEWS = frozenset(
+    {
+        aten._unsafe_view.default,
+        aten.unsafe_split.Tensor,
+        aten.unsafe_split_with_sizes.default,
+    }
+)
+"""Views by what they do, though their schema only says that the source will not be used again."""
+
 _KEPT_META = ("stack_trace", "nn_module_stack", "source_fn_stack", "torch_fn")
 
 
@@ -288,7 +297,7 @@ class Functionalizer:
     def _is_plain_view(self, op: OpOverload, args: Any, out: Any) -> bool:
         if not args or not isinstance(args[0], Value):
             return False
-        if not promises_view(op) and op is not aten._unsafe_view.default:
+        if not promises_view(op) and op not in _UNSAFE_VIEWS:
             return False
         memory = args[0].cell.memory
         return all(self.memories.memory_of(t) is memory for t in _tensors(out))
@@ -317,6 +326,7 @@ class Functionalizer:
             steps = [step_for(self, op, rest, named, i) for i in range(len(out))]
             return [self.add_view(source, *row) for row in zip(out, steps, items)]
         if (same := self.memories.value_of(out)) is not None:
+            self.note(f"{op}: replaced by its argument, which it returns")
             return same
         if op is aten.as_strided.default:
             source = self._whole_memory(source)

@@ -58,6 +58,8 @@ class Scope:
             place = self.graph.inserting_before(self.graph._root)
         with place:
             node = self.graph.placeholder(name)
+        if self.parent is None:
+            node.name = name  # the signature's name, even where fx would keep it for itself
         node.meta = {**(meta or {}), "val": val}
         self.last_input = node
         return node

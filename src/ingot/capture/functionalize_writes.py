@@ -61,12 +61,19 @@ def run_write(run: Functionalizer, op: OpOverload, args: Any, kwargs: Any) -> An
         return _restyle(run, op, args, kwargs)
     if op is aten.detach_.default:
         return _detach_in_place(run, args[0])
+    if op is aten.zero_.default:  # unlike zeros_like, fill keeps a history
+        return run_write(run, aten.fill_.Scalar, (*args, 0), {})
     named = named_arguments(op, args, kwargs)
     sizes = {a.name: _shapes(run.eager(named[a.name])) for a in written_arguments(op)}
     out = run.run_eager(op, args, kwargs)
     if op in _FORBIDDEN:
         return args[0]
     for argument in written_arguments(op):
+        if any(map(_overlaps, _tensors(run.eager(named[argument.name])))):
+            raise run.error(
+                "more than one element of the written-to tensor refers to a single memory location",
+                "write to a copy: y = y.clone()",
+            )
         if _shapes(run.eager(named[argument.name])) != sizes[argument.name]:
             raise run.error(
                 f"{op}: {_FORBIDDEN[aten.resize_.default]}, which has no functional form"
@@ -93,9 +100,20 @@ def _keeps_size(op: OpOverload, eager: Any) -> bool:
     return op is aten.resize_.default and list(eager[0].shape) == list(eager[1])
 
 
-def _shapes(eager: Any) -> list[Any]:
+def _tensors(eager: Any) -> list[Tensor]:
     tensors = eager if isinstance(eager, tuple | list) else [eager]
-    return [tuple(t.shape) for t in tensors if isinstance(t, Tensor)]
+    return [t for t in tensors if isinstance(t, Tensor)]
+
+
+def _shapes(eager: Any) -> list[Any]:
+    return [tuple(t.shape) for t in _tensors(eager)]
+
+
+def _overlaps(eager: Tensor) -> bool:
+    """As far as eager looks: an expanded dim."""
+    pairs = zip(eager.shape, eager.stride()) if eager.layout is torch.strided else ()
+    return any(stride is not None and stride == 0 and size != 1 and size != 0
+               for size, stride in pairs if isinstance(size, int))  # fmt: skip
 
 
 def _restyle(run: Functionalizer, op: OpOverload, args: Any, kwargs: Any) -> Value:

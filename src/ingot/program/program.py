@@ -7,6 +7,7 @@ functional form stay in the graph, for the host to run in program order.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -150,6 +151,19 @@ class Program:
         from ingot.capture.to_exported import program_to_exported
 
         return program_to_exported(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Graph, signature and tensors in one file, without pickles."""
+        from ingot.capture.store import save_program
+
+        save_program(self, path)
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> Program:
+        """A program that `save` wrote."""
+        from ingot.capture.store import load_program
+
+        return load_program(path)
 
     def lowered(self, level: str) -> Program:
         """The same program at a lower level."""
