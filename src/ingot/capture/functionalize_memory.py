@@ -50,6 +50,8 @@ class Cell:
     version: int = 0
     tracked: bool = False
     """Autograd saw one of the writes."""
+    from_inference: bool = False
+    """`data` was made under inference_mode, where autograd must not meet it."""
 
 
 @dataclass(eq=False)

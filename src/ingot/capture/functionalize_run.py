@@ -122,7 +122,7 @@ class Functionalizer:
         """What is in the cell, with the history eager would find."""
         if cell.data is cell.history or not self.states.grad_enabled():
             return cell.data
-        if cell.history.meta["val"].requires_grad:
+        if cell.history.meta["val"].requires_grad or cell.from_inference:
             cell.data = cell.history = self.emit(carry, cell.history, cell.data)
         elif cell.data.meta["val"].requires_grad:
             cell.data = cell.history = self.emit(aten.detach.default, cell.data)
@@ -152,6 +152,7 @@ class Functionalizer:
         content = put(value.steps, self.content(cell), new)
         cell.data = content
         cell.version += 1
+        cell.from_inference = self.states.inference() and not cell.memory.inference
         if self.states.grad_enabled():
             cell.history = content
             cell.tracked = True
