@@ -16,8 +16,9 @@ from ingot.collection import without_collection
 from ingot.execute.runner import build_runner
 from ingot.fuse.group import fuse
 from ingot.options import Options
-from ingot.passes.base import core_passes, run_passes
-from ingot.program.program import Program, program_from_fx
+from ingot.passes.base import Pass, core_passes, run_passes
+from ingot.passes.lower import Lower
+from ingot.program.program import Level, Program, program_from_fx
 from ingot.program.verify import verify
 from ingot.stages import Compiled
 
@@ -39,7 +40,9 @@ def compile_program(program: Program, options: Options) -> Compiled:
         timings[name] = 1e3 * (time.perf_counter() - start)
         return result
 
-    core = step("passes", lambda: run_passes(program, core_passes(), verify=options.verify))
+    lower: list[Pass] = [Lower(core=True)] if program.level is Level.PRE_DISPATCH else []
+    passes = [*lower, *core_passes()]
+    core = step("passes", lambda: run_passes(program, passes, verify=options.verify))
     step("verify", lambda: verify(core))
     fused = step("fuse", lambda: fuse(core, options))
     kernels = step("codegen", lambda: build_kernels(fused, options))

@@ -12,6 +12,9 @@ import torch
 from torch import nn
 
 import ingot
+from ingot.options import make_options
+from ingot.pipeline import compile_program
+from ingot.program.call import bind
 from ingot.program.program import Level
 from ingot.program.verify import verify
 from tests.programs.check import observed
@@ -177,3 +180,38 @@ def test_dynamic_sizes_stay_dynamic() -> None:
         x, same = torch.arange(3.0 * n).view(n, 3), torch.arange(3.0 * n).view(n, 3)
         assert torch.equal(program(x), model(same))
         assert torch.equal(x, same)
+
+
+class _Small(nn.Module):
+    calls: torch.Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(8, 16), nn.LayerNorm(16), nn.GELU(), nn.Linear(16, 4))
+        self.register_buffer("calls", torch.zeros(4))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.body(x)
+        with torch.no_grad():
+            self.calls.add_(1)
+        return y * self.calls
+
+
+def test_the_native_road_takes_it() -> None:
+    torch.manual_seed(0)
+    model, x = _Small(), torch.randn(3, 8)
+    program = ingot.export(model, (x,), level="pre-dispatch")
+    compiled = compile_program(program, make_options({"strict": True}))
+    for call in (1, 2):
+        with torch.no_grad():
+            (result,) = compiled.run(bind(compiled.fused.program, (x,), {}))
+        assert torch.equal(model.calls, torch.full((4,), float(call)))
+        torch.testing.assert_close(result, model.body(x) * call, rtol=1e-4, atol=1e-5)
+
+
+def test_the_mlir_road_takes_it() -> None:
+    torch.manual_seed(0)
+    model, x = _Small(), torch.randn(3, 8)
+    program = ingot.export(model, (x,), level="pre-dispatch")
+    assert "linalg" in str(program.to_mlir("linalg"))
+    assert program.verify("linalg", (x,))

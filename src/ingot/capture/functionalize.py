@@ -36,7 +36,7 @@ from ingot.capture.functionalize_run import Functionalizer, Number
 from ingot.capture.functionalize_trim import trim
 from ingot.errors import CaptureError
 from ingot.journal import Entry, Journal
-from ingot.program.graph import fake_mode, output_values, placeholders
+from ingot.program.graph import composite_count, fake_mode, output_values, placeholders
 from ingot.program.program import Level, Program
 
 aten = torch.ops.aten
@@ -67,7 +67,9 @@ def pre_dispatch_program(exported: ExportedProgram, keep: Iterable[OpOverload] =
 def _journal(
     exported: ExportedProgram, program: Program, run: Functionalizer, start: float
 ) -> Journal:
-    notes = [*run.states.notes, *(f"{text} ({count}×)" for text, count in run.counts.items())]
+    before, after = (composite_count(m) for m in (exported.graph_module, program.graph_module))
+    notes = [f"composite ops: {before} before, {after} kept", *run.states.notes]
+    notes += [f"{text} ({count}×)" for text, count in run.counts.items()]
     ms = 1e3 * (time.perf_counter() - start)
     sizes = len(exported.graph.nodes), len(program.graph.nodes)
     return Journal((Entry("functionalize", ms, *sizes, tuple(notes)),))

@@ -150,15 +150,31 @@ class Functionalizer:
             )
         cell = value.cell
         content = put(value.steps, self.content(cell), new)
+        if not value.steps and self._loses_history(value, new):
+            content = new = self._overwritten(self.content(cell), new)
         cell.data = content
         cell.version += 1
         cell.from_inference = self.states.inference() and not cell.memory.inference
         if self.states.grad_enabled():
             cell.history = content
             cell.tracked = True
-        value.seen, value.seen_version = new, cell.version
+        lost = bool(value.steps) and self._loses_history(value, new)
+        value.seen, value.seen_version = (None if lost else new), cell.version
         value.seen_untracked = not self.states.grad_enabled()
         self._tell_others(cell)
+
+    def _loses_history(self, value: Value, new: Node) -> bool:
+        """Eager's tensor requires grad after the write, though what is written does not."""
+        recorded = self.states.grad_enabled() and value.eager.grad_fn is not None
+        return recorded and not new.meta["val"].requires_grad
+
+    def _overwritten(self, old: Node, new: Node) -> Node:
+        """`new` with the history of having been written over `old`, whose gradient is zero."""
+        if new.meta["val"].dim() > 0:
+            return self.emit(aten.slice_scatter.default, old, new)
+        rows = [self.emit(aten.unsqueeze.default, node, 0) for node in (old, new)]
+        both = self.emit(aten.slice_scatter.default, *rows)
+        return self.emit(aten.select.int, both, 0, 0)
 
     def _tell_others(self, cell: Cell) -> None:
         """The other cells of the memory have new data, and their own history."""

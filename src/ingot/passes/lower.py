@@ -16,6 +16,7 @@ from torch.utils import _pytree as pytree
 
 from ingot.passes.base import Draft, Pass, core_passes, run_passes
 from ingot.program.call import call_spec
+from ingot.program.graph import composite_count
 from ingot.program.program import CallSpec, Level, OutputSpec, Program, Signature
 from ingot.program.regions import carry
 
@@ -45,7 +46,7 @@ class Lower(Pass):
         )
         draft.constants, draft.symbols = dict(program.constants), program.symbols
         draft.refresh()
-        return [f"{_composites(given)} composite ops taken apart"]
+        return [f"{composite_count(given.graph_module)} composite ops taken apart"]
 
 
 def _returning_all(program: Program) -> Program:
@@ -108,15 +109,3 @@ def _table(core: bool) -> Mapping[Any, Any]:
 
 def _data_of_carry(old: Tensor, new: Tensor) -> Tensor:
     return new.clone()
-
-
-def _composites(program: Program) -> int:
-    from torch._ops import OpOverload
-    from torch.fx import GraphModule
-
-    return sum(
-        isinstance(node.target, OpOverload) and node.target._can_decompose()
-        for module in program.graph_module.modules()
-        if isinstance(module, GraphModule)
-        for node in module.graph.nodes
-    )

@@ -128,7 +128,7 @@ class Program:
         """The program in `dialect`: "torch", "linalg", "tosa" or "stablehlo"."""
         from ingot.emit.emit import to_mlir
 
-        return to_mlir(self, dialect)
+        return to_mlir(self.lowered("aten"), dialect)
 
     def verify(
         self, dialect: str, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
@@ -136,7 +136,7 @@ class Program:
         """Write the program in `dialect`, run that natively and compare with eager."""
         from ingot.emit.verify import verify_program
 
-        return verify_program(self, dialect, args, kwargs or {})
+        return verify_program(self.lowered("aten"), dialect, args, kwargs or {})
 
     @staticmethod
     def from_exported(exported: ExportedProgram, keep: Iterable[OpOverload] = ()) -> Program:
@@ -166,7 +166,7 @@ class Program:
         return load_program(path)
 
     def lowered(self, level: str) -> Program:
-        """The same program at a lower level."""
+        """The same program at a lower level; itself if it is that low already."""
         from ingot.passes.lower import lower_program
 
         return lower_program(self, Level(level))
