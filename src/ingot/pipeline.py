@@ -16,8 +16,9 @@ from ingot.collection import without_collection
 from ingot.execute.runner import build_runner
 from ingot.fuse.group import fuse
 from ingot.options import Options
-from ingot.passes.base import core_passes, image_passes, run_passes
-from ingot.program.program import Program, program_from_fx
+from ingot.passes.base import Pass, core_passes, image_passes, run_passes
+from ingot.passes.lower import Lower
+from ingot.program.program import Level, Program, program_from_fx
 from ingot.program.verify import verify
 from ingot.stages import Compiled
 
@@ -41,7 +42,8 @@ def compile_program(program: Program, options: Options) -> Compiled:
         timings[name] = 1e3 * (time.perf_counter() - start)
         return result
 
-    passes = [*core_passes(), *image_passes(program)]
+    lower: list[Pass] = [Lower(core=True)] if program.level is Level.PRE_DISPATCH else []
+    passes = [*lower, *core_passes(), *image_passes(program)]
     core = step("passes", lambda: run_passes(program, passes, verify=options.verify))
     step("verify", lambda: verify(core))
     fused = step("fuse", lambda: fuse(core, options))

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from typing import Any
 
 import torch
 from torch import nn
+from torch._ops import OpOverload
 from torch.export import ExportedProgram
 
 from ingot.capture.exported import program_from_exported, written_inputs
+from ingot.capture.regions import keeping_toggles
 from ingot.capture.structures import register_structures
 from ingot.capture.trouble import capture_error
 from ingot.errors import OptionError, did_you_mean
@@ -35,40 +37,43 @@ def export(
     dynamic_shapes: Any = None,
     level: str = "aten",
     train: bool = False,
+    keep: Iterable[OpOverload] = (),
 ) -> Program:
     """The model as a Program. `dynamic_shapes` is torch.export's own form; `level` is one of
     "pre-dispatch" (composite operations kept), "aten" and "core". With `train` the first single
     number that the model returns is the loss, and a call of the program also adds the gradients of
-    all parameters, as loss.backward() does."""
+    all parameters, as loss.backward() does. `keep` are composite operations outside of ATen whose
+    schema the caller vouches for: pre-dispatch level keeps them too."""
     make = _LEVELS.get(level)
     if make is None:
         raise OptionError(f"level={level!r}", hints=[did_you_mean(level, _LEVELS)])
     if train and level == "pre-dispatch":
         raise OptionError("train=True at level='pre-dispatch'", hints=["use level='aten'"])
-    exported = _trace(model, tuple(args), dict(kwargs or {}), dynamic_shapes)
-    program = make(exported, train)
+    with keeping_toggles() if level == "pre-dispatch" else nullcontext():
+        exported = _trace(model, tuple(args), dict(kwargs or {}), dynamic_shapes)
+    program = make(exported, train, frozenset(keep))
     verify(program)
     return program
 
 
-def _pre_dispatch(exported: ExportedProgram, train: bool) -> Program:
+def _pre_dispatch(exported: ExportedProgram, train: bool, keep: frozenset[OpOverload]) -> Program:
     from ingot.capture.functionalize import pre_dispatch_program
 
-    return pre_dispatch_program(exported)
+    return pre_dispatch_program(exported, keep)
 
 
-def _aten(exported: ExportedProgram, train: bool) -> Program:
+def _aten(exported: ExportedProgram, train: bool, keep: frozenset[OpOverload]) -> Program:
     return _functional(exported, {}, train)
 
 
-def _core(exported: ExportedProgram, train: bool) -> Program:
+def _core(exported: ExportedProgram, train: bool, keep: frozenset[OpOverload]) -> Program:
     from ingot.passes.base import core_passes, run_passes
     from ingot.passes.decompose import decomposition_table
 
     return run_passes(_functional(exported, decomposition_table(), train), core_passes())
 
 
-_LEVELS: dict[str, Callable[[ExportedProgram, bool], Program]] = {
+_LEVELS: dict[str, Callable[[ExportedProgram, bool, frozenset[OpOverload]], Program]] = {
     "pre-dispatch": _pre_dispatch,
     "aten": _aten,
     "core": _core,
@@ -152,12 +157,12 @@ def _functional(exported: ExportedProgram, table: Mapping[Any, Any], train: bool
         if train:
             functional = with_gradients(exported, table)
         else:
-            functional = exported.run_decompositions({**_composites(), **table})
+            functional = exported.run_decompositions({**composite_table(), **table})
     return program_from_exported(functional, Level.ATEN, written)
 
 
 @cache
-def _composites() -> dict[Any, Any]:
+def composite_table() -> dict[Any, Any]:
     """The ops that autograd takes apart, each with how."""
     from torch._export.utils import (
         _collect_all_valid_cia_ops_for_aten_namespace,

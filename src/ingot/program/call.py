@@ -17,12 +17,13 @@ from torch.utils import _pytree as pytree
 from ingot.errors import InputError
 from ingot.program.graph import placeholders
 from ingot.program.program import CallSpec, Fixed, Program
+from ingot.program.run import run_graph
 
 
 def call_program(program: Program, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     calling = call_spec(program)
     values = bind(program, args, kwargs)
-    results = program.graph_module(*values)
+    results = run_graph(program.graph_module, values)
     return finish(program, calling, values, results)
 
 
@@ -53,16 +54,17 @@ def finish(
     """Write back what the graph returned beside the user's outputs; the outputs as a pytree."""
     specs = program.signature.outputs
     count = program.signature.user_outputs()
-    with torch.no_grad():
-        pending = []
-        for spec, result in zip(specs[count:], results[count:]):
-            assert spec.target is not None
-            target = values[spec.target]
-            if spec.kind == "mutation":
-                pending.append((target, _kept(result, values)))
-            else:
+    pending = []
+    for spec, result in zip(specs[count:], results[count:]):
+        assert spec.target is not None
+        target = values[spec.target]
+        if spec.kind == "mutation":
+            pending.append((spec, target, _kept(result, values)))
+        else:
+            with torch.no_grad():
                 target.grad = result.clone() if target.grad is None else target.grad + result
-        for target, result in pending:
+    for spec, target, result in pending:
+        with torch.set_grad_enabled(spec.tracked and torch.is_grad_enabled()):
             target.copy_(result)
     return pytree.tree_unflatten(list(results[:count]), calling.out_spec)
 

@@ -103,3 +103,13 @@ def fake_mode(graph: Graph) -> Any:
         if (mode := getattr(val, "fake_mode", None)) is not None:
             return mode
     return None
+
+
+def composite_count(module: GraphModule) -> int:
+    """How many calls, at any depth, are of ops that autograd takes apart."""
+    return sum(
+        isinstance(node.target, torch._ops.OpOverload) and node.target._can_decompose()
+        for inner in module.modules()
+        if isinstance(inner, GraphModule)
+        for node in inner.graph.nodes
+    )

@@ -7,6 +7,7 @@ functional form stay in the graph, for the host to run in program order.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -14,6 +15,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 import torch
+from torch._ops import OpOverload
+from torch.export import ExportedProgram
 from torch.fx import Graph, GraphModule, Node
 from torch.utils import _pytree as pytree
 
@@ -54,6 +57,8 @@ class OutputSpec:
     input it belongs to."""
     alias_of: int | None = None
     """The index of the input whose memory this output shares, as in the graph that was captured."""
+    tracked: bool = False
+    """For a mutation: autograd sees it, as it sees eager's write."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +131,7 @@ class Program:
         takes more ops apart, the user's own above all."""
         from ingot.emit.emit import to_mlir
 
-        return to_mlir(self, dialect, decompositions=decompositions)
+        return to_mlir(self.lowered("aten"), dialect, decompositions=decompositions)
 
     def verify(
         self,
@@ -141,9 +146,43 @@ class Program:
         from ingot.emit.lockstep import verify_in_lockstep
         from ingot.emit.verify import verify_program
 
+        program = self.lowered("aten")
         if lockstep:
-            verify_in_lockstep(self, dialect, args, kwargs or {})
-        return verify_program(self, dialect, args, kwargs or {})
+            verify_in_lockstep(program, dialect, args, kwargs or {})
+        return verify_program(program, dialect, args, kwargs or {})
+
+    @staticmethod
+    def from_exported(exported: ExportedProgram, keep: Iterable[OpOverload] = ()) -> Program:
+        """torch.export's program at pre-dispatch level. `keep`: composite ops outside of ATen whose
+        schema the caller vouches for."""
+        from ingot.capture.functionalize import pre_dispatch_program
+
+        return pre_dispatch_program(exported, keep)
+
+    def to_exported(self) -> ExportedProgram:
+        """For PyTorch's own tools; regions are PyTorch's own operators there."""
+        from ingot.capture.to_exported import program_to_exported
+
+        return program_to_exported(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Graph, signature and tensors in one file, without pickles."""
+        from ingot.capture.store import save_program
+
+        save_program(self, path)
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> Program:
+        """A program that `save` wrote."""
+        from ingot.capture.store import load_program
+
+        return load_program(path)
+
+    def lowered(self, level: str) -> Program:
+        """The same program at a lower level; itself if it is that low already."""
+        from ingot.passes.lower import lower_program
+
+        return lower_program(self, Level(level))
 
     def as_text(self) -> str:
         from ingot.program.text import program_to_text

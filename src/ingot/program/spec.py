@@ -12,7 +12,9 @@ from typing import Any
 import torch
 from torch._ops import HigherOrderOperator, OpOverload
 from torch.fx import Node
+from torch.utils import _pytree as pytree
 
+from ingot.program.liars import liars, writes_silently
 from ingot.program.program import Level
 
 aten = torch.ops.aten
@@ -68,9 +70,37 @@ def illegal(node: Node, level: Level) -> str:
         return "" if is_symbolic_arithmetic(target) else f"{target!r} is not an ATen op"
     if target._schema.is_mutable and target not in effects:
         return "it writes to its arguments"
+    if level is Level.PRE_DISPATCH:
+        return _illegal_before_dispatch(node, target)
     if level is Level.CORE and target in not_core:
         return f"at core level it is written as {not_core[target]}"
     return ""
+
+
+def _illegal_before_dispatch(node: Node, target: OpOverload) -> str:
+    """Nothing writes, and no op lies about what it returns."""
+    if target._schema.is_mutable and target._schema.returns:
+        return "it writes to its arguments"
+    ways = liars().get(target, frozenset())
+    if "fresh" in ways:
+        return "it returns a view or a copy as it likes; its honest form stands here"
+    if writes_silently(target, node.args, node.kwargs):
+        return "it writes to an argument without saying so"
+    if "alias" in ways and _shares_memory(node):
+        return "it returns its argument's memory though its schema promises a fresh tensor"
+    return ""
+
+
+def _shares_memory(node: Node) -> bool:
+    results = {_memory(v) for v in pytree.tree_leaves(node.meta.get("val"))} - {None}
+    given = {_memory(n.meta.get("val")) for n in node.all_input_nodes} - {None}
+    return bool(results & given)
+
+
+def _memory(val: Any) -> int | None:
+    if not isinstance(val, torch.Tensor) or val.layout is not torch.strided:
+        return None
+    return int(val.untyped_storage()._cdata)
 
 
 def is_symbolic_arithmetic(target: Any) -> bool:

@@ -18,6 +18,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from ingot.program.graph import output_values
 from ingot.program.program import InputSpec, Program, SymbolRange
+from ingot.program.regions import is_region, region_body, region_kinds, region_parts
 
 _SHORT = {
     torch.float64: "f64",
@@ -54,16 +55,26 @@ def program_to_text(program: Program) -> str:
 
 
 def graph_lines(graph: Graph, names: dict[Node, str], inputs: Iterable[InputSpec]) -> list[str]:
-    """One line for each node but the output and references to branches."""
+    """One line for each node but the output and references to branches; the body of a region is
+    indented below it."""
     kinds = {spec.name: spec.kind for spec in inputs}
-    return [
-        node_line(node, names, kinds.get(node.name, ""))
-        for node in graph.nodes
-        if node.op != "output" and not _is_subgraph(node)
-    ]
+    lines = []
+    for node in graph.nodes:
+        if node.op == "output" or is_reference(node):
+            continue
+        line = node_line(node, names, kinds.get(node.name, ""))
+        lines += [f"{line} {{", *_body_lines(node), "  }"] if is_region(node) else [line]
+    return lines
 
 
-def _is_subgraph(node: Node) -> bool:
+def _body_lines(node: Node) -> list[str]:
+    body = region_body(node)
+    names = value_names(body.graph)
+    lines = [*graph_lines(body.graph, names, ()), _returned(body.graph, names)]
+    return [f"  {line}" for line in lines]
+
+
+def is_reference(node: Node) -> bool:
     """A reference to a branch: shown as @name where it is used."""
     return node.op == "get_attr" and "val" not in node.meta
 
@@ -74,6 +85,10 @@ def node_line(node: Node, names: dict[Node, str], kind: str = "") -> str:
         return f"{head} = input {kind}".rstrip()
     if node.op == "get_attr":
         return f"{head} = constant {node.target}"
+    if is_region(node):
+        state, _, values = region_parts(node)
+        given = ", ".join(_argument(value, names) for value in values)
+        return f"{head} = {region_kinds[node.target].words(*state)} of ({given})"
     arguments = [_argument(value, names) for value in node.args]
     arguments += [f"{key}={_argument(value, names)}" for key, value in sorted(node.kwargs.items())]
     return f"{head} = {target_name(node.target)}({', '.join(arguments)})"
@@ -98,6 +113,8 @@ def _base_name(node: Node) -> str:
         return "const" if node.op == "get_attr" else node.op
     if isinstance(node.target, OpOverload):
         return node.target._schema.name.split("::")[-1]
+    if is_region(node):
+        return region_kinds[node.target].words(*region_parts(node)[0]).split("(")[0]
     return str(getattr(node.target, "__name__", "call"))
 
 
@@ -155,7 +172,7 @@ def digest(tensor: torch.Tensor) -> str:
 
 def _argument(value: Any, names: dict[Node, str]) -> str:
     if isinstance(value, Node):
-        return f"@{value.target}" if _is_subgraph(value) else names[value]
+        return f"@{value.target}" if is_reference(value) else names[value]
     if isinstance(value, tuple | list):
         return f"[{', '.join(_argument(item, names) for item in value)}]"
     if isinstance(value, slice):
@@ -184,13 +201,14 @@ def _returned(graph: Graph, names: dict[Node, str]) -> str:
 
 
 def _subgraphs(module: GraphModule) -> list[tuple[str, GraphModule]]:
-    """The graphs that control flow refers to, in the order they are referred to, deep."""
+    """The graphs that control flow refers to, in the order they are referred to, deep; regions show
+    theirs in place."""
     found = []
     for node in module.graph.nodes:
         if node.op != "get_attr":
             continue
         inner = module.get_submodule(node.target) if "val" not in node.meta else None
         if isinstance(inner, GraphModule):
-            found += [(node.target, inner)]
+            found += [] if any(map(is_region, node.users)) else [(node.target, inner)]
             found += [(f"{node.target}.{name}", graph) for name, graph in _subgraphs(inner)]
     return found

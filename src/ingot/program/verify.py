@@ -10,14 +10,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch.fx import GraphModule, Node
+from torch.fx import Graph, GraphModule, Node
 
 from ingot.errors import VerifyError
 from ingot.program.graph import memory_root, output_node, output_values, placeholders, same_numbers
-from ingot.program.program import Program
+from ingot.program.program import Level, Program
+from ingot.program.regions import is_region, region_body, region_parts
 from ingot.program.source import node_place
 from ingot.program.spec import illegal
-from ingot.program.text import node_line, value_names
+from ingot.program.text import is_reference, node_line, value_names
 
 _AROUND = 3
 
@@ -30,6 +31,8 @@ def verify(program: Program) -> None:
         _verify_order(program, node, seen)
         _verify_node(program, node)
         seen.add(node)
+    if program.level is Level.PRE_DISPATCH:
+        _verify_bodies(program, program.graph_module)
     _verify_outputs(program)
 
 
@@ -43,13 +46,13 @@ def _verify_inputs(program: Program) -> None:
     for node, spec in zip(nodes, specs):
         is_tensor = isinstance(node.meta.get("val"), torch.Tensor)
         if is_tensor == (spec.kind == "symbol"):
-            raise _error(program, node, f"the signature calls this input a {spec.kind}")
+            raise _error(program.graph, node, f"the signature calls this input a {spec.kind}")
 
 
 def _verify_order(program: Program, node: Node, seen: set[Node]) -> None:
     for source in node.all_input_nodes:
         if source not in seen:
-            raise _error(program, node, f"it uses {source.name}, which comes after it")
+            raise _error(program.graph, node, f"it uses {source.name}, which comes after it")
 
 
 def _verify_node(program: Program, node: Node) -> None:
@@ -59,11 +62,46 @@ def _verify_node(program: Program, node: Node) -> None:
         _verify_attribute(program, node)
         return
     elif node.op != "call_function":
-        raise _error(program, node, f"a {node.op} node has no place in a functional graph")
+        raise _error(program.graph, node, f"a {node.op} node has no place in a functional graph")
     elif reason := illegal(node, program.level):
-        raise _error(program, node, reason)
+        raise _error(program.graph, node, reason)
     if "val" not in node.meta and _makes_value(node) and not _known_by_parts(node):
-        raise _error(program, node, 'nothing is known of its value: it has no meta["val"]')
+        raise _error(program.graph, node, 'nothing is known of its value: it has no meta["val"]')
+
+
+def _verify_bodies(program: Program, module: GraphModule) -> None:
+    """What holds of the program holds in the bodies of its regions and branches, at any depth."""
+    for node in module.graph.nodes:
+        if is_region(node):
+            _verify_region(program, node)
+        found = module.get_submodule(node.target) if is_reference(node) else None
+        if not isinstance(found, GraphModule):
+            continue
+        for inner in found.graph.nodes:
+            if inner.op == "call_function" and (reason := illegal(inner, program.level)):
+                raise _error(found.graph, inner, reason)
+        _verify_bodies(program, found)
+
+
+def _verify_region(program: Program, node: Node) -> None:
+    body = region_body(node)
+    _, _, given = region_parts(node)
+    wanted = placeholders(body.graph)
+    if len(given) != len(wanted):
+        raise _error(node.graph, node, f"{len(given)} inputs for a body that takes {len(wanted)}")
+    for value, place in zip(given, wanted):
+        if not isinstance(value, Node) or not _same_type(value.meta["val"], place.meta["val"]):
+            raise _error(node.graph, node, f"{value} is not what the body's {place} stands for")
+    outputs = len(output_values(body.graph))
+    for user in node.users:
+        if user.target is not operator.getitem or not 0 <= int(user.args[1]) < outputs:  # type: ignore[arg-type]
+            raise _error(node.graph, user, f"it takes no item of the region's {outputs} outputs")
+
+
+def _same_type(a: Any, b: Any) -> bool:
+    if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
+        return a.dtype == b.dtype and same_numbers(a.shape, b.shape)
+    return isinstance(a, torch.Tensor) == isinstance(b, torch.Tensor)
 
 
 def _makes_value(node: Node) -> bool:
@@ -84,12 +122,14 @@ def _verify_attribute(program: Program, node: Node) -> None:
         found = program.graph_module.get_submodule(str(node.target))
         if isinstance(found, GraphModule):
             return
-        raise _error(program, node, f"{node.target} is neither a constant nor a subgraph")
+        raise _error(program.graph, node, f"{node.target} is neither a constant nor a subgraph")
     val = node.meta.get("val")
     if not isinstance(val, torch.Tensor):
-        raise _error(program, node, 'nothing is known of its value: it has no meta["val"]')
+        raise _error(program.graph, node, 'nothing is known of its value: it has no meta["val"]')
     if val.dtype != constant.dtype or tuple(val.shape) != tuple(constant.shape):
-        raise _error(program, node, f"{node.target} is {constant.dtype}{list(constant.shape)}")
+        raise _error(
+            program.graph, node, f"{node.target} is {constant.dtype}{list(constant.shape)}"
+        )
 
 
 def _verify_outputs(program: Program) -> None:
@@ -97,10 +137,10 @@ def _verify_outputs(program: Program) -> None:
     specs = program.signature.outputs
     end = output_node(program.graph)
     if len(values) != len(specs):
-        raise _error(program, end, f"{len(values)} outputs, {len(specs)} in the signature")
+        raise _error(program.graph, end, f"{len(values)} outputs, {len(specs)} in the signature")
     kinds = [spec.kind for spec in specs]
     if kinds != sorted(kinds, reverse=True):
-        raise _error(program, end, "a mutation comes before an output of the user's")
+        raise _error(program.graph, end, "a mutation comes before an output of the user's")
     inputs = placeholders(program.graph)
     for i, (value, spec) in enumerate(zip(values, specs)):
         if spec.kind == "mutation":
@@ -114,14 +154,16 @@ def _verify_mutation(
 ) -> None:
     target = program.signature.outputs[i].target
     if target is None or not 0 <= target < len(inputs):
-        raise _error(program, end, f"output {i} is a mutation of input {target}")
+        raise _error(program.graph, end, f"output {i} is a mutation of input {target}")
     if not isinstance(value, Node):
-        raise _error(program, end, f"output {i} is a mutation, but {value!r} is no tensor")
+        raise _error(program.graph, end, f"output {i} is a mutation, but {value!r} is no tensor")
     new, old = value.meta.get("val"), inputs[target].meta.get("val")
     if not isinstance(new, torch.Tensor) or not isinstance(old, torch.Tensor):
-        raise _error(program, end, f"output {i} is a mutation of or by what is no tensor")
+        raise _error(program.graph, end, f"output {i} is a mutation of or by what is no tensor")
     if new.dtype != old.dtype or not same_numbers(new.shape, old.shape):
-        raise _error(program, end, f"output {i} has not the dtype and shape of input {target}")
+        raise _error(
+            program.graph, end, f"output {i} has not the dtype and shape of input {target}"
+        )
 
 
 def _verify_alias(program: Program, end: Node, i: int, value: Node, inputs: Sequence[Node]) -> None:
@@ -130,17 +172,17 @@ def _verify_alias(program: Program, end: Node, i: int, value: Node, inputs: Sequ
     expected = program.signature.outputs[i].alias_of
     if isinstance(root.meta.get("val"), torch.Tensor) and shared != expected:
         raise _error(
-            program, end, f"output {i} shares memory with input {shared}, not with {expected}"
+            program.graph, end, f"output {i} shares memory with input {shared}, not with {expected}"
         )
 
 
-def _error(program: Program, node: Node, why: str) -> VerifyError:
-    return VerifyError(f"{why}\n{_excerpt(program, node)}", place=node_place(node))
+def _error(graph: Graph, node: Node, why: str) -> VerifyError:
+    return VerifyError(f"{why}\n{_excerpt(graph, node)}", place=node_place(node))
 
 
-def _excerpt(program: Program, culprit: Node) -> str:
-    names = value_names(program.graph)
-    nodes = list(program.graph.nodes)
+def _excerpt(graph: Graph, culprit: Node) -> str:
+    names = value_names(graph)
+    nodes = list(graph.nodes)
     at = nodes.index(culprit)
     lines = []
     for node in nodes[max(0, at - _AROUND) : at + _AROUND + 1]:

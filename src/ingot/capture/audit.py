@@ -1,0 +1,277 @@
+"""The audit of composite ops: `python -m ingot.capture.audit`. Every op that PyTorch registers as
+CompositeImplicitAutograd runs over PyTorch's own OpInfo samples, and what it did to memory is held
+against what its schema says. Goes out: program/liars.json, the table of those that lie, each with
+how, and with the sample that exposed it. What holds: nothing in the table is written by hand; with
+the same PyTorch the audit writes the same table.
+
+Inner ops are looked at as well, for writes alone: a composite op that is taken apart must not meet
+one there that writes without a word.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch._C import Argument
+from torch._dispatch.python import enable_python_dispatcher
+from torch._ops import OpOverload
+from torch._subclasses.schema_check_mode import SchemaCheckMode
+from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import TorchDispatchMode
+
+SchemaInfo = torch._C._SchemaInfo
+SchemaArgument = torch._C._SchemaArgument
+SchemaKind = torch._C._SchemaArgType
+TABLE = Path(__file__).parent.parent / "program" / "liars.json"
+DTYPES = (torch.float32, torch.complex64, torch.int64)
+MOST_SAMPLES = 24
+"""Of one op in one dtype: a few ops have thousands that differ in numbers only."""
+
+
+@dataclass
+class Findings:
+    """What was seen so far."""
+
+    ways: dict[str, dict[str, str]] = field(default_factory=dict)
+    """By op and way of lying: the first sample that shows it."""
+    seen: set[str] = field(default_factory=set)
+    """Composite ops that ran."""
+    sample: str = ""
+    """What is running."""
+
+    def add(self, op: OpOverload, way: str) -> None:
+        self.ways.setdefault(op_name(op), {}).setdefault(way, self.sample)
+
+    def as_table(self) -> dict[str, Any]:
+        composites = {op_name(op) for op in composite_ops()}
+        return {
+            "torch": torch.__version__.split("+")[0],
+            "liars": {
+                name: {"ways": sorted(ways), "samples": dict(sorted(ways.items()))}
+                for name, ways in sorted(self.ways.items())
+            },
+            "honest": sorted((self.seen & composites) - set(self.ways)),
+            "without samples": sorted(composites - self.seen),
+        }
+
+
+def op_name(op: OpOverload) -> str:
+    space, name = op._schema.name.split("::")
+    return f"{space}.{name}.{op._schema.overload_name or 'default'}"
+
+
+def composite_ops() -> list[OpOverload]:
+    """Every ATen op that is made of others as far as autograd is concerned."""
+    found = []
+    for name in torch._C._dispatch_get_all_op_names():
+        space, _, rest = name.partition("::")
+        if space != "aten":
+            continue
+        packet, _, overload = rest.partition(".")
+        op = getattr(getattr(torch.ops.aten, packet, None), overload or "default", None)
+        if isinstance(op, OpOverload) and op._can_decompose():
+            found.append(op)
+    return found
+
+
+def check(findings: Findings, op: OpOverload, args: Any, kwargs: Any, composite: bool) -> Any:
+    """Run the op and hold it against its schema."""
+    given = _arguments(op, args, kwargs)
+    before = [(a, t, _content(t), _storage(t)) for a, t in given]
+    out = op(*args, **kwargs)
+    if composite:
+        findings.seen.add(op_name(op))
+    for argument, tensor, content, _ in before:
+        if not _may_write(argument) and not _same(tensor, content):
+            findings.add(op, "write")
+    if composite:
+        for way in _alias_lies(op, before, out):
+            findings.add(op, way)
+    return out
+
+
+def _arguments(op: OpOverload, args: Any, kwargs: Any) -> list[tuple[Argument, Tensor]]:
+    """The tensors among the arguments, each with its place in the schema."""
+    declared = op._schema.arguments
+    pairs = [*zip(declared, args), *((a, kwargs[a.name]) for a in declared if a.name in kwargs)]
+    return [
+        (argument, leaf)
+        for argument, value in pairs
+        for leaf in pytree.tree_leaves(value)
+        if isinstance(leaf, Tensor)
+        and leaf.layout is torch.strided
+        and not (leaf.is_conj() or leaf.is_neg())
+    ]
+
+
+def _may_write(argument: Argument) -> bool:
+    return argument.alias_info is not None and argument.alias_info.is_write
+
+
+def _content(tensor: Tensor) -> Tensor:
+    return tensor.detach().clone()
+
+
+def _same(tensor: Tensor, before: Tensor) -> bool:
+    if tensor.shape != before.shape or tensor.dtype != before.dtype:
+        return False
+    equal = (tensor == before) | ((tensor != tensor) & (before != before))
+    return bool(equal.all())
+
+
+def _storage(tensor: Tensor) -> int | None:
+    try:
+        pointer = tensor.untyped_storage().data_ptr()
+    except (RuntimeError, NotImplementedError):
+        return None
+    return pointer or None
+
+
+def _alias_lies(op: OpOverload, before: Sequence[Any], out: Any) -> Iterator[str]:
+    results = out if len(op._schema.returns) > 1 else (out,)
+    names = [argument.name for argument in op._schema.arguments]
+    for i, value in enumerate(results):
+        promised = {name for j, name in enumerate(names) if _promises(op, i, j)}
+        for leaf in pytree.tree_leaves(value):
+            if isinstance(leaf, Tensor) and leaf.layout is torch.strided:
+                yield from _result_lies(leaf, promised, before)
+
+
+@cache
+def _promises(op: OpOverload, result: int, argument: int) -> bool:
+    """By the schema, the result shares memory with the argument, or is a list of what does."""
+    info = SchemaInfo(op._schema)
+    pair = SchemaArgument(SchemaKind.output, result), SchemaArgument(SchemaKind.input, argument)
+    return bool(info.may_contain_alias(*pair))
+
+
+def _result_lies(leaf: Tensor, promised: set[str], before: Sequence[Any]) -> Iterator[str]:
+    storage = _storage(leaf)
+    if storage is None:
+        return
+    given = {argument.name for argument, _, _, known in before if known is not None}
+    shared = {argument.name for argument, _, _, known in before if known == storage}
+    if shared and not shared & promised:
+        yield "alias"
+    if promised & given and not shared:
+        yield "fresh"
+
+
+class _Outer(SchemaCheckMode):
+    """Sees ops as the user's program calls them."""
+
+    def __init__(self, findings: Findings) -> None:
+        # Of the modes that may stand before autograd's, SchemaCheckMode is the one that needs no
+        # other; it is used for its place alone.
+        TorchDispatchMode.__init__(self, torch._C.DispatchKey.PreDispatch)
+        self.findings = findings
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        with torch._C._DisablePythonDispatcher():
+            if not isinstance(func, OpOverload) or not func._can_decompose():
+                return func(*args, **kwargs)
+            return check(self.findings, func, args, kwargs, composite=True)
+
+
+class _Inner(TorchDispatchMode):
+    """Sees the ops that kernels are written for."""
+
+    def __init__(self, findings: Findings) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.findings = findings
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return check(self.findings, func, args, kwargs or {}, composite=False)
+
+
+def samples(info: Any) -> Iterator[tuple[str, Any, tuple[Any, ...], dict[str, Any]]]:
+    """(name, callable, arguments): the op and its in-place form over its samples."""
+    supported = info.supported_dtypes("cpu")
+    dtypes = [d for d in DTYPES if d in supported] or sorted(supported, key=str)[:1]
+    for dtype in dtypes:
+        forms = [(info.full_name, info.op), (f"{info.full_name} in place", info.inplace_variant)]
+        forms += [(alias.name, alias.op) for alias in info.aliases]
+        for name, function in forms:
+            if function is None:
+                continue
+            for i, sample in enumerate(info.sample_inputs("cpu", dtype, requires_grad=False)):
+                if i == MOST_SAMPLES:
+                    break
+                label = f"{name}, {str(dtype).removeprefix('torch.')}, sample {i}"
+                yield label, function, (sample.input, *sample.args), sample.kwargs
+                if dtype is dtypes[0] and _is_strided(sample):
+                    other = sample.noncontiguous()
+                    yield f"{label} strided", function, (other.input, *other.args), other.kwargs
+
+
+def _is_strided(sample: Any) -> bool:
+    tensors = pytree.tree_leaves((sample.input, sample.args, sample.kwargs))
+    return all(t.layout is torch.strided for t in tensors if isinstance(t, Tensor))
+
+
+def run_samples(findings: Findings, infos: Iterable[Any]) -> None:
+    for info in infos:
+        for label, function, args, kwargs in samples(info):
+            findings.sample = label
+            modes: tuple[AbstractContextManager[Any], ...] = (_Outer(findings), _Inner(findings))
+            for mode in modes:
+                torch.manual_seed(0)
+                try:
+                    with torch.no_grad(), enable_python_dispatcher(), mode:
+                        function(*pytree.tree_map_only(Tensor, _copy, args), **kwargs)
+                except Exception:
+                    # The sample is not for this form of the op: there is nothing to learn from it.
+                    continue
+
+
+def _copy(tensor: Tensor) -> Tensor:
+    if tensor.layout is not torch.strided:
+        return tensor.clone()
+    copy = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype)
+    overlaps = torch._debug_has_internal_overlap(tensor) != 0
+    return tensor if overlaps or tensor.is_conj() or tensor.is_neg() else copy.copy_(tensor)
+
+
+def audit(infos: Iterable[Any] | None = None) -> Findings:
+    findings = Findings()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if infos is None:
+            from torch.testing._internal.common_methods_invocations import op_db
+
+            infos = op_db
+        run_samples(findings, infos)
+    return findings
+
+
+def table_text(findings: Findings) -> str:
+    return json.dumps(findings.as_table(), indent=1, ensure_ascii=False) + "\n"
+
+
+def main() -> None:
+    start = time.perf_counter()
+    findings = audit()
+    TABLE.write_text(table_text(findings))
+    table = findings.as_table()
+    for name, entry in table["liars"].items():
+        for way, sample in entry["samples"].items():
+            print(f"{name}: {way} ({sample})")
+    counts = f"{len(table['liars'])} lie, {len(table['honest'])} do not"
+    rest = f"{len(table['without samples'])} have no sample"
+    print(f"{counts}, {rest}; {time.perf_counter() - start:.0f} s", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+"""Functional forms. Comes in: an op that writes to its arguments; goes out: the op that computes
+what it would have written, found by its schema (`add_` and `add.out` become `add`), with a short
+table for those that have no such partner. What holds: the functional op takes the same arguments in
+the same order but for `out`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import torch
+from torch._C import Argument
+from torch._ops import OpOverload
+
+aten = torch.ops.aten
+
+
+@dataclass(frozen=True)
+class Form:
+    """How to compute what a writing op leaves behind."""
+
+    op: OpOverload
+    outs: tuple[str, ...] = ()
+    """Arguments of the writing op that the functional one does not take."""
+    fresh: bool = False
+    """What was there before does not matter, only its shape: random numbers."""
+    results: tuple[tuple[str, int], ...] = ()
+    """Which result is the new content of which argument; empty: in order."""
+    drop: int = 0
+    """How many of the functional op's last results are not results of the writing op."""
+
+
+_STATS = (("running_mean", 3), ("running_var", 4))
+_STATS_BEHIND = (("running_mean", 4), ("running_var", 5))
+
+_PARTNERS: dict[OpOverload, Form] = {
+    aten.normal_.default: Form(aten.normal_functional.default, fresh=True),
+    aten.uniform_.default: Form(aten.uniform.default, fresh=True),
+    aten.exponential_.default: Form(aten.exponential.default, fresh=True),
+    aten.geometric_.default: Form(aten.geometric.default, fresh=True),
+    aten.cauchy_.default: Form(aten.cauchy.default, fresh=True),
+    aten.log_normal_.default: Form(aten.log_normal.default, fresh=True),
+    aten.random_.default: Form(aten.random.default, fresh=True),
+    aten.random_.to: Form(aten.random.to, fresh=True),
+    getattr(aten.random_, "from"): Form(getattr(aten.random, "from"), fresh=True),
+    aten.bernoulli_.float: Form(aten.bernoulli.p, fresh=True),
+    aten.bernoulli_.Tensor: Form(aten.bernoulli.Tensor, fresh=True),
+    aten._native_batch_norm_legit.default: Form(
+        aten._native_batch_norm_legit_functional.default, results=_STATS, drop=2
+    ),
+    aten._batch_norm_with_update.default: Form(
+        aten._batch_norm_with_update_functional.default, results=_STATS_BEHIND, drop=2
+    ),
+}
+
+
+@cache
+def functional_form(op: OpOverload) -> Form | None:
+    """None: the op has no functional partner."""
+    if op in _PARTNERS:
+        return _PARTNERS[op]
+    outs = tuple(a.name for a in op._schema.arguments if a.is_out)
+    if outs:
+        partner = _same_arguments(op, _plain(op), outs)
+        return Form(partner, outs) if partner is not None else None
+    partner = _same_arguments(op, _without_underscore(op), ())
+    return Form(partner) if partner is not None else None
+
+
+def written_arguments(op: OpOverload) -> list[Argument]:
+    """Those the schema says are written to."""
+    return [a for a in op._schema.arguments if a.alias_info is not None and a.alias_info.is_write]
+
+
+def _plain(op: OpOverload) -> Any:
+    return op.overloadpacket
+
+
+def _without_underscore(op: OpOverload) -> Any:
+    """The packet of `add` for `add_`, of `__and__` for `__iand__`."""
+    space, name = op._schema.name.split("::")
+    if name.startswith("__i") and name.endswith("__"):
+        plain = f"__{name[3:]}"
+    elif name.endswith("_"):
+        plain = name[:-1]
+    else:
+        plain = f"{name}_functional"
+    return getattr(getattr(torch.ops, space), plain, None)
+
+
+def _same_arguments(op: OpOverload, packet: Any, outs: tuple[str, ...]) -> OpOverload | None:
+    """The overload of `packet` that takes the same arguments and writes to none."""
+    if packet is None:
+        return None
+    wanted = [_signature(a) for a in op._schema.arguments if a.name not in outs]
+    for name in sorted(packet.overloads(), key=lambda n: n != op._overloadname):
+        found: OpOverload = getattr(packet, name)
+        schema = found._schema
+        if not schema.is_mutable and [_signature(a) for a in schema.arguments] == wanted:
+            return found
+    return None
+
+
+def _signature(argument: Argument) -> tuple[str, str]:
+    return argument.name, str(argument.type)

@@ -1,0 +1,111 @@
+"""From pre-dispatch to aten level. Comes in: a functional program with composite ops and regions;
+goes out: one without either: composite ops are taken apart, autocast regions have become casts, and
+what autograd alone sees (grad regions, `carry`) is gone. What holds: writes and outputs that are
+inputs stay what they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+from torch import Tensor
+from torch.utils import _pytree as pytree
+
+from ingot.passes.base import Draft, Pass, core_passes, run_passes
+from ingot.program.call import call_spec
+from ingot.program.graph import composite_count
+from ingot.program.program import CallSpec, Level, OutputSpec, Program, Signature
+from ingot.program.regions import carry
+
+
+@dataclass(frozen=True)
+class Lower(Pass):
+    """Take composite ops apart and dissolve regions."""
+
+    name: ClassVar[str] = "lower"
+    leaves: ClassVar[Level | None] = Level.ATEN
+    core: bool = False
+    """Take apart what the core level has no word for as well."""
+
+    def rewrite(self, draft: Draft) -> list[str]:
+        from ingot.capture.exported import program_from_exported
+        from ingot.capture.to_exported import program_to_exported
+
+        given = draft.close(draft.program.journal, Level.PRE_DISPATCH)
+        exported = program_to_exported(_returning_all(given))
+        lowered = exported.run_decompositions(dict(_table(self.core)))
+        program = program_from_exported(lowered, Level.ATEN)
+        outputs = _outputs(given, program)
+        draft.program = replace(given, calling=_calling(given, program))
+        draft.module, draft.signature = (
+            program.graph_module,
+            Signature(program.signature.inputs, outputs),
+        )
+        draft.constants, draft.symbols = dict(program.constants), program.symbols
+        draft.refresh()
+        return [f"{composite_count(given.graph_module)} composite ops taken apart"]
+
+
+def _returning_all(program: Program) -> Program:
+    """With writes as plain outputs: PyTorch would have views of a written input show the new value
+    in memory of its own."""
+    calling = call_spec(program)
+    count = len(program.signature.outputs)
+    flat = pytree.tree_structure(tuple(range(count)))
+    outputs = tuple(OutputSpec("user") for _ in range(count))
+    return replace(
+        program,
+        signature=replace(program.signature, outputs=outputs),
+        calling=replace(calling, out_spec=flat),
+    )
+
+
+def _outputs(given: Program, lowered: Program) -> tuple[OutputSpec, ...]:
+    """The given program's outputs, for the inputs in their new order."""
+    order = _new_places(given, lowered)
+    return tuple(
+        OutputSpec(spec.kind, order[spec.target])
+        if spec.target is not None
+        else OutputSpec("user", alias_of=new.alias_of)
+        for spec, new in zip(given.signature.outputs, lowered.signature.outputs, strict=True)
+    )
+
+
+def _new_places(given: Program, lowered: Program) -> dict[int, int]:
+    targets = {spec.target: i for i, spec in enumerate(lowered.signature.inputs) if spec.target}
+    places = {
+        i: targets[spec.target]
+        for i, spec in enumerate(given.signature.inputs)
+        if spec.target in targets
+    }
+    pairs = zip(call_spec(given).arguments, call_spec(lowered).arguments, strict=True)
+    return {**places, **{a: b for a, b in pairs if isinstance(a, int) and isinstance(b, int)}}
+
+
+def _calling(given: Program, lowered: Program) -> CallSpec:
+    return replace(call_spec(lowered), out_spec=call_spec(given).out_spec)
+
+
+def lower_program(program: Program, level: Level) -> Program:
+    """The program at a lower level; itself if it is there already."""
+    passes: list[Pass] = []
+    if program.level is Level.PRE_DISPATCH and level is not Level.PRE_DISPATCH:
+        passes.append(Lower(core=level is Level.CORE))
+    if level is Level.CORE and program.level is not Level.CORE:
+        passes += core_passes()
+    return run_passes(program, passes) if passes else program
+
+
+def _table(core: bool) -> Mapping[Any, Any]:
+    from ingot.capture.export import composite_table
+    from ingot.passes.decompose import decomposition_table
+
+    own = {carry: _data_of_carry}
+    return MappingProxyType({**composite_table(), **(decomposition_table() if core else {}), **own})
+
+
+def _data_of_carry(old: Tensor, new: Tensor) -> Tensor:
+    return new.clone()

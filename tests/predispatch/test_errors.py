@@ -1,0 +1,110 @@
+"""Writes that have no functional form: each is refused with the rule and the user's own line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+import ingot
+from ingot.errors import CaptureError
+
+
+def overlapping(x: Tensor) -> Any:
+    y = (x * 1)[:1].expand(3, 4)
+    y.add_(1)  # here
+    return y
+
+
+def exchanged(x: Tensor) -> Any:
+    y = x * 1
+    y.set_(x)  # here
+    return y
+
+
+def resized_input(x: Tensor) -> Any:
+    x.resize_(2, 2)  # here
+    return x * 2
+
+
+def resized_out(x: Tensor) -> Any:
+    y = torch.empty(0)
+    torch.add(x, 1, out=y)  # here
+    return y
+
+
+def transposed_input(x: Tensor) -> Any:
+    x.t_()  # here
+    return x * 2
+
+
+def inference_tensor_written_outside(x: Tensor) -> Any:
+    with torch.inference_mode():
+        y = x * 2
+    y.add_(1)  # here
+    return y
+
+
+RULES: dict[Callable[..., Any], str] = {
+    overlapping: "more than one element|overlap",
+    exchanged: "memory of a tensor is exchanged",
+    resized_input: "another size",
+    resized_out: "another size",
+    transposed_input: "another shape in place",
+    inference_tensor_written_outside: "inference_mode",
+}
+
+
+@pytest.mark.parametrize("function", RULES, ids=lambda f: f.__name__)
+def test_refused_with_line_and_rule(function: Callable[..., Any]) -> None:
+    with pytest.raises(CaptureError, match=RULES[function]) as caught:
+        ingot.export(function, (torch.ones(3, 4),), level="pre-dispatch")
+    place = caught.value.place
+    assert place is not None
+    assert place.file == __file__
+    assert "# here" in place.code
+
+
+def test_a_view_made_under_no_grad_is_not_written_with_grad() -> None:
+    def function(x: Tensor) -> Any:
+        y = x * 2
+        with torch.no_grad():
+            v = y[0]
+        v.add_(1)
+        return y
+
+    x = torch.ones(3, 4, requires_grad=True)
+    with pytest.raises(RuntimeError, match="no_grad"):
+        function(x)
+    with pytest.raises(CaptureError, match="no_grad"):
+        ingot.export(function, (x,), level="pre-dispatch")
+
+
+def test_the_same_without_grad_is_allowed() -> None:
+    def function(x: Tensor) -> Any:
+        with torch.no_grad():
+            v = x[0]
+        v.add_(1)
+        return x * 2
+
+    program = ingot.export(function, (torch.ones(3, 4),), level="pre-dispatch")
+    x, same = torch.ones(3, 4), torch.ones(3, 4)
+    assert torch.equal(program(x), function(same))
+    assert torch.equal(x, same)
+
+
+def test_a_leaf_is_not_written_with_grad() -> None:
+    class Model(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.ones(3))
+
+        def forward(self, x: Tensor) -> Any:
+            self.weight.mul_(2)
+            return self.weight * x
+
+    with pytest.raises(CaptureError, match="leaf"):
+        ingot.export(Model(), (torch.ones(3),), level="pre-dispatch")

@@ -1,0 +1,137 @@
+"""What the verifier refuses at pre-dispatch level, what is folded away, which custom ops are
+kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.fx import Graph, GraphModule
+
+import ingot
+from ingot.errors import VerifyError
+from ingot.program.program import Level, program_from_fx
+from ingot.program.verify import verify
+
+from .check import check, targets
+
+aten = torch.ops.aten
+
+
+def program_of(*calls: tuple[Any, ...]) -> ingot.Program:
+    """One input, and each op called with it and the given arguments."""
+    graph = Graph()
+    x = graph.placeholder("x")
+    x.meta["val"] = torch.ones(2, 3)
+    node = x
+    for op, *args in calls:
+        node = graph.call_function(op, (x, *args))
+        node.meta["val"] = op(x.meta["val"], *args)
+    graph.output((node,))
+    module = GraphModule(torch.nn.Module(), graph)
+    return program_from_fx(module, level=Level.PRE_DISPATCH)
+
+
+def test_an_op_that_writes_is_refused() -> None:
+    with pytest.raises(VerifyError, match="it writes to its arguments"):
+        verify(program_of((aten.add_.Tensor, 1)))
+
+
+def test_an_op_that_copies_or_not_is_refused() -> None:
+    with pytest.raises(VerifyError, match="honest form"):
+        verify(program_of((aten.reshape.default, [6])))
+
+
+def test_an_op_that_returns_its_argument_is_refused() -> None:
+    with pytest.raises(VerifyError, match="promises a fresh tensor"):
+        verify(program_of((aten.dropout.default, 0.5, False)))
+
+
+def test_a_silent_write_is_refused() -> None:
+    graph = Graph()
+    x, mean = graph.placeholder("x"), graph.placeholder("mean")
+    x.meta["val"], mean.meta["val"] = torch.ones(2, 3), torch.ones(3)
+    args = (x, None, None, mean, mean, True, 0.1, 1e-5, False)
+    node = graph.call_function(aten.batch_norm.default, args)
+    node.meta["val"] = torch.ones(2, 3)
+    graph.output((node,))
+    program = program_from_fx(GraphModule(torch.nn.Module(), graph), level=Level.PRE_DISPATCH)
+    with pytest.raises(VerifyError, match="without saying so"):
+        verify(program)
+
+
+def test_the_body_of_a_region_is_verified() -> None:
+    def function(x: Tensor) -> Tensor:
+        with torch.no_grad():
+            return x * 2
+
+    program = ingot.export(function, (torch.ones(3),), level="pre-dispatch")
+    (body,) = [m for m in program.graph_module.children() if isinstance(m, GraphModule)]
+    (node,) = [n for n in body.graph.nodes if n.op == "call_function"]
+    node.target = aten.mul_.Tensor
+    with pytest.raises(VerifyError, match="it writes to its arguments"):
+        verify(program)
+
+
+def test_a_region_that_changes_nothing_is_folded() -> None:
+    def function(x: Tensor) -> Tensor:
+        with torch.enable_grad(), torch.autocast("cpu", enabled=False):
+            return x * 2
+
+    program = ingot.export(function, (torch.ones(3),), level="pre-dispatch")
+    assert targets(program) == ["aten.mul.Tensor"]
+    notes = program.journal.entries[0].notes
+    assert any("enable_grad: folded away" in note for note in notes)
+    assert any("autocast('cpu', enabled=False): folded away" in note for note in notes)
+
+
+def _bump(x: Tensor, y: Tensor) -> None:
+    x.add_(y)
+
+
+@pytest.fixture
+def custom_ops() -> Iterator[Any]:
+    library = torch.library.Library("ingot_tests", "FRAGMENT")
+    library.define("twice(Tensor x) -> Tensor")
+    library.impl("twice", lambda x: (x + x).clone(), "CompositeImplicitAutograd")
+    library.define("bump(Tensor(a!) x, Tensor y) -> ()")
+    library.impl("bump", _bump, "CPU")
+    library.impl("bump", lambda x, y: None, "Meta")
+    yield torch.ops.ingot_tests
+    library._destroy()
+
+
+def test_a_foreign_composite_op_is_taken_apart_unless_vouched_for(custom_ops: Any) -> None:
+    def function(x: Tensor) -> Tensor:
+        return custom_ops.twice(x)
+
+    x = torch.ones(3)
+    assert "ingot_tests.twice.default" not in targets(check(function, x, grad=False))
+    program = check(function, x, grad=False, keep=[custom_ops.twice.default])
+    assert "ingot_tests.twice.default" in targets(program)
+
+
+def test_a_custom_op_that_writes(custom_ops: Any) -> None:
+    def bump(x: Tensor, y: Tensor) -> Tensor:
+        z = x * 2
+        custom_ops.bump(z[1:], y)
+        with torch.no_grad():
+            custom_ops.bump(x, y[:1])
+        return z
+
+    check(bump, torch.ones(3), torch.ones(2), grad=False)
+
+
+def test_autocast_gives_eagers_dtypes_for_every_policy() -> None:
+    def function(x: Tensor, w: Tensor) -> Any:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            low = x @ w
+            wide = torch.nn.functional.mse_loss(low, w)
+            mixed = torch.cat([low, w])
+            kept = low + w
+        return low, wide, mixed, kept
+
+    check(function, torch.randn(4, 4, requires_grad=True), torch.randn(4, 4))
