@@ -2,7 +2,8 @@
 
 Sizes run from the first cache level (a few KB) to main memory. `bound` says what an ideal kernel
 waits for: "memory" rows are shown as a share of a plain copy of as many bytes; "math" rows, which
-take an exp or the like of every element, are not. A function takes tensors and returns a tensor, a tuple, or None when it works in place.
+take an exp or the like of every element, are not. A function takes tensors and returns a tensor, a
+tuple, or None when it works in place.
 """
 
 from __future__ import annotations

@@ -40,6 +40,10 @@ def test_linear(rows: int, inner: int, columns: int) -> None:
     assert_native(graph)
 
 
+def test_no_rows() -> None:
+    compiled(nn.Sequential(nn.Linear(9, 5), nn.Linear(5, 3, bias=False)), torch.randn(0, 9))
+
+
 def test_double() -> None:
     module = nn.Linear(70, 40).double()
     x = torch.randn(9, 70, dtype=torch.float64)
@@ -106,6 +110,26 @@ def test_a_changed_weight_is_noticed(change: Callable[[nn.Linear], None]) -> Non
         for _ in range(3):
             change(module)
             torch.testing.assert_close(fast(x), module(x), **TOLERANCE)
+
+
+def test_weights_made_in_inference_mode() -> None:
+    """Their writes are not counted, so they are packed anew."""
+    with torch.inference_mode():
+        module, x = nn.Linear(32, 48), torch.randn(4, 32)
+        fast = torch.compile(module, backend="ingot", options={"strict": True})
+        for _ in range(3):
+            torch.testing.assert_close(fast(x), module(x), **TOLERANCE)
+            module.weight.mul_(2)
+
+
+def test_not_a_number_and_infinity() -> None:
+    module, x = nn.Linear(40, 33), torch.randn(7, 40)
+    x[2, 3], x[4, 5], x[5, 6] = float("nan"), float("inf"), -float("inf")
+    with torch.no_grad():
+        module.weight[4, 7] = float("inf")
+        module.weight[30] = 0.0
+        fast = torch.compile(module, backend="ingot", options={"strict": True})
+        torch.testing.assert_close(fast(x), module(x), equal_nan=True, **TOLERANCE)
 
 
 def test_two_graphs_share_what_was_packed() -> None:
