@@ -15,8 +15,10 @@ from torch_mlir import ir
 from torch_mlir.dialects import torch as torch_dialect
 from torch_mlir.extras import fx_importer
 
+from ingot.emit.calls import CALL, call_attributes, import_call
 from ingot.emit.control_flow import import_cond
 from ingot.emit.literals import literal
+from ingot.emit.loops import import_loop
 from ingot.program.graph import copy_module, output_node, output_values
 from ingot.program.program import Program
 from ingot.program.source import node_place
@@ -101,6 +103,20 @@ class _NodeImporter(fx_importer.GraphNodeImporter):
         if isinstance(value, torch.Tensor):  # the importer would store bool as another dtype
             return literal(value, self._cc)
         return super()._import_literal(value, info)
+
+    def _import_torch_op_overload(
+        self, loc: ir.Location, node: Node, concrete_target: Any = None
+    ) -> None:
+        if CALL in node.meta:
+            import_call(self, loc, node, node.all_input_nodes, call_attributes(node))
+        else:
+            super()._import_torch_op_overload(loc, node, concrete_target)
+
+    def _import_hop_while_loop(self, loc: ir.Location, node: Node, hop: Any) -> None:
+        if CALL in node.meta:
+            import_loop(self, loc, node)
+        else:
+            super()._import_hop_while_loop(loc, node, hop)
 
     def _import_hop_cond(self, loc: ir.Location, node: Node, hop: Any) -> None:
         import_cond(self, loc, node)
