@@ -56,7 +56,15 @@ def emit_legal(legal: Program, target: Dialect, limits: isolate.Limits) -> MlirM
         raise (
             problems_error(target, found) if found else complaints_error(legal, target, error)
         ) from None
-    return MlirModule(text, target, legal, returned(legal))
+    if not target.branches:
+        loops = give_loops_bodies(text, target.name)
+        return MlirModule(loops, target, legal, returned(legal), _runnable(text, loops))
+    return MlirModule(text, target, legal, returned(legal), text)
+
+
+def _runnable(text: str, loops: str) -> str:
+    """Upstream lowers TOSA's loops, and StableHLO's not."""
+    return give_loops_bodies(text, "scf") if "stablehlo.while" in loops else loops
 
 
 def refusals(legal: Program, target: Dialect, limits: isolate.Limits) -> list[Problem]:
@@ -68,8 +76,7 @@ def _lowered(legal: Program, target: Dialect, limits: isolate.Limits) -> str:
     module = import_program(legal)
     buffer = io.BytesIO()
     module.operation.write_bytecode(buffer)
-    text = isolate.lower(buffer.getvalue(), target.steps, limits, calls=has_calls(legal))
-    return text if target.branches else give_loops_bodies(text, target.name)
+    return isolate.lower(buffer.getvalue(), target.steps, limits, calls=has_calls(legal))
 
 
 def _refusal(legal: Program, target: Dialect, limits: isolate.Limits) -> str:

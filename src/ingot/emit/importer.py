@@ -19,8 +19,8 @@ from ingot.emit.calls import CALL, call_attributes, import_call
 from ingot.emit.control_flow import import_cond
 from ingot.emit.literals import literal
 from ingot.emit.loops import import_loop
-from ingot.program.graph import copy_module, output_node, output_values
-from ingot.program.program import Program
+from ingot.program.graph import copy_module, output_node, output_values, placeholders
+from ingot.program.program import InputSpec, Program
 from ingot.program.source import node_place
 
 FUNCTION = "main"
@@ -39,8 +39,8 @@ def import_program(program: Program) -> ir.Module:
     with context:
         function.attributes["arg_attrs"] = ir.ArrayAttr.get(
             [
-                _argument_attributes(spec.name, spec.kind, spec.target)
-                for spec in program.signature.inputs
+                _argument_attributes(program, spec, node)
+                for spec, node in zip(program.signature.inputs, placeholders(program.graph))
             ]
         )
     return importer.module
@@ -64,9 +64,20 @@ def _import_ready(module: GraphModule) -> None:
             setattr(module, name, inner)
 
 
-def _argument_attributes(name: str, kind: str, target: str | None) -> ir.DictAttr:
-    named = {"ingot.name": target or name, "ingot.kind": kind}
+def _argument_attributes(program: Program, spec: InputSpec, node: Node) -> ir.DictAttr:
+    named = {"ingot.name": spec.target or spec.name, "ingot.kind": spec.kind}
+    val = node.meta["val"]
+    if isinstance(val, torch.Tensor) and any(isinstance(n, torch.SymInt) for n in val.shape):
+        named["ingot.sizes"] = ", ".join(_size_text(program, n) for n in val.shape)
     return ir.DictAttr.get({key: ir.StringAttr.get(text) for key, text in named.items()})
+
+
+def _size_text(program: Program, size: Any) -> str:
+    """`4`, or a symbol with its range: `s0 in 2..60`."""
+    known = program.symbols.get(str(size))
+    if known is None:
+        return str(size)
+    return f"{size} in {known.lower}..{'' if known.upper is None else known.upper}"
 
 
 class _Names(fx_importer.ContextCache):

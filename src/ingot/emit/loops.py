@@ -37,7 +37,8 @@ def import_loop(importer: Any, loc: ir.Location, node: Node) -> None:
 
 
 def give_loops_bodies(text: str, dialect: str) -> str:
-    return _DECLARATION.sub(lambda match: _definition(match, LOOPS[dialect]), text)
+    """`dialect` may be "scf", to run what has no lowering of its own loop."""
+    return _DECLARATION.sub(lambda match: _definition(match, dialect), text)
 
 
 LOOPS = {
@@ -55,14 +56,19 @@ class _Parts:
     body: str
 
 
-def _definition(match: re.Match[str], names: tuple[str, str]) -> str:
+def _definition(match: re.Match[str], dialect: str) -> str:
     inputs = _split(match["inputs"])
     results = _split(match["results"].removeprefix("(").removesuffix(")"))
     found = dict(re.findall(r'ingot\.(\w+) = "([^"]*)"', match["attributes"]))
     arguments = ", ".join(f"%a{i}: {kind}" for i, kind in enumerate(inputs))
+    parts = _Parts(**found)
+    if dialect == "scf":
+        loop = _scf_loop(inputs, results, parts)
+    else:
+        loop = _loop(LOOPS[dialect], inputs, results, parts)
     return (
         f"  func.func private @{match['name']}({arguments}) -> {match['results']} {{\n"
-        f"{_loop(names, inputs, results, _Parts(**found))}\n"
+        f"{loop}\n"
         f"    return {_numbered('%r', len(results))} : {', '.join(results)}\n  }}"
     )
 
@@ -104,4 +110,21 @@ def _loop(names: tuple[str, str], inputs: list[str], results: list[str], parts: 
         f"      %n{several} = {_call(parts.body, inputs, count, f'({kinds})')}\n"
         f'      "{end}"({_numbered("%n", count)}) : ({kinds}) -> ()\n'
         f"    }}) : ({kinds}) -> ({kinds})"
+    )
+
+
+def _scf_loop(inputs: list[str], results: list[str], parts: _Parts) -> str:
+    count = len(results)
+    several = f":{count}" if count > 1 else ""
+    kinds = ", ".join(results)
+    start = ", ".join(f"%c{i} = %a{i}" for i in range(count))
+    block = ", ".join(f"%c{i}: {kind}" for i, kind in enumerate(results))
+    return (
+        f"    %r{several} = scf.while ({start}) : ({kinds}) -> ({kinds}) {{\n"
+        f"      %p = {_call(parts.cond, inputs, count, 'tensor<i1>')}\n"
+        f"      %b = tensor.extract %p[] : tensor<i1>\n"
+        f"      scf.condition(%b) {', '.join(f'%c{i}' for i in range(count))} : {kinds}\n"
+        f"    }} do {{\n    ^bb0({block}):\n"
+        f"      %n{several} = {_call(parts.body, inputs, count, f'({kinds})')}\n"
+        f"      scf.yield {_numbered('%n', count)} : {kinds}\n    }}"
     )
