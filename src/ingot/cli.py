@@ -104,6 +104,7 @@ def explain(target: str, inputs: tuple[str, ...], grad: bool, width: int) -> Non
     help="A random argument, such as 8x128 or 8x128:int64; repeat it for each argument.",
 )
 @click.option("--train", is_flag=True, help="The whole training step: the model returns a loss.")
+@click.option("--partial", is_flag=True, help="Leave as calls what the dialect cannot take.")
 @click.option("--verify", is_flag=True, help="Run what is written and compare with eager.")
 def export(
     target: str,
@@ -111,6 +112,7 @@ def export(
     output: str | None,
     inputs: tuple[str, ...],
     train: bool,
+    partial: bool,
     verify: bool,
 ) -> None:
     """Write a model as MLIR, its weights beside it.
@@ -119,11 +121,12 @@ def export(
     --input tensors, or without --input a function that returns what to export: (model, args) or
     (model, args, kwargs).
     """
-    from ingot.emit.command import export_command
+    from ingot.emit.command import ExportWords, export_command
     from ingot.explain.target import find_target, workload_of
 
     workload = workload_of(find_target(target), target, inputs)
-    if not export_command(*workload, dialect=dialect, output=output, train=train, verify=verify):
+    words = ExportWords(dialect, output, train, partial, verify)
+    if not export_command(*workload, words):
         raise SystemExit(1)
 
 

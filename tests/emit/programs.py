@@ -151,9 +151,8 @@ class TrainingStep(nn.Module):
 
 
 VALUE_SIZES = dict.fromkeys(("tosa", "stablehlo"), "its size depends on values")
-CONTROL_FLOW = dict.fromkeys(("tosa", "stablehlo"), "no lowering of control flow")
 COMPLEX = dict.fromkeys(("tosa", "stablehlo"), "no complex arithmetic")
-NOT_RUN = {"tosa run": "no way to run it", "stablehlo run": "no way to run it"}
+NOT_RUN = {"stablehlo run": "no way to run it"}
 
 SMALL: dict[str, Case] = {
     "pools": Case(pools, (torch.randn(1, 3, 8, 8),)),
@@ -171,7 +170,7 @@ SMALL: dict[str, Case] = {
     ),
     "cond": Case(branch, (torch.randn(3),)),
     "nested cond": Case(nested_branch, (torch.randn(3), torch.tensor(True))),
-    "while_loop": Case(loop, (torch.randn(3), torch.tensor(4)), refused=CONTROL_FLOW),
+    "while_loop": Case(loop, (torch.randn(3), torch.tensor(4))),
     "no_grad": Case(no_grad_region, (torch.randn(4, 4), torch.randn(4, 4, requires_grad=True))),
     "autocast": Case(autocast_region, (torch.randn(4, 4), torch.randn(4, 4))),
     "input mutation": Case(writes_to_input, (torch.randn(3, 4),)),

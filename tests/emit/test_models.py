@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
@@ -104,6 +105,30 @@ def test_opt_with_any_length() -> None:
     program = verified(model, (), {**kwargs, **settings}, ("torch", "linalg"), shapes)
     other = hugging_face.padded(hugging_face.tokens(2, 17))
     program.verify("linalg", (), {**other, **settings})
-    assert "tensor<2x?xi64>" in program.to_mlir("stablehlo").text
+    text = program.to_mlir("stablehlo").text
+    assert "tensor<2x?xi64>" in text
+    assert " in 2..60" in text, "symbols and their ranges are on the arguments"
     with pytest.raises(ingot.EmitError, match="does not compute with sizes"):
         program.to_mlir("tosa")
+
+
+@pytest.mark.parametrize("kind", ["DynamicCache", "StaticCache"])
+def test_a_step_of_decoding_with_a_cache(kind: str) -> None:
+    import transformers
+
+    model, kwargs = hugging_face.llama()
+    model.eval()
+    settings = {"max_cache_len": 20} if kind == "StaticCache" else {}
+    cache = getattr(transformers, kind)(config=model.config, **settings)
+    step = {"input_ids": kwargs["input_ids"][:, :1], "use_cache": True}
+    with torch.no_grad():
+        model(input_ids=kwargs["input_ids"], past_key_values=cache, use_cache=True)
+        caches = [copy.deepcopy(cache) for _ in range(4)]
+        program = ingot.export(model, (), {**step, "past_key_values": caches[0]})
+        got = program(**step, past_key_values=caches[1])
+        want = model(**step, past_key_values=caches[2])
+    assert type(got.past_key_values) is type(cache)
+    torch.testing.assert_close(tree_leaves(got), tree_leaves(want))
+    if kind == "StaticCache":
+        torch.testing.assert_close(tree_leaves(caches[1]), tree_leaves(caches[2]))
+    program.verify("linalg", (), {**step, "past_key_values": caches[3]})

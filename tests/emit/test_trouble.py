@@ -22,7 +22,8 @@ def test_all_problems_are_told_at_once_at_the_users_lines() -> None:
         b = torch.special.bessel_j0(x)
         return a, b.relu()
 
-    args = (torch.randn(4, 3), torch.tensor([[0, 1, 2]]), torch.randn(1, 3))
+    index = torch.tensor([[0, 1, 2], [1, 1, 0]])
+    args = (torch.randn(4, 3), index, torch.randn(2, 3))
     program = ingot.export(several, args)
     with pytest.raises(ingot.EmitError) as caught:
         program.to_mlir("tosa")
@@ -57,6 +58,16 @@ def test_a_custom_op_is_taken_apart_on_request() -> None:
     op = torch.ops.emit_tests.twice.default
     text = program.to_mlir("linalg", decompositions={op: lambda x: x + x}).text
     assert "arith.addf" in text
+
+
+@pytest.mark.parametrize("dialect", ["linalg", "tosa", "stablehlo"])
+def test_what_cannot_be_taken_stays_a_call(dialect: str) -> None:
+    x = torch.randn(3)
+    program = ingot.export(lambda x: torch.special.bessel_j0(twice(x) + 1), (x,))
+    text = program.to_mlir(dialect, partial=True).text
+    assert 'ingot.op = "emit_tests.twice"' in text
+    assert 'ingot.op = "special_bessel_j0"' in text
+    assert text.count("call @") == 2
 
 
 def test_lockstep_finds_nothing_where_all_is_well() -> None:

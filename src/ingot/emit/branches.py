@@ -1,6 +1,6 @@
-"""`torch.cond` for dialects that torch-mlir lowers no branches to. Both branches are computed and
-each result is chosen by the predicate: the branches of a functional program have no effects, so
-nothing but time is lost.
+"""Control flow for dialects that torch-mlir lowers none to. Both branches of a `torch.cond` are
+computed and each result is chosen by the predicate: the branches of a functional program have no
+effects, so nothing but time is lost. A `while_loop` is marked to be a call.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import torch
 from torch.fx import GraphModule, Node
 from torch.fx.node import map_arg
 
+from ingot.emit.calls import CALL
 from ingot.passes.base import Draft, Pass
 from ingot.program.graph import output_values, placeholders
 
@@ -25,6 +26,9 @@ class Choose(Pass):
 
     def rewrite(self, draft: Draft) -> list[str]:
         chosen = 0
+        for node in draft.graph.nodes:
+            if node.target is torch.ops.higher_order.while_loop:
+                node.meta = {**node.meta, CALL: node.name}
         while found := [n for n in draft.graph.nodes if _is_branch(n)]:
             for node in found:
                 _choose(draft, node)

@@ -14,6 +14,7 @@ from torch._ops import HigherOrderOperator, OpOverload
 from torch.fx import Graph, GraphModule, Node
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
+from ingot.emit.calls import CALL
 from ingot.emit.expand import inputs_and_key
 from ingot.emit.problems import Problem, problem
 from ingot.program.program import InputSpec, Level, OutputSpec, Program, Signature
@@ -25,7 +26,7 @@ Check = Callable[[Node], tuple[str, str] | None]
 def check(program: Program, dialect: str) -> list[Problem]:
     found = []
     for node in program.graph.nodes:
-        if node.op not in ("call_function", "placeholder"):
+        if node.op not in ("call_function", "placeholder") or CALL in node.meta:
             continue
         for rule in _CHECKS[dialect]:
             told = rule(node)
@@ -40,7 +41,7 @@ def _custom_op(node: Node) -> tuple[str, str] | None:
     if isinstance(target, OpOverload) and target.namespace not in ("aten", "prims"):
         return (
             "a custom operation has no form in MLIR",
-            "take it apart: to_mlir(..., decompositions={op: function})",
+            "decompositions={op: function} takes it apart, partial=True keeps it as a call",
         )
     return None
 
@@ -103,7 +104,8 @@ def probe(program: Program, refuses: Callable[[Program], str]) -> list[Problem]:
     """Every op, by itself, that `refuses` has something against."""
     found, tried = [], {}
     for node in program.graph.nodes:
-        if node.op != "call_function" or not isinstance(node.target, OpOverload):
+        plain = node.op == "call_function" and isinstance(node.target, OpOverload)
+        if not plain or CALL in node.meta:
             continue
         inputs, key = inputs_and_key(node)
         if key not in tried:

@@ -5,6 +5,7 @@ files or printed text, or a table of everything the dialect cannot take.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -14,64 +15,60 @@ from ingot.emit.problems import Problem
 from ingot.errors import EmitError, IngotError, OptionError, did_you_mean
 
 
+@dataclass(frozen=True)
+class ExportWords:
+    """What the command line asks for."""
+
+    dialect: str
+    output: str | None
+    """A file; None = print."""
+    train: bool
+    partial: bool
+    verify: bool
+
+
 def export_command(
-    model: Callable[..., Any],
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-    *,
-    dialect: str,
-    output: str | None,
-    train: bool,
-    verify: bool,
+    model: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], words: ExportWords
 ) -> bool:
     """Whether it was written."""
     from rich.console import Console
 
     console = Console(stderr=True)
     try:
-        _export(model, args, kwargs, dialect, output, train, verify)
-    except EmitError as error:
-        if not error.problems:
+        _export(model, args, kwargs, words)
+    except IngotError as error:
+        problems = error.problems if isinstance(error, EmitError) else ()
+        if not problems:
             console.print(str(error), markup=False)
             return False
-        console.print(f"{error.headline}: {dialect} cannot take these operations", markup=False)
-        console.print(_table(error.problems))
-        return False
-    except IngotError as error:
-        console.print(str(error), markup=False)
+        console.print(f"{error.headline}: {words.dialect} cannot take these operations")
+        console.print(_table(problems))
         return False
     return True
 
 
 def _export(
-    model: Callable[..., Any],
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-    dialect: str,
-    output: str | None,
-    train: bool,
-    verify: bool,
+    model: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], words: ExportWords
 ) -> None:
     from ingot.capture.export import export
 
     known = (*DIALECTS, "iree")
-    if dialect not in known:
-        raise OptionError(f"dialect {dialect!r}", hints=[did_you_mean(dialect, known)])
-    with torch.set_grad_enabled(train):
-        program = export(model, args, kwargs, train=train)
-    if dialect == "iree":
+    if words.dialect not in known:
+        raise OptionError(f"dialect {words.dialect!r}", hints=[did_you_mean(words.dialect, known)])
+    with torch.set_grad_enabled(words.train):
+        program = export(model, args, kwargs, train=words.train)
+    if words.dialect == "iree":
         from ingot.targets.iree import write
 
-        files = write(program, output or "model.vmfb")
-        print("\n".join(map(str, files)))
+        print("\n".join(map(str, write(program, words.output or "model.vmfb"))))
         return
-    module = program.to_mlir(dialect)
-    if output is None:
+    module = program.to_mlir(words.dialect, partial=words.partial)
+    if words.output is None:
         print(module.text)
     else:
-        print("\n".join(map(str, module.save(output))))
-    if verify:
-        print(program.verify(dialect, args, kwargs).as_text())
+        print("\n".join(map(str, module.save(words.output))))
+    if words.verify:
+        print(program.verify(words.dialect, args, kwargs).as_text())
 
 
 def _table(problems: Sequence[object]) -> Any:

@@ -11,12 +11,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ingot.emit import isolate
+from ingot.emit.calls import as_calls, has_calls
 from ingot.emit.checks import check, probe
 from ingot.emit.importer import import_program, returned
 from ingot.emit.legalize import legalize
 from ingot.emit.levels import Dialect, find_dialect
+from ingot.emit.loops import give_loops_bodies
 from ingot.emit.module import MlirModule
-from ingot.emit.problems import complaints_error, first_line, problems_error
+from ingot.emit.problems import Problem, complaints_error, first_line, problems_error
 from ingot.errors import EmitError
 from ingot.program.program import Program
 
@@ -26,15 +28,23 @@ def to_mlir(
     dialect: str,
     limits: isolate.Limits = isolate.USUAL,
     decompositions: Mapping[Any, Callable[..., Any]] | None = None,
+    partial: bool = False,
 ) -> MlirModule:
-    """`decompositions` takes ops apart that the pipelines do not know, the user's own above all."""
+    """`decompositions` takes ops apart that the pipelines do not know, the user's own above all;
+    with `partial` whatever the dialect cannot take stays a call of a function that is declared."""
     target = find_dialect(dialect)
     isolate.start()
     legal = legalize(program, target, decompositions or {})
     problems = check(legal, target.name)
+    if partial:
+        legal = as_calls(legal, {problem.node for problem in problems})
+        problems = check(legal, target.name)
     if problems:
         raise problems_error(target, problems)
-    return emit_legal(legal, target, limits)
+    if not partial:
+        return emit_legal(legal, target, limits)
+    refused = refusals(legal, target, limits)
+    return emit_legal(as_calls(legal, {problem.node for problem in refused}), target, limits)
 
 
 def emit_legal(legal: Program, target: Dialect, limits: isolate.Limits) -> MlirModule:
@@ -42,18 +52,31 @@ def emit_legal(legal: Program, target: Dialect, limits: isolate.Limits) -> MlirM
     try:
         text = _lowered(legal, target, limits)
     except isolate.PipelineError as error:
-        found = probe(legal, lambda alone: _refusal(alone, target, limits))
+        found = refusals(legal, target, limits)
         raise (
             problems_error(target, found) if found else complaints_error(legal, target, error)
         ) from None
-    return MlirModule(text, target, legal, returned(legal))
+    if not target.branches:
+        loops = give_loops_bodies(text, target.name)
+        return MlirModule(loops, target, legal, returned(legal), _runnable(text, loops))
+    return MlirModule(text, target, legal, returned(legal), text)
+
+
+def _runnable(text: str, loops: str) -> str:
+    """Upstream lowers TOSA's loops, and StableHLO's not."""
+    return give_loops_bodies(text, "scf") if "stablehlo.while" in loops else loops
+
+
+def refusals(legal: Program, target: Dialect, limits: isolate.Limits) -> list[Problem]:
+    """Each op that the pipeline does not take by itself."""
+    return probe(legal, lambda alone: _refusal(alone, target, limits))
 
 
 def _lowered(legal: Program, target: Dialect, limits: isolate.Limits) -> str:
     module = import_program(legal)
     buffer = io.BytesIO()
     module.operation.write_bytecode(buffer)
-    return isolate.lower(buffer.getvalue(), target.steps, limits)
+    return isolate.lower(buffer.getvalue(), target.steps, limits, calls=has_calls(legal))
 
 
 def _refusal(legal: Program, target: Dialect, limits: isolate.Limits) -> str:

@@ -15,10 +15,12 @@ from torch_mlir import ir
 from torch_mlir.dialects import torch as torch_dialect
 from torch_mlir.extras import fx_importer
 
+from ingot.emit.calls import CALL, call_attributes, import_call
 from ingot.emit.control_flow import import_cond
 from ingot.emit.literals import literal
-from ingot.program.graph import copy_module, output_node, output_values
-from ingot.program.program import Program
+from ingot.emit.loops import import_loop
+from ingot.program.graph import copy_module, output_node, output_values, placeholders
+from ingot.program.program import InputSpec, Program
 from ingot.program.source import node_place
 
 FUNCTION = "main"
@@ -37,8 +39,8 @@ def import_program(program: Program) -> ir.Module:
     with context:
         function.attributes["arg_attrs"] = ir.ArrayAttr.get(
             [
-                _argument_attributes(spec.name, spec.kind, spec.target)
-                for spec in program.signature.inputs
+                _argument_attributes(program, spec, node)
+                for spec, node in zip(program.signature.inputs, placeholders(program.graph))
             ]
         )
     return importer.module
@@ -62,9 +64,20 @@ def _import_ready(module: GraphModule) -> None:
             setattr(module, name, inner)
 
 
-def _argument_attributes(name: str, kind: str, target: str | None) -> ir.DictAttr:
-    named = {"ingot.name": target or name, "ingot.kind": kind}
+def _argument_attributes(program: Program, spec: InputSpec, node: Node) -> ir.DictAttr:
+    named = {"ingot.name": spec.target or spec.name, "ingot.kind": spec.kind}
+    val = node.meta["val"]
+    if isinstance(val, torch.Tensor) and any(isinstance(n, torch.SymInt) for n in val.shape):
+        named["ingot.sizes"] = ", ".join(_size_text(program, n) for n in val.shape)
     return ir.DictAttr.get({key: ir.StringAttr.get(text) for key, text in named.items()})
+
+
+def _size_text(program: Program, size: Any) -> str:
+    """`4`, or a symbol with its range: `s0 in 2..60`."""
+    known = program.symbols.get(str(size))
+    if known is None:
+        return str(size)
+    return f"{size} in {known.lower}..{'' if known.upper is None else known.upper}"
 
 
 class _Names(fx_importer.ContextCache):
@@ -101,6 +114,20 @@ class _NodeImporter(fx_importer.GraphNodeImporter):
         if isinstance(value, torch.Tensor):  # the importer would store bool as another dtype
             return literal(value, self._cc)
         return super()._import_literal(value, info)
+
+    def _import_torch_op_overload(
+        self, loc: ir.Location, node: Node, concrete_target: Any = None
+    ) -> None:
+        if CALL in node.meta:
+            import_call(self, loc, node, node.all_input_nodes, call_attributes(node))
+        else:
+            super()._import_torch_op_overload(loc, node, concrete_target)
+
+    def _import_hop_while_loop(self, loc: ir.Location, node: Node, hop: Any) -> None:
+        if CALL in node.meta:
+            import_loop(self, loc, node)
+        else:
+            super()._import_hop_while_loop(loc, node, hop)
 
     def _import_hop_cond(self, loc: ir.Location, node: Node, hop: Any) -> None:
         import_cond(self, loc, node)

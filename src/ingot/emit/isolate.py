@@ -63,9 +63,12 @@ def start() -> None:
         _connection()
 
 
-def lower(module: bytes | str, steps: Sequence[Step], limits: Limits) -> str:
-    """The module behind all steps, as text."""
-    reply = _ask({"do": "lower", "module": module, "steps": _pairs(steps)}, limits)
+def lower(
+    module: bytes | str, steps: Sequence[Step], limits: Limits, *, calls: bool = False
+) -> str:
+    """The module behind all steps, as text. With `calls` it may call functions."""
+    request = {"do": "lower", "module": module, "steps": _pairs(steps), "calls": calls}
+    reply = _ask(request, limits)
     return str(_checked(reply, module, steps)["text"])
 
 

@@ -37,6 +37,10 @@ CHECKS: tuple[Any, ...] = (
 )
 
 
+WELL_KNOWN = (aten.t.default, aten.transpose.int, aten.addmm.default)
+"""What the pipelines take as it is; not worth a trace."""
+
+
 def legalize(
     program: Program, dialect: Dialect, extra: Mapping[Any, Callable[..., Any]]
 ) -> Program:
@@ -58,7 +62,8 @@ def legalize(
 def decompositions() -> dict[Any, Any]:
     from torch_mlir.extras.fx_decomp_util import get_decomposition_table
 
-    return {**get_decomposition_table(), **own_decompositions}
+    table = {**get_decomposition_table(), **own_decompositions}
+    return {op: how for op, how in table.items() if op not in WELL_KNOWN}
 
 
 @dataclass(frozen=True)

@@ -51,9 +51,10 @@ _STABLEHLO = Step(
 _TOSA_TO_LINALG = Step(
     "TOSA to linalg",
     _module(
+        "func.func(tosa-to-scf)",
         "func.func(tosa-optional-decompositions,canonicalize,tosa-infer-shapes,tosa-make-broadcastable,"
         "tosa-to-linalg-named,canonicalize,tosa-layerwise-constant-fold,tosa-make-broadcastable,"
-        "tosa-to-linalg,tosa-to-arith{include-apply-rescale=true},tosa-to-tensor,tosa-to-scf)",
+        "tosa-to-linalg,tosa-to-arith{include-apply-rescale=true},tosa-to-tensor)",
         "canonicalize",
     ),
 )
@@ -76,7 +77,12 @@ DIALECTS: dict[str, Dialect] = {
         Dialect("torch", (_BACKEND,), (_LINALG,)),
         Dialect("linalg", (_BACKEND, _LINALG), ()),
         Dialect("tosa", (_BACKEND, _TOSA), (_TOSA_TO_LINALG,), branches=False),
-        Dialect("stablehlo", (_BACKEND, _STABLEHLO), (_STABLEHLO_TO_LINALG,), branches=False),
+        Dialect(
+            "stablehlo",
+            (_BACKEND, _STABLEHLO),
+            (_STABLEHLO_TO_LINALG,),
+            branches=False,
+        ),
     )
 }
 

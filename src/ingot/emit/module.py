@@ -25,6 +25,8 @@ class MlirModule:
     """The legalized program that the text was made from."""
     returned: tuple[int, ...]
     """The program's outputs that the function returns; the others are constants."""
+    runnable: str
+    """The text to run it by: the same, but for StableHLO's loops, which are scf's."""
 
     def __str__(self) -> str:
         return self.text

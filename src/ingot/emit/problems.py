@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from torch.fx import Node
 
@@ -29,6 +29,8 @@ class Problem:
     why: str
     hint: str = ""
     place: Place | None = None
+    node: str = field(default="", compare=False)
+    """Its name in the legalized graph."""
 
     def as_text(self) -> str:
         lines = [f"{self.op} -> {self.value}: {self.why}"]
@@ -41,7 +43,7 @@ class Problem:
 
 def problem(node: Node, why: str, hint: str = "") -> Problem:
     name = target_name(node.target) if node.op == "call_function" else node.op
-    return Problem(name, value_type(node.meta.get("val")), why, hint, node_place(node))
+    return Problem(name, value_type(node.meta.get("val")), why, hint, node_place(node), node.name)
 
 
 def problems_error(dialect: Dialect, problems: Sequence[Problem]) -> EmitError:

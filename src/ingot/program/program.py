@@ -125,13 +125,19 @@ class Program:
         return call_program(self, args, kwargs)
 
     def to_mlir(
-        self, dialect: str, *, decompositions: Mapping[Any, Callable[..., Any]] | None = None
+        self,
+        dialect: str,
+        *,
+        decompositions: Mapping[Any, Callable[..., Any]] | None = None,
+        partial: bool = False,
     ) -> MlirModule:
         """The program in `dialect`: "torch", "linalg", "tosa" or "stablehlo". `decompositions`
-        takes more ops apart, the user's own above all."""
+        takes more ops apart, the user's own above all; with `partial` what the dialect cannot take
+        stays a call of a function that is only declared."""
         from ingot.emit.emit import to_mlir
 
-        return to_mlir(self.lowered("aten"), dialect, decompositions=decompositions)
+        lowered = self.lowered("aten")
+        return to_mlir(lowered, dialect, decompositions=decompositions, partial=partial)
 
     def verify(
         self,
