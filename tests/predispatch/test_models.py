@@ -45,6 +45,14 @@ def build(name: str) -> tuple[nn.Module, tuple[Any, ...], dict[str, Any]]:
     return (model, (), given) if isinstance(given, dict) else (model, given, {})
 
 
+def set_training(name: str, model: nn.Module, training: bool) -> None:
+    model.train(training)
+    if name == "whisper":
+        # The encoder itself decides by a random number in Python which layers to skip, which
+        # torch.export cannot trace; its layers train all the same.
+        model.training = False
+
+
 def step(call: Any, state: nn.Module, args: Any, kwargs: Any) -> list[Tensor]:
     """Results, gradients of all parameters, buffers afterwards."""
     torch.manual_seed(5)
@@ -68,7 +76,7 @@ def composites(module: GraphModule) -> Counter[OpOverload]:
 @pytest.mark.parametrize(("name", "training"), CASES)
 def test_model_equals_eager(name: str, training: bool) -> None:
     model, args, kwargs = build(name)
-    model.train(training)
+    set_training(name, model, training)
     eager, fresh = copy.deepcopy(model), copy.deepcopy(model)
     program = ingot.export(fresh, args, kwargs, level="pre-dispatch")
     assert_functional(program)
@@ -82,7 +90,7 @@ def test_model_equals_eager(name: str, training: bool) -> None:
 @pytest.mark.parametrize(("name", "training"), CASES)
 def test_composite_ops_are_kept(name: str, training: bool) -> None:
     model, args, kwargs = build(name)
-    model.train(training)
+    set_training(name, model, training)
     with keeping_toggles():
         exported = torch.export.export(model, args, kwargs, strict=False)
     before = composites(exported.graph_module)
