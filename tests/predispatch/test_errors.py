@@ -96,6 +96,17 @@ def test_the_same_without_grad_is_allowed() -> None:
     assert torch.equal(x, same)
 
 
+def test_an_output_with_two_owners_is_refused() -> None:
+    def function(x: Tensor, y: Tensor) -> Any:
+        alias = x.detach()
+        alias.mul_(y)
+        return alias
+
+    y = torch.ones(3, requires_grad=True)
+    with pytest.raises(CaptureError, match="a history of its own"):
+        ingot.export(function, (torch.ones(3), y), level="pre-dispatch")
+
+
 def test_a_leaf_is_not_written_with_grad() -> None:
     class Model(torch.nn.Module):
         def __init__(self) -> None:

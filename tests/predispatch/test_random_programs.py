@@ -55,7 +55,13 @@ def check_random(program: Sequence[Any], writes_input: bool) -> None:
         made.append(ingot.export(function, args, level="pre-dispatch"))
         return made[-1]
 
-    got = observed(model, args, grad, 1, export)
+    try:
+        got = observed(model, args, grad, 1, export)
+    except ingot.CaptureError as error:
+        # The one program that eager runs and we refuse: a detached alias of the buffer that got a
+        # history, and is returned.
+        assert "history of its own" in str(error)
+        reject()
     assert_functional(made[-1])
     compare(got, want, exact=True, strides=False)
 

@@ -199,6 +199,11 @@ def _output(run: Functionalizer, result: Any) -> Any:
 
 
 def _view_of_input(run: Functionalizer, result: Value, owner: Value) -> Node:
+    if result.cell is not owner.cell and result.cell.tracked:
+        raise run.error(
+            "an output lies in the memory of a written input and has a history of its own",
+            "return a copy of it: y.clone()",
+        )
     node = run.inputs[owner]
     for step in (*result.cell.path, *result.steps):
         node = step.forward(node)

@@ -149,24 +149,25 @@ class Functionalizer:
                 "make a copy first: y = y.clone()",
             )
         cell = value.cell
-        content = put(value.steps, self.content(cell), new)
-        if not value.steps and self._loses_history(value, new):
-            content = new = self._overwritten(self.content(cell), new)
+        before = self.content(cell)
+        content = put(value.steps, before, new)
+        lost = self._loses_history(before, content)
+        content = self._overwritten(before, content) if lost else content
         cell.data = content
         cell.version += 1
         cell.from_inference = self.states.inference() and not cell.memory.inference
         if self.states.grad_enabled():
             cell.history = content
             cell.tracked = True
-        lost = bool(value.steps) and self._loses_history(value, new)
         value.seen, value.seen_version = (None if lost else new), cell.version
         value.seen_untracked = not self.states.grad_enabled()
         self._tell_others(cell)
 
-    def _loses_history(self, value: Value, new: Node) -> bool:
-        """Eager's tensor requires grad after the write, though what is written does not."""
-        recorded = self.states.grad_enabled() and value.eager.grad_fn is not None
-        return recorded and not new.meta["val"].requires_grad
+    def _loses_history(self, old: Node, new: Node) -> bool:
+        """Eager's tensor requires grad after the write as before, though what is written does
+        not."""
+        flags = old.meta["val"].requires_grad, new.meta["val"].requires_grad
+        return self.states.grad_enabled() and flags == (True, False)
 
     def _overwritten(self, old: Node, new: Node) -> Node:
         """`new` with the history of having been written over `old`, whose gradient is zero."""
