@@ -11,7 +11,6 @@ import importlib
 import itertools
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from traceback import StackSummary
 from typing import Any
 from unittest import mock
 
@@ -20,10 +19,7 @@ import torch._dynamo.variables.higher_order_ops as dynamo_operators
 import torch._export.passes.replace_autocast_with_hop_pass as autocast_pass
 import torch._export.passes.replace_set_grad_with_hop_pass as grad_pass
 from torch.fx.experimental.proxy_tensor import PreDispatchTorchFunctionMode
-from torch.fx.proxy import TracerBase
 from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
-
-from ingot.program.source import is_library
 
 # The package hides these modules behind functions of the same names.
 conds, maps, loops = (
@@ -102,13 +98,6 @@ def _run_while_loop(goes_on: Any, body: Any, carried: int, fixed: int, *values: 
     return loops.while_loop_op(goes_on, body, values[:carried], values[carried:])
 
 
-def _own_frames(self: Any, frames: StackSummary) -> StackSummary:
-    """Every line of the user's own, not only those of `forward`."""
-    kept = [f for f in frames if f.name == "forward" or not is_library(f.filename)]
-    starts = [i for i, frame in enumerate(kept) if frame.name == "forward"]
-    return StackSummary.from_list(kept[starts[0] :] if starts else [])
-
-
 class _InferenceMarks:
     """What inference_mode does while a program is traced: nothing is recorded by autograd, and the
     graph says where it began and ended."""
@@ -159,7 +148,6 @@ _CHANGES: tuple[tuple[Any, str, Any], ...] = (
     (conds.cond_op, "_supports_training_input_mutation", True),
     (maps.map_impl, "_supports_training_input_mutation", True),
     (loops.while_loop_op, "_supports_training_input_mutation", True),
-    (TracerBase, "_filter_traceback_frames", _own_frames),
     (torch.inference_mode, "__enter__", _InferenceMarks.enter),
     (torch.inference_mode, "__exit__", _InferenceMarks.leave),
 )
