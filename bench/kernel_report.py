@@ -1,8 +1,9 @@
 """What `kernels.py` measured, as markdown and as JSON.
 
 Comes in: one `Result` for each row. Goes out: the table (times, ratios to Inductor and to the
-faster of eager and Inductor, bandwidth and its share of a copy), the geometric means of the ratios
-and the rows below the bar. A ratio above one means that ingot is faster.
+faster of eager and Inductor, and of the same kernel called ahead of time its bandwidth and share of
+a copy), the geometric means of the ratios and the rows below the bars. A ratio above one means that
+ingot is faster.
 """
 
 from __future__ import annotations
@@ -13,6 +14,11 @@ from dataclasses import dataclass
 from table import aligned, geometric_mean, number
 
 BAR = 0.9
+COPY_BAR = 0.8
+AHEAD = "ahead of time"
+"""The same kernel by `ingot.compile`, without torch.compile's guards."""
+GUARDS = "guards"
+"""What calling anything through torch.compile costs."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +32,8 @@ class Result:
     bytes_moved: int
     """Inputs read and results written, once each."""
     us: dict[str, float]
-    """Microseconds a call: eager, inductor, ingot, copy; a contender that was wrong is missing."""
+    """Microseconds a call: eager, inductor, ingot, AHEAD, GUARDS, copy; a contender that was wrong
+    is missing."""
     wrong: dict[str, str]
     """What was wrong, by contender."""
 
@@ -41,13 +48,16 @@ class Result:
         return min(others) / self.us["ingot"] if "ingot" in self.us else None
 
     def gigabytes_per_s(self) -> float | None:
-        return self.bytes_moved / self.us["ingot"] / 1e3 if "ingot" in self.us else None
+        return self.bytes_moved / self.us[AHEAD] / 1e3 if AHEAD in self.us else None
 
     def share_of_copy(self) -> float | None:
         """Bandwidth against a copy of as many bytes; for memory-bound rows only."""
-        if self.bound != "memory" or "ingot" not in self.us:
+        if self.bound != "memory" or AHEAD not in self.us:
             return None
-        return self.us["copy"] / self.us["ingot"]
+        return self.us["copy"] / self.us[AHEAD]
+
+    def guards_and_eager(self) -> str:
+        return f"guards alone {self.us[GUARDS]:.1f} µs, eager {self.us['eager']:.1f} µs"
 
     def line(self) -> str:
         times = ", ".join(f"{name} {us:.1f}" for name, us in self.us.items())
@@ -78,7 +88,7 @@ def cells(result: Result) -> list[str]:
     share = result.share_of_copy()
     return [
         result.label,
-        *(number(result.us.get(name), ".1f") for name in ("eager", "inductor", "ingot")),
+        *(number(result.us.get(name), ".1f") for name in ("eager", "inductor", "ingot", AHEAD)),
         number(result.ratio("inductor"), ".2f"),
         number(result.ratio_to_faster(), ".2f"),
         number(result.gigabytes_per_s(), ".1f"),
@@ -91,6 +101,7 @@ HEADINGS = [
     "eager µs",
     "inductor µs",
     "ingot µs",
+    "ahead of time µs",
     "× inductor",
     "× faster of both",
     "GB/s",
@@ -108,7 +119,13 @@ def as_markdown(results: list[Result]) -> str:
         "",
         f"Below {BAR} of the faster: {len(total.below_bar)}",
     ]
-    lines += [f"- {r.label}: {number(r.ratio_to_faster(), '.2f')}" for r in total.below_bar]
+    lines += [
+        f"- {r.label}: {number(r.ratio_to_faster(), '.2f')} ({r.guards_and_eager()})"
+        for r in total.below_bar
+    ]
+    slow = [r for r in results if (share := r.share_of_copy()) is not None and share < COPY_BAR]
+    lines += ["", f"Below {COPY_BAR:.0%} of a copy: {len(slow)}"]
+    lines += [f"- {r.label}: {100 * (r.share_of_copy() or 0):.0f} %" for r in slow]
     if total.wrong:
         lines += ["", f"Wrong or failed: {len(total.wrong)}"]
         lines += [f"- {r.label}: {n}: {w}" for r in total.wrong for n, w in r.wrong.items()]

@@ -1,9 +1,10 @@
 """Kernels: eager, Inductor and ingot, measured in turns in one run, checked against eager first.
 
 Comes in: `kernel_cases.cases()`. Goes out: one table on the terminal, and with `--out PATH` the
-same as PATH.md and PATH.json. All compiled code is called through torch.compile, so both pay the
-same guards; everything runs under no_grad. Every number is a median of interleaved rounds; the
-roofline is a copy of as many bytes, measured in the same rounds.
+same as PATH.md and PATH.json. Inductor's and ingot's code is called through torch.compile, so both
+pay the same guards; what these cost by themselves is measured with a backend that does nothing, and
+the kernels by themselves with `ingot.compile`. Everything runs under no_grad. Every number is a
+median of interleaved rounds; the roofline is a copy of as many bytes, measured in the same rounds.
 """
 
 from __future__ import annotations
@@ -25,9 +26,10 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_leaves
 
+import ingot
 import kernel_cases
 from kernel_cases import Case
-from kernel_report import Result, as_json, as_markdown, summary
+from kernel_report import AHEAD, GUARDS, Result, as_json, as_markdown, summary
 from provenance import provenance
 from timing import calls_per_sample, timed_ms
 
@@ -37,7 +39,13 @@ LONGEST_CASE_S = 6.0
 TOLERANCE = {torch.bfloat16: 2e-2, torch.float32: 2e-5}
 
 
-def compiled(case: Case, backend: str) -> Callable[..., Any]:
+def nothing(gm: torch.fx.GraphModule, example_inputs: list[Any]) -> Callable[..., Any]:
+    """A backend whose code only hands out what it has."""
+    results = [torch.empty(())] * len(tree_leaves(gm.graph.output_node().args))
+    return lambda *inputs: results
+
+
+def compiled(case: Case, backend: str | Callable[..., Any]) -> Callable[..., Any]:
     """The case's function with a code object, and so a Dynamo cache, of its own."""
     function = case.function
     if not isinstance(function, types.FunctionType):
@@ -46,7 +54,7 @@ def compiled(case: Case, backend: str) -> Callable[..., Any]:
         def function(*tensors: Tensor) -> Any:
             return builtin(*tensors)
 
-    name = f"{case.name}_{backend}"
+    name = f"{case.name}_{backend if isinstance(backend, str) else backend.__name__}"
     fresh = types.FunctionType(
         function.__code__.replace(co_name=name),
         function.__globals__,
@@ -56,6 +64,10 @@ def compiled(case: Case, backend: str) -> Callable[..., Any]:
     )
     fresh.__kwdefaults__ = function.__kwdefaults__
     return torch.compile(fresh, backend=backend, dynamic=False)
+
+
+def ahead(case: Case) -> Callable[..., Any]:
+    return ingot.compile(case.function, inputs_of(case))
 
 
 def results_of(function: Callable[..., Any], inputs: tuple[Tensor, ...]) -> list[Tensor]:
@@ -106,7 +118,8 @@ def bytes_moved(inputs: tuple[Tensor, ...], case: Case) -> int:
 
 
 def medians_us(contenders: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """Microseconds a call: in each round every contender is called for a few milliseconds."""
+    """Microseconds a call: in each round every contender is called for a few milliseconds, after
+    two calls that do not count, so that none starts in the caches that another left."""
     counts = {}
     for name, call in contenders.items():
         call()
@@ -116,6 +129,8 @@ def medians_us(contenders: Mapping[str, Callable[[], object]], rounds: int) -> d
     start = time.perf_counter()
     for done in range(rounds):
         for name, call in contenders.items():
+            call()
+            call()
             samples[name].append(timed_ms(call, counts[name]) * 1e3)
         if done >= 8 and time.perf_counter() - start > LONGEST_CASE_S:
             break
@@ -128,12 +143,14 @@ def measure(case: Case, backends: tuple[str, ...], rounds: int) -> Result:
     expected = results_of(case.function, inputs)
     contenders: dict[str, Callable[[], object]] = {"eager": lambda: case.function(*inputs)}
     wrong: dict[str, str] = {}
-    for backend in backends:
-        function = compiled(case, backend)
+    for backend in (*backends, AHEAD):
+        function = ahead(case) if backend == AHEAD else compiled(case, backend)
         if problem := difference(function, expected, case):
             wrong[backend] = problem
         else:
             contenders[backend] = lambda f=function: f(*inputs)
+    guarded = compiled(case, nothing)
+    contenders[GUARDS] = lambda: guarded(*inputs)
     moved = bytes_moved(inputs, case)
     half = max(moved // 2, 1)
     source, target = torch.zeros(half, dtype=torch.uint8), torch.zeros(half, dtype=torch.uint8)

@@ -206,17 +206,25 @@ def choose_lanes(nest: Nest, cost: int, options: Options) -> int:
     widest = max(
         [e.dtype.itemsize for e in nest.expressions() if e.dtype in NATIVE_DTYPES], default=4
     )
-    lanes = max(2, _width(nest, cost, bits // 8) // max(4, widest))
+    if nest.across is not None:
+        lanes = max(CACHE_LINE, bits // 8) // _narrowest(nest)
+    else:
+        lanes = max(2, _width(nest, cost, bits // 8) // max(4, widest))
     size = nest.vector.size
     if isinstance(size, int):
         lanes = min(lanes, 1 << (size - 1).bit_length())
     return max(1, lanes)
 
 
+def _narrowest(nest: Nest) -> int:
+    """Bytes of an element in memory; a truth value counts as four, it takes code for each."""
+    dtypes = [s.value.dtype for s in nest.stores]
+    dtypes += [e.dtype for e in nest.expressions() if isinstance(e, Load)]
+    return min(4 if dtype is torch.bool else dtype.itemsize for dtype in dtypes)
+
+
 def _width(nest: Nest, cost: int, register: int) -> int:
     """How many bytes of a value one step of the vector loop takes."""
-    if nest.across is not None:
-        return max(CACHE_LINE, register)
     if cost > 150 or any(isinstance(e, Scan) for e in nest.expressions()):
         return register
     down_columns = bool(nest.inner) and nest.vector not in nest.inner

@@ -56,6 +56,8 @@ class NestWriter:
         """Loops of which only a part is to be run; a part of the vector loop starts at a multiple
         of the lanes."""
         self.memo: list[dict[Expr, Val]] = [{}]
+        self.kept_ready: set[Expr] = set()
+        """Values that lie in memory by now: nothing below them is computed again."""
         self.tail: Val | None = None
         self.guard: Val | None = None
         self.failed: dict[int, str] = {}
@@ -207,7 +209,8 @@ class NestWriter:
     def hoist(self, roots: Iterable[Expr]) -> None:
         """Write now what does not depend on loops still to be opened and is certain to be
         evaluated."""
-        for expr in ordered(roots, stop=lambda e: isinstance(e, Guarded | Reduce)):
+        done = self.kept_ready
+        for expr in ordered(roots, stop=lambda e: isinstance(e, Guarded | Reduce) or e in done):
             if isinstance(expr, Number | Guarded | Reduce) or expr.variables() - self.at.keys():
                 continue
             if self._ready(expr):

@@ -48,7 +48,6 @@ class RowWriter(NestWriter):
         self.carries: dict[Scan, str] = {}
         self.kept: dict[Expr, str] = {}
         """Values of a row that later phases need too, and their memory."""
-        self.kept_ready: set[Expr] = set()
 
     def row(self) -> None:
         """Everything below the outer loops."""
@@ -306,22 +305,26 @@ def worth_keeping(phases: Phases, nest: Nest, lanes: int) -> dict[Expr, int]:
     if nest.vector not in nest.inner:
         length *= lanes
     uses = [_reach(phases.reductions[p], phases.stores[p]) for p in range(phases.count)]
+    where = {e: [p for p, reached in enumerate(uses) if e in reached] for e in nest.expressions()}
     inner = set(nest.inner)
     kept: dict[Expr, int] = {}
     covered: set[Expr] = set()
-    for expr in reversed(nest.expressions()):
-        where = [p for p, reached in enumerate(uses) if expr in reached]
+    # What most phases need goes first; of those, what is made of the others.
+    for expr in sorted(reversed(nest.expressions()), key=lambda e: -len(where[e])):
         if (
-            len(where) < 2
+            len(where[expr]) < 2
             or expr in covered
             or not isinstance(expr, Apply)
             or expr.dtype is torch.bool
         ):
             continue
-        below = ordered([expr], stop=lambda e: isinstance(e, Reduce))
-        cost = sum(pointwise_rules[e.target].cost for e in below if isinstance(e, Apply))
+        below = ordered([expr], stop=lambda e: isinstance(e, Reduce) or e in kept)
+        work = [
+            e for e in below if isinstance(e, Apply) and e not in kept and e.variables() & inner
+        ]
+        cost = sum(pointwise_rules[e.target].cost for e in work)
         if cost >= DEAR and expr.variables() & inner and 4 * length <= ROW_BYTES:
-            kept[expr] = where[0]
+            kept[expr] = where[expr][0]
             covered.update(below)
     return kept
 

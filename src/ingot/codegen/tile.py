@@ -17,9 +17,9 @@ from ingot.codegen.values import Val
 from ingot.fuse.expr import Load
 from ingot.fuse.loops import Nest, crosswise
 
-ROWS = 128
-"""Steps of the crosswise loop in a tile: eight neighbouring cache lines of f32, which is what it
-takes to set the prefetcher going."""
+ROW_BYTES = 512
+"""Of what is read crosswise, in one piece: eight neighbouring cache lines, which is what it takes
+to set the prefetcher going."""
 COLUMNS = 512
 """Steps of the vector loop that one unit does."""
 
@@ -36,7 +36,9 @@ class Tiles:
             for e in nest.expressions()
             if isinstance(e, Load) and crosswise(nest, e.index) is nest.across
         ]
-        self.bands = -(-nest.across.size // ROWS)
+        self.rows = ROW_BYTES // min(load.dtype.itemsize for load in self.loads)
+        """Steps of the crosswise loop in a tile."""
+        self.bands = -(-nest.across.size // self.rows)
         self.stretches = -(-nest.vector.size // COLUMNS)
         self.memory: dict[Load, str] = {}
         self.block = self._side()
@@ -55,10 +57,10 @@ class Tiles:
         """One unit: a band of the crosswise loop by a stretch of the vector loop."""
         w, b = self.writer, self.writer.b
         assert isinstance(self.across.size, int) and isinstance(self.along.size, int)
-        self.memory = {load: w.slot(load.dtype, w.lanes, ROWS) for load in self.loads}
+        self.memory = {load: w.slot(load.dtype, w.lanes, self.rows) for load in self.loads}
         band, stretch = b.div(unit, w.const(self.stretches)), b.rem(unit, w.const(self.stretches))
-        top = b.mul(band, w.const(ROWS))
-        bottom = b.minimum(b.add(top, w.const(ROWS)), w.const(self.across.size))
+        top = b.mul(band, w.const(self.rows))
+        bottom = b.minimum(b.add(top, w.const(self.rows)), w.const(self.across.size))
         left = b.mul(stretch, w.const(COLUMNS))
         right = b.minimum(b.add(left, w.const(COLUMNS)), w.const(self.along.size))
         even = self.along.size if self.along.size % w.lanes == 0 else None

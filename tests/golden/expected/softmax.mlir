@@ -158,20 +158,14 @@
         %110 = arith.subi %c3, %c2 : i64
         %111 = vector.broadcast %110 : i64 to vector<32xi64>
         %112 = arith.cmpi slt, %c5, %111 : vector<32xi64>
-        %113 = arith.muli %1, %c3 : i64
-        %114 = arith.addi %113, %c2 : i64
-        %115 = llvm.getelementptr %buffer0[%114] : (!llvm.ptr, i64) -> !llvm.ptr, f32
-        %116 = llvm.intr.masked.load %115, %112, %c6 {alignment = 4 : i32} : (!llvm.ptr, vector<32xi1>, vector<32xf32>) -> vector<32xf32>
-        %117 = vector.broadcast %28 : f32 to vector<32xf32>
-        %118 = arith.subf %116, %117 : vector<32xf32>
-        %119 = llvm.getelementptr %slot1[%c2] : (!llvm.ptr, i64) -> !llvm.ptr, f32
-        %120 = llvm.load %119 {alignment = 4 : i64} : !llvm.ptr -> vector<32xf32>
-        %121 = vector.broadcast %108 : f32 to vector<32xf32>
-        %122 = arith.divf %120, %121 : vector<32xf32>
-        %123 = arith.muli %1, %c3 : i64
-        %124 = arith.addi %123, %c2 : i64
-        %125 = llvm.getelementptr %buffer1[%124] : (!llvm.ptr, i64) -> !llvm.ptr, f32
-        llvm.intr.masked.store %122, %125, %112 {alignment = 4 : i32} : vector<32xf32>, vector<32xi1> into !llvm.ptr
+        %113 = llvm.getelementptr %slot1[%c2] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+        %114 = llvm.load %113 {alignment = 4 : i64} : !llvm.ptr -> vector<32xf32>
+        %115 = vector.broadcast %108 : f32 to vector<32xf32>
+        %116 = arith.divf %114, %115 : vector<32xf32>
+        %117 = arith.muli %1, %c3 : i64
+        %118 = arith.addi %117, %c2 : i64
+        %119 = llvm.getelementptr %buffer1[%118] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+        llvm.intr.masked.store %116, %119, %112 {alignment = 4 : i32} : vector<32xf32>, vector<32xi1> into !llvm.ptr
       }
     }
     llvm.return

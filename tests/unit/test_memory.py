@@ -1,0 +1,80 @@
+"""Large blocks are used again when nobody holds them, and only then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from ingot.execute import memory
+from ingot.execute.memory import KEPT, LARGE, empty_large
+
+COUNT = LARGE // 4
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept() -> None:
+    memory._blocks.clear()
+
+
+def large(count: int = COUNT) -> torch.Tensor:
+    return empty_large((count,), (1,), torch.float32)
+
+
+def test_a_block_serves_again() -> None:
+    first = large()
+    address = first.data_ptr()
+    del first
+    again = large()
+    assert again.data_ptr() == address
+    assert again.shape == (COUNT,) and again.is_contiguous()
+
+
+HOLDERS: dict[str, Callable[[torch.Tensor], object]] = {
+    "the tensor": lambda t: t,
+    "a view": lambda t: t[5:6],
+    "its storage": lambda t: t.untyped_storage(),
+    "a typed storage": lambda t: t.storage(),
+    "an array": lambda t: t.numpy(),
+    "a capsule": lambda t: torch.utils.dlpack.to_dlpack(t),
+    "a graph": lambda t: (t.requires_grad_() * 2).grad_fn,
+}
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_what_is_held_is_not_given_out(holder: str) -> None:
+    first = large()
+    address = first.data_ptr()
+    held = HOLDERS[holder](first)
+    del first
+    assert large().data_ptr() != address
+    del held
+    assert large().data_ptr() == address
+
+
+def test_shared_memory_is_not_given_out_again() -> None:
+    first = large().share_memory_()
+    address = first.data_ptr()
+    del first
+    assert large().data_ptr() != address
+
+
+def test_what_does_not_fit_is_let_go() -> None:
+    del_me = large()
+    del del_me
+    large(COUNT * 2)
+    assert [b.nbytes() for b in memory._blocks] == [8 * COUNT]
+
+
+def test_no_more_is_kept_than_the_limit() -> None:
+    held = [large() for _ in range(KEPT // LARGE + 3)]
+    assert sum(b.nbytes() for b in memory._blocks) == KEPT
+    assert len({t.data_ptr() for t in held}) == len(held)
+
+
+def test_strides_and_emptiness() -> None:
+    wide = empty_large((3, COUNT // 2), (COUNT, 1), torch.float32)
+    assert wide.stride() == (COUNT, 1)
+    assert wide.fill_(1).sum() == 3 * (COUNT // 2)
+    assert empty_large((0, COUNT), (COUNT, 1), torch.float32).shape == (0, COUNT)
