@@ -173,26 +173,30 @@ class RowWriter(NestWriter):
     # -- scans -------------------------------------------------------------------------------------
 
     def _start_scans(self, roots: Sequence[Expr]) -> None:
-        lanes = 1 if self.nest.vector in self.nest.inner else self.lanes
         for expr in ordered(roots, stop=lambda e: isinstance(e, Reduce)):
             if isinstance(expr, Scan):
-                self.carries[expr] = self.slot(expr.dtype, lanes)
-                self.put(self.carries[expr], identity(self.b, expr.kind, expr.dtype, lanes)[0])
+                self.carries[expr] = self.slot(expr.dtype, self.lanes)
+                none = identity(self.b, expr.kind, expr.dtype, self.lanes)[0]
+                self.put(self.carries[expr], none)
 
     def _scan(self, expr: Scan) -> Val:
-        """This step's elements combined with all before them, which the carry holds."""
+        """This step's elements combined with all before them, which the carry holds, along the
+        vector in every lane. From step to step only one combination waits for another."""
         along = self.nest.vector in self.nest.inner
-        carry_lanes = 1 if along else self.lanes
         slot = self.carries[expr]
-        carry = self.get(slot, expr.dtype, carry_lanes)
+        carry = self.get(slot, expr.dtype, self.lanes)
         value = self.b.broadcast(self.value(expr.operand), self.lanes)
         if along and self.lanes > 1:
             neutral = identity(self.b, expr.kind, expr.dtype, self.lanes)[0]
             if self.tail is not None:
                 value = self.b.select(self.tail, value, neutral)
             value = prefix(self.b, expr.kind, value, neutral)
-        (value,) = combine(self.b, expr.kind, (self.b.broadcast(carry, self.lanes),), (value,))
-        self.put(slot, self.b.lane(value, self.lanes - 1) if along else value)
+        last = value
+        if along:
+            last = self.b.broadcast(self.b.lane(value, self.lanes - 1), self.lanes)
+        (after,) = combine(self.b, expr.kind, (carry,), (last,))
+        self.put(slot, after)
+        (value,) = combine(self.b, expr.kind, (carry,), (value,))
         return value
 
     # -- reductions --------------------------------------------------------------------------------
