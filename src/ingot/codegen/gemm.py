@@ -25,6 +25,8 @@ DEPTH = 256
 """Terms of a sum that one accumulator takes."""
 BLOCK_BYTES = 1 << 17
 """Of A's rows that are worked on at a time: they stay in the second cache level."""
+CHAINS = 8
+"""Sums that must be under way at a time to keep the multipliers busy."""
 WORK_PER_THREAD = 1 << 17
 """Multiplications that are worth waking a thread for."""
 FIELDS = ("a", "lda", "b", "addend", "c", "ldc", "m", "n", "k", "ldadd")
@@ -63,19 +65,16 @@ def product_function(dtype: torch.dtype) -> int:
 @cache
 def _compiled(dtype: torch.dtype) -> Native:
     shape = tile_shape(dtype)
-    heights = _heights(shape.rows)
-    functions = {f"tile{rows}": _tile(shape, rows) for rows in heights}
-    functions["task"] = _task(shape, heights)
+    functions = {f"tile{rows}": _tile(shape, rows) for rows in range(1, shape.rows + 1)}
+    functions["task"] = _task(shape)
     functions["product"] = _entry()
     return compile_module(list(openmp_declarations().values()), functions)
 
 
-def _heights(most: int) -> list[int]:
-    """Tiles that any number of rows can be made of, few of them."""
-    heights = [most]
-    while heights[-1] > 1:
-        heights.append(max(1, heights[-1] // 2))
-    return heights
+def tile_addresses(dtype: torch.dtype) -> list[int]:
+    """Of the tiles with 1, 2, … rows."""
+    addresses = _compiled(dtype).addresses
+    return [addresses[f"tile{rows}"] for rows in range(1, tile_shape(dtype).rows + 1)]
 
 
 class _Writer:
@@ -154,7 +153,9 @@ def _tile(shape: Shape, rows: int) -> str:
     starts = ["%a"]
     for _ in range(1, rows):
         starts.append(w.moved(starts[-1], Val("%lda", I64), dtype))
-    zeros = [b.const(0, dtype, shape.lanes)] * (rows * shape.vectors)
+    width = rows * shape.vectors
+    several = max(1, CHAINS // width)
+    """Steps with sums of their own: where there are few, each would wait for the one before."""
 
     def step(at: Val, sums: Sequence[Val]) -> list[Val]:
         panel = w.moved("%b", b.mul(at, w.const(shape.columns)), dtype)
@@ -168,7 +169,19 @@ def _tile(shape: Shape, rows: int) -> str:
             result += [b.fma(left, r, sums[i * shape.vectors + j]) for j, r in enumerate(right)]
         return result
 
-    sums = _summed(w, zeros, step)
+    def steps(at: Val, sums: Sequence[Val]) -> list[Val]:
+        groups = [sums[k * width : (k + 1) * width] for k in range(several)]
+        return [s for k, group in enumerate(groups) for s in step(b.add(at, w.const(k)), group)]
+
+    zero, k = w.const(0), Val("%k", I64)
+    sums = [b.const(0, dtype, shape.lanes)] * (several * width)
+    whole = b.mul(b.div(k, w.const(several)), w.const(several)) if several > 1 else k
+    sums = _summed(w, (zero, whole, several), sums, steps)
+    if several > 1:
+        for group in range(1, several):
+            both = zip(sums[:width], sums[group * width : (group + 1) * width], strict=True)
+            sums[:width] = [b.add(x, y) for x, y in both]
+        sums = _summed(w, (whole, k, 1), sums[:width], step)
     addend, c = "%addend", "%c"
     for i in range(rows):
         if i:
@@ -183,16 +196,20 @@ def _tile(shape: Shape, rows: int) -> str:
 
 
 def _summed(
-    w: _Writer, start: Sequence[Val], step: Callable[[Val, Sequence[Val]], list[Val]]
+    w: _Writer,
+    extent: tuple[Val, Val, int],
+    start: Sequence[Val],
+    step: Callable[[Val, Sequence[Val]], list[Val]],
 ) -> list[Val]:
-    """A loop over %k that carries `start`."""
+    """A loop (from, to, by) that carries `start`."""
     b = w.b
     names = [b.fresh() for _ in start]
     result, at = b.fresh(), b.fresh()
     carried = ", ".join(f"{n} = {v.name}" for n, v in zip(names, start, strict=True))
     kinds = ", ".join(v.type for v in start)
+    low, high, by = extent
     b.line(
-        f"{result}:{len(start)} = scf.for {at} = {w.const(0).name} to %k step {w.const(1).name} "
+        f"{result}:{len(start)} = scf.for {at} = {low.name} to {high.name} step {w.const(by).name} "
         f"iter_args({carried}) -> ({kinds}) : i64 {{"
     )
     with b.indented():
@@ -206,9 +223,9 @@ def _summed(
 class _Task(_Writer):
     """What one thread does: its share of the panels, or of the rows where there are few panels."""
 
-    def __init__(self, shape: Shape, heights: Sequence[int]):
+    def __init__(self, shape: Shape):
         super().__init__()
-        self.shape, self.heights = shape, heights
+        self.shape = shape
         b = self.b
         self.whole = self.stack(shape.rows * shape.columns, shape.dtype)
         """A tile that hangs over C's edge."""
@@ -286,7 +303,7 @@ class _Task(_Writer):
             step = b.select(first, stride, self.size["ldc"])
             right = self._packed(panel, deep)
 
-            def tile(rows: int, at: Val, right: str = right, deep: Val = deep, depth: Val = depth,
+            def tile(rows: Val, at: Val, right: str = right, deep: Val = deep, depth: Val = depth,
                      addend: str = addend, step: Val = step) -> None:  # fmt: skip
                 self._call(
                     rows, self._left(at, deep), right,
@@ -303,8 +320,8 @@ class _Task(_Writer):
         used = b.sub(self.size["n"], left)
         c = self.moved(self.pointer["c"], left, dtype)
 
-        def tile(rows: int, at: Val) -> None:
-            with self.loop(self.const(0), self.const(rows), self.const(1)) as i:
+        def tile(rows: Val, at: Val) -> None:
+            with self.loop(self.const(0), rows, self.const(1)) as i:
                 row = self.moved(self.whole, b.mul(i, self.width), dtype)
                 theirs = self.moved(given, b.mul(b.add(at, i), stride), dtype)
                 with self.loop(self.const(0), used, self.const(1)) as j, self.when(some):
@@ -319,7 +336,7 @@ class _Task(_Writer):
                     rows, self._left(at, deep), self._packed(panel, deep), self.whole, self.width,
                     self.whole, self.width, depth,
                 )  # fmt: skip
-            with self.loop(self.const(0), self.const(rows), self.const(1)) as i:
+            with self.loop(self.const(0), rows, self.const(1)) as i:
                 row = self.moved(self.whole, b.mul(i, self.width), dtype)
                 ours = self.moved(c, b.mul(b.add(at, i), self.size["ldc"]), dtype)
                 with self.loop(self.const(0), used, self.const(1)) as j:
@@ -327,15 +344,21 @@ class _Task(_Writer):
 
         self._strips(top, bottom, tile)
 
-    def _strips(self, top: Val, bottom: Val, tile: Callable[[int, Val], None]) -> None:
-        """Tiles from `top` to `bottom`, the tallest first."""
-        b = self.b
-        for rows in self.heights:
-            height = self.const(rows)
-            end = b.add(top, b.mul(b.div(b.sub(bottom, top), height), height))
-            with self.loop(top, end, height) as at:
-                tile(rows, at)
-            top = end
+    def _strips(self, top: Val, bottom: Val, tile: Callable[[Val, Val], None]) -> None:
+        """Tiles from `top` to `bottom`, as tall as can be; the last two share what they have."""
+        b, tall, zero = self.b, self.const(self.shape.rows), self.const(0)
+        count = b.div(b.add(b.sub(bottom, top), b.sub(tall, self.const(1))), tall)
+        end = b.add(top, b.mul(b.maximum(b.sub(count, self.const(2)), zero), tall))
+        with self.loop(top, end, tall) as at:
+            tile(tall, at)
+        rest = b.sub(bottom, end)
+        half = b.div(b.add(rest, self.const(1)), self.const(2))
+        first = b.select(b.cmp("gt", rest, tall), half, rest)
+        with self.when(b.cmp("gt", first, zero)):
+            tile(first, end)
+        second = b.sub(rest, first)
+        with self.when(b.cmp("gt", second, zero)):
+            tile(second, b.add(end, first))
 
     def _left(self, row: Val, deep: Val) -> str:
         offset = self.b.add(self.b.mul(row, self.size["lda"]), deep)
@@ -346,14 +369,24 @@ class _Task(_Writer):
         return self.moved(self.pointer["b"], self.b.mul(row, self.width), self.shape.dtype)
 
     def _call(
-        self, rows: int, a: str, right: str, addend: str, step: Val, c: str, ldc: Val, depth: Val
+        self, rows: Val, a: str, right: str, addend: str, step: Val, c: str, ldc: Val, depth: Val
     ) -> None:
         values = (a, self.size["lda"].name, right, addend, step.name, c, ldc.name, depth.name)
-        self.b.line(f"llvm.call @tile{rows}({', '.join(values)}) : {_TILE_TYPE}")
+        target = self._tile(self.shape.rows)
+        if rows.name != self.const(self.shape.rows).name:
+            for height in range(1, self.shape.rows):
+                same = self.b.cmp("eq", rows, self.const(height))
+                target = self.either(same, self._tile(height), target)
+        self.b.line(f"llvm.call {target}({', '.join(values)}) : !llvm.ptr, {_TILE_TYPE}")
+
+    def _tile(self, rows: int) -> str:
+        name = self.b.fresh()
+        self.b.line(f"{name} = llvm.mlir.addressof @tile{rows} : !llvm.ptr")
+        return name
 
 
-def _task(shape: Shape, heights: Sequence[int]) -> str:
-    task = _Task(shape, heights)
+def _task(shape: Shape) -> str:
+    task = _Task(shape)
     task.write()
     return task.function("@task(%frame: !llvm.ptr)")
 
