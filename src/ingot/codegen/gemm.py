@@ -346,19 +346,17 @@ class _Task(_Writer):
 
     def _strips(self, top: Val, bottom: Val, tile: Callable[[Val, Val], None]) -> None:
         """Tiles from `top` to `bottom`, as tall as can be; the last two share what they have."""
-        b, tall, zero = self.b, self.const(self.shape.rows), self.const(0)
-        count = b.div(b.add(b.sub(bottom, top), b.sub(tall, self.const(1))), tall)
-        end = b.add(top, b.mul(b.maximum(b.sub(count, self.const(2)), zero), tall))
-        with self.loop(top, end, tall) as at:
-            tile(tall, at)
+        b, tall, zero, one = self.b, self.const(self.shape.rows), self.const(0), self.const(1)
+        count = b.div(b.add(b.sub(bottom, top), b.sub(tall, one)), tall)
+        whole = b.maximum(b.sub(count, self.const(2)), zero)
+        end = b.add(top, b.mul(whole, tall))
         rest = b.sub(bottom, end)
-        half = b.div(b.add(rest, self.const(1)), self.const(2))
-        first = b.select(b.cmp("gt", rest, tall), half, rest)
-        with self.when(b.cmp("gt", first, zero)):
-            tile(first, end)
-        second = b.sub(rest, first)
-        with self.when(b.cmp("gt", second, zero)):
-            tile(second, b.add(end, first))
+        first = b.select(b.cmp("gt", rest, tall), b.div(b.add(rest, one), self.const(2)), rest)
+        with self.loop(zero, count, one) as strip:
+            last, early = b.cmp("gt", strip, whole), b.cmp("lt", strip, whole)
+            rows = b.select(early, tall, b.select(last, b.sub(rest, first), first))
+            at = b.select(last, b.add(end, first), b.add(top, b.mul(strip, tall)))
+            tile(rows, at)
 
     def _left(self, row: Val, deep: Val) -> str:
         offset = self.b.add(self.b.mul(row, self.size["lda"]), deep)
@@ -373,10 +371,9 @@ class _Task(_Writer):
     ) -> None:
         values = (a, self.size["lda"].name, right, addend, step.name, c, ldc.name, depth.name)
         target = self._tile(self.shape.rows)
-        if rows.name != self.const(self.shape.rows).name:
-            for height in range(1, self.shape.rows):
-                same = self.b.cmp("eq", rows, self.const(height))
-                target = self.either(same, self._tile(height), target)
+        for height in range(1, self.shape.rows):
+            same = self.b.cmp("eq", rows, self.const(height))
+            target = self.either(same, self._tile(height), target)
         self.b.line(f"llvm.call {target}({', '.join(values)}) : !llvm.ptr, {_TILE_TYPE}")
 
     def _tile(self, rows: int) -> str:
