@@ -16,6 +16,7 @@ from ingot.collection import without_collection
 from ingot.execute.runner import build_runner
 from ingot.fuse.group import fuse
 from ingot.options import Options
+from ingot.passes.attention import Attention
 from ingot.passes.base import Pass, core_passes, image_passes, run_passes
 from ingot.passes.lower import Lower
 from ingot.program.program import Level, Program, program_from_fx
@@ -43,7 +44,7 @@ def compile_program(program: Program, options: Options) -> Compiled:
         return result
 
     lower: list[Pass] = [Lower(core=True)] if program.level is Level.PRE_DISPATCH else []
-    passes = [*lower, *core_passes(), *image_passes(program)]
+    passes = [*lower, *core_passes(), Attention(), *image_passes(program)]
     core = step("passes", lambda: run_passes(program, passes, verify=options.verify))
     step("verify", lambda: verify(core))
     fused = step("fuse", lambda: fuse(core, options))

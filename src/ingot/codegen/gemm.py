@@ -7,20 +7,18 @@ ones low; results do not depend on the number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 import torch
 
-from ingot.codegen.builder import Builder
-from ingot.codegen.entry import has_openmp, openmp_declarations
+from ingot.codegen.entry import openmp_declarations
+from ingot.codegen.functions import I64, Writer
 from ingot.codegen.jit import FUNCTION_ATTRIBUTES, Native, compile_module
 from ingot.codegen.machine import this_machine
 from ingot.codegen.values import Val
 
-I64 = torch.int64
 DEPTH = 256
 """Terms of a sum that one accumulator takes."""
 BLOCK_BYTES = 1 << 17
@@ -71,84 +69,29 @@ def _compiled(dtype: torch.dtype) -> Native:
     return compile_module(list(openmp_declarations().values()), functions)
 
 
-def tile_addresses(dtype: torch.dtype) -> list[int]:
-    """Of the tiles with 1, 2, … rows."""
+def call_tile(w: Writer, dtype: torch.dtype, rows: Val, *values: Val | str) -> None:
+    """A tile of `rows` rows, from other code; `values` are the tile's arguments."""
     addresses = _compiled(dtype).addresses
-    return [addresses[f"tile{rows}"] for rows in range(1, tile_shape(dtype).rows + 1)]
-
-
-class _Writer:
-    """A function's body, with pointers."""
-
-    def __init__(self) -> None:
-        self.b = Builder(1)
-        self.slots = 0
-
-    def const(self, value: int) -> Val:
-        return self.b.const(value, I64)
-
-    def moved(self, pointer: str, by: Val, dtype: torch.dtype) -> str:
-        return self.b.pointer_at(pointer, by, dtype)
-
-    @contextmanager
-    def loop(self, low: Val, high: Val, step: Val) -> Iterator[Val]:
-        name = self.b.fresh()
-        self.b.line(f"scf.for {name} = {low.name} to {high.name} step {step.name} : i64 {{")
-        with self.b.indented():
-            yield Val(name, I64)
-        self.b.line("}")
-
-    @contextmanager
-    def when(self, condition: Val) -> Iterator[None]:
-        self.b.line(f"scf.if {condition.name} {{")
-        with self.b.indented():
-            yield
-        self.b.line("}")
-
-    def either(self, condition: Val, x: str, y: str) -> str:
-        name = self.b.fresh()
-        self.b.line(f"{name} = arith.select {condition.name}, {x}, {y} : !llvm.ptr")
-        return name
-
-    def stack(self, count: int, dtype: torch.dtype) -> str:
-        self.slots += 1
-        name, kind = f"%slot{self.slots}", Val("", dtype).type
-        self.b.line(f"{name}n = llvm.mlir.constant({count} : i64) : i64")
-        self.b.line(
-            f"{name} = llvm.alloca {name}n x {kind} {{alignment = 64 : i64}} : (i64) -> !llvm.ptr"
-        )
-        return name
-
-    def fields(self) -> dict[str, Val | str]:
-        found: dict[str, Val | str] = {}
-        for position, name in enumerate(FIELDS):
-            at = self.b.fresh()
-            self.b.line(
-                f"{at} = llvm.getelementptr %frame[{position}] : (!llvm.ptr) -> !llvm.ptr, i64"
-            )
-            value = self.b.fresh()
-            kind = "!llvm.ptr" if name in _POINTERS else "i64"
-            self.b.line(f"{value} = llvm.load {at} : !llvm.ptr -> {kind}")
-            found[name] = value if name in _POINTERS else Val(value, I64)
-        return found
-
-    def function(self, head: str, result: str = "") -> str:
-        lines = [*self.b.constant_lines(), *self.b.lines]
-        return "\n".join(
-            [f"  llvm.func internal {head} {{", *lines, f"    llvm.return{result}", "  }"]
-        )
+    found = [w.const(addresses[f"tile{n}"]) for n in range(1, tile_shape(dtype).rows + 1)]
+    target = found[-1]
+    for height, address in enumerate(found[:-1], 1):
+        target = w.b.select(w.b.cmp("eq", rows, w.const(height)), address, target)
+    pointer = w.b.fresh()
+    w.b.line(f"{pointer} = llvm.inttoptr {target.name} : i64 to !llvm.ptr")
+    names = ", ".join(v if isinstance(v, str) else v.name for v in values)
+    w.b.line(f"llvm.call {pointer}({names}) : !llvm.ptr, {_TILE_TYPE}")
 
 
 _TILE_ARGUMENTS = (
-    "%a: !llvm.ptr, %lda: i64, %b: !llvm.ptr, %addend: !llvm.ptr, %ldadd: i64, "
+    "%a: !llvm.ptr, %lda: i64, %b: !llvm.ptr, %ldb: i64, %addend: !llvm.ptr, %ldadd: i64, "
     "%c: !llvm.ptr, %ldc: i64, %k: i64"
 )
-_TILE_TYPE = "(!llvm.ptr, i64, !llvm.ptr, !llvm.ptr, i64, !llvm.ptr, i64, i64) -> ()"
+_TILE_TYPE = "(!llvm.ptr, i64, !llvm.ptr, i64, !llvm.ptr, i64, !llvm.ptr, i64, i64) -> ()"
 
 
 def _tile(shape: Shape, rows: int) -> str:
     """c[rows, columns] = addend + a[rows, k] · b[k, columns]"""
-    w = _Writer()
+    w = Writer()
     b, dtype = w.b, shape.dtype
     starts = ["%a"]
     for _ in range(1, rows):
@@ -158,7 +101,7 @@ def _tile(shape: Shape, rows: int) -> str:
     """Steps with sums of their own: where there are few, each would wait for the one before."""
 
     def step(at: Val, sums: Sequence[Val]) -> list[Val]:
-        panel = w.moved("%b", b.mul(at, w.const(shape.columns)), dtype)
+        panel = w.moved("%b", b.mul(at, Val("%ldb", I64)), dtype)
         right = [
             b.load(w.moved(panel, w.const(j * shape.lanes), dtype), dtype, shape.lanes)
             for j in range(shape.vectors)
@@ -176,12 +119,12 @@ def _tile(shape: Shape, rows: int) -> str:
     zero, k = w.const(0), Val("%k", I64)
     sums = [b.const(0, dtype, shape.lanes)] * (several * width)
     whole = b.mul(b.div(k, w.const(several)), w.const(several)) if several > 1 else k
-    sums = _summed(w, (zero, whole, several), sums, steps)
+    sums = w.summed((zero, whole, w.const(several)), sums, steps)
     if several > 1:
         for group in range(1, several):
             both = zip(sums[:width], sums[group * width : (group + 1) * width], strict=True)
             sums[:width] = [b.add(x, y) for x, y in both]
-        sums = _summed(w, (whole, k, 1), sums[:width], step)
+        sums = w.summed((whole, k, w.const(1)), sums[:width], step)
     addend, c = "%addend", "%c"
     for i in range(rows):
         if i:
@@ -195,32 +138,7 @@ def _tile(shape: Shape, rows: int) -> str:
     return w.function(f"@tile{rows}({_TILE_ARGUMENTS}) attributes {{{attributes}}}")
 
 
-def _summed(
-    w: _Writer,
-    extent: tuple[Val, Val, int],
-    start: Sequence[Val],
-    step: Callable[[Val, Sequence[Val]], list[Val]],
-) -> list[Val]:
-    """A loop (from, to, by) that carries `start`."""
-    b = w.b
-    names = [b.fresh() for _ in start]
-    result, at = b.fresh(), b.fresh()
-    carried = ", ".join(f"{n} = {v.name}" for n, v in zip(names, start, strict=True))
-    kinds = ", ".join(v.type for v in start)
-    low, high, by = extent
-    b.line(
-        f"{result}:{len(start)} = scf.for {at} = {low.name} to {high.name} step {w.const(by).name} "
-        f"iter_args({carried}) -> ({kinds}) : i64 {{"
-    )
-    with b.indented():
-        inside = [Val(n, v.dtype, v.lanes) for n, v in zip(names, start, strict=True)]
-        sums = step(Val(at, I64), inside)
-        b.line(f"scf.yield {', '.join(v.name for v in sums)} : {kinds}")
-    b.line("}")
-    return [Val(f"{result}#{i}", v.dtype, v.lanes) for i, v in enumerate(start)]
-
-
-class _Task(_Writer):
+class _Task(Writer):
     """What one thread does: its share of the panels, or of the rows where there are few panels."""
 
     def __init__(self, shape: Shape):
@@ -231,7 +149,7 @@ class _Task(_Writer):
         """A tile that hangs over C's edge."""
         self.row = self.stack(shape.columns, shape.dtype)
         """The addend where there is none, or where reading it would go beyond its end."""
-        given = self.fields()
+        given = self.fields(FIELDS, _POINTERS)
         self.pointer = {name: str(given[name]) for name in _POINTERS}
         self.size = {n: v for n, v in given.items() if isinstance(v, Val)}
         self.width = self.const(shape.columns)
@@ -259,14 +177,7 @@ class _Task(_Writer):
 
     def _share(self) -> tuple[Val, Val, Val, Val]:
         b, one, zero = self.b, self.const(1), self.const(0)
-        if not has_openmp():
-            return zero, self.panels, zero, self.size["m"]
-        ends = []
-        for name in ("omp_get_thread_num", "omp_get_num_threads"):
-            narrow = b.fresh()
-            b.line(f"{narrow} = llvm.call @{name}() : () -> i32")
-            ends.append(b.cast(Val(narrow, torch.int32), I64))
-        thread, threads = ends
+        thread, threads = self.team()
         by_panels = b.cmp("ge", self.panels, b.mul(threads, self.const(4)))
         tall = self.const(self.shape.rows)
         strips = b.div(b.add(self.size["m"], self.const(self.shape.rows - 1)), tall)
@@ -286,9 +197,7 @@ class _Task(_Writer):
     def _addend(self, left: Val) -> tuple[Val, str, Val]:
         """(is there one, its row at `left`, its row stride)"""
         b = self.b
-        address = b.fresh()
-        b.line(f"{address} = llvm.ptrtoint {self.pointer['addend']} : !llvm.ptr to i64")
-        some = b.cmp("ne", Val(address, I64), self.const(0))
+        some = self.given(self.pointer["addend"])
         at = self.moved(self.pointer["addend"], left, self.shape.dtype)
         return some, at, b.select(some, self.size["ldadd"], self.const(0))
 
@@ -345,18 +254,9 @@ class _Task(_Writer):
         self._strips(top, bottom, tile)
 
     def _strips(self, top: Val, bottom: Val, tile: Callable[[Val, Val], None]) -> None:
-        """Tiles from `top` to `bottom`, as tall as can be; the last two share what they have."""
-        b, tall, zero, one = self.b, self.const(self.shape.rows), self.const(0), self.const(1)
-        count = b.div(b.add(b.sub(bottom, top), b.sub(tall, one)), tall)
-        whole = b.maximum(b.sub(count, self.const(2)), zero)
-        end = b.add(top, b.mul(whole, tall))
-        rest = b.sub(bottom, end)
-        first = b.select(b.cmp("gt", rest, tall), b.div(b.add(rest, one), self.const(2)), rest)
-        with self.loop(zero, count, one) as strip:
-            last, early = b.cmp("gt", strip, whole), b.cmp("lt", strip, whole)
-            rows = b.select(early, tall, b.select(last, b.sub(rest, first), first))
-            at = b.select(last, b.add(end, first), b.add(top, b.mul(strip, tall)))
-            tile(rows, at)
+        """Tiles from `top` to `bottom`."""
+        with self.strips(self.shape.rows, self.b.sub(bottom, top)) as (rows, at):
+            tile(rows, self.b.add(top, at))
 
     def _left(self, row: Val, deep: Val) -> str:
         offset = self.b.add(self.b.mul(row, self.size["lda"]), deep)
@@ -369,7 +269,8 @@ class _Task(_Writer):
     def _call(
         self, rows: Val, a: str, right: str, addend: str, step: Val, c: str, ldc: Val, depth: Val
     ) -> None:
-        values = (a, self.size["lda"].name, right, addend, step.name, c, ldc.name, depth.name)
+        lda, ldb = self.size["lda"].name, self.width.name
+        values = (a, lda, right, ldb, addend, step.name, c, ldc.name, depth.name)
         target = self._tile(self.shape.rows)
         for height in range(1, self.shape.rows):
             same = self.b.cmp("eq", rows, self.const(height))
@@ -389,31 +290,12 @@ def _task(shape: Shape) -> str:
 
 
 def _entry() -> str:
-    w = _Writer()
+    w = Writer()
     b = w.b
-    alone = "llvm.call @task(%frame) : (!llvm.ptr) -> ()"
-    if not has_openmp():
-        b.line(alone)
-    else:
-        size = {n: v for n, v in w.fields().items() if isinstance(v, Val)}
-        work = b.mul(b.mul(size["m"], size["n"]), size["k"])
-        useful = b.div(work, w.const(WORK_PER_THREAD))
-        most = b.fresh()
-        b.line(f"{most} = llvm.call @omp_get_max_threads() : () -> i32")
-        threads = b.minimum(useful, b.cast(Val(most, torch.int32), I64))
-        several = b.cmp("gt", threads, w.const(1))
-        with w.when(several):
-            count = b.cast(threads, torch.int32)
-            flags = b.const(0, torch.int32)
-            b.line("%task = llvm.mlir.addressof @task : !llvm.ptr")
-            b.line(
-                f"llvm.call @GOMP_parallel(%task, %frame, {count.name}, {flags.name}) : "
-                "(!llvm.ptr, !llvm.ptr, i32, i32) -> ()"
-            )
-        with w.when(b.not_(several)):
-            b.line(alone)
-    zero = w.const(0)
-    return w.function("@product(%frame: !llvm.ptr) -> i64", f" {zero.name} : i64")
+    size = {n: v for n, v in w.fields(FIELDS, _POINTERS).items() if isinstance(v, Val)}
+    work = b.mul(b.mul(size["m"], size["n"]), size["k"])
+    w.in_parallel(b.div(work, w.const(WORK_PER_THREAD)))
+    return w.function("@product(%frame: !llvm.ptr) -> i64", f" {w.const(0).name} : i64")
 
 
 def packed(matrix: torch.Tensor) -> torch.Tensor:

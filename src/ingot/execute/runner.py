@@ -19,6 +19,7 @@ import torch
 from torch import fx
 from torch._C._dynamo.guards import _empty_strided_cpu  # type: ignore[attr-defined]
 
+from ingot.codegen.attention import attention_function
 from ingot.codegen.executor import STEP_SHIFT, executor
 from ingot.codegen.gemm import packed, product_function
 from ingot.codegen.kernels import Kernels
@@ -31,6 +32,7 @@ from ingot.fuse.elements import OUT_OF_BOUNDS, OUT_OF_RANGE, ZERO_DIVISION
 from ingot.fuse.index import Size
 from ingot.fuse.shapes import shape_of, strides_of, tensor_of
 from ingot.options import Options
+from ingot.plan.attentions import Attention
 from ingot.plan.places import Place, Places, bytes_of
 from ingot.plan.prepared import Prepared
 from ingot.plan.products import Product, Weight
@@ -201,7 +203,10 @@ class RunnerWriter:
         if isinstance(step, CallStep) and step in self.roles.products:
             self._make(step.node, number)
             for product in self.roles.products[step]:
-                self._product(product, number)
+                if isinstance(product, Attention):
+                    self._attention(product, number)
+                else:
+                    self._product(product, number)
         elif isinstance(step, KernelStep) and step.region in self.kernels.by_region:
             self._kernel(step, number)
         elif self.roles.is_host(step):
@@ -359,6 +364,14 @@ class RunnerWriter:
         )  # fmt: skip
         function = product_function(tensor_of(node).dtype)
         self.segment.steps.append(NativeStep(function, words, node))
+
+    def _attention(self, call: Attention, number: int) -> None:
+        addresses = [self._address(n, number) for n in (call.query, call.key, call.value)]
+        addresses.append(Word(ZERO, 0) if call.mask is None else self._address(call.mask, number))
+        words = [*addresses, self._address(call.node, number)]
+        words += [Word(ZERO, size) for size in call.sizes()]
+        function = attention_function(tensor_of(call.node).dtype)
+        self.segment.steps.append(NativeStep(function, tuple(words), call.node))
 
     def _packed(self, weight: Weight) -> Word:
         """The address of a weight, packed for products."""

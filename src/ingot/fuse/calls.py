@@ -49,4 +49,4 @@ def is_effect(node: fx.Node) -> bool:
         return False
     if target._schema.is_mutable or torch.Tag.nondeterministic_seeded in target.tags:
         return True
-    return target.namespace not in ("aten", "prims") or target in _HOST_EFFECTS
+    return target.namespace not in ("aten", "prims", "ingot_native") or target in _HOST_EFFECTS

@@ -35,6 +35,8 @@ class Draft:
         self.symbols = program.symbols
         self.signature: Signature = program.signature
         self.level: Level = program.level
+        self._made: dict[Any, dict[str, torch.Tensor]] = {}
+        """Constants that this draft added, by dtype, shape and strides."""
         self.refresh()
 
     @property
@@ -90,16 +92,25 @@ class Draft:
         return node
 
     def add_constant(self, before: Node, tensor: torch.Tensor) -> Node:
-        """A new constant of the program, read in front of `before`, whose meta it takes over."""
-        number = len(self.constants)
-        while (name := f"_folded{number}") in self.constants or hasattr(self.module, name):
-            number += 1
-        self.constants[name] = tensor
-        self.module.register_buffer(name, tensor)
+        """A constant of the program, read in front of `before`, whose meta it takes over; equal
+        ones are one."""
+        kind = (tensor.dtype, tensor.shape, tensor.stride())
+        made = self._made.setdefault(kind, {})
+        equal = [name for name, other in made.items() if torch.equal(other, tensor)]
+        name = equal[0] if equal else self._new_name()
+        if not equal:
+            made[name] = self.constants[name] = tensor
+            self.module.register_buffer(name, tensor)
         with self.graph.inserting_before(before):
             node = self.graph.get_attr(name)
         node.meta = dict(before.meta)
         return node
+
+    def _new_name(self) -> str:
+        number = len(self.constants)
+        while (name := f"_folded{number}") in self.constants or hasattr(self.module, name):
+            number += 1
+        return name
 
     def close(self, journal: Journal, level: Level) -> Program:
         used = {node.target for node in self.graph.nodes if node.op == "get_attr"}

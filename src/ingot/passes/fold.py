@@ -83,6 +83,36 @@ class Fold(Pass):
         return isinstance(node.target, OpOverload) and is_pure(node) and self._is_small(node)
 
 
+def evaluated(draft: Draft, node: Node, most: int) -> torch.Tensor | None:
+    """The value of a node that depends on constants only, of at most so many elements; else
+    None."""
+    wanted: dict[Node, None] = {}
+
+    def visit(at: Node) -> bool:
+        if at in wanted:
+            return True
+        value = at.meta.get("val")
+        if not isinstance(value, torch.Tensor) or not all(isinstance(n, int) for n in value.shape):
+            return False
+        if value.numel() > most or not is_pure(at):
+            return False
+        if at.op == "get_attr":
+            fits = at.target in draft.constants
+        else:
+            fits = isinstance(at.target, OpOverload) and bool(
+                at.all_input_nodes or at.target in _FACTORIES
+            )
+        if not fits or not all(visit(source) for source in at.all_input_nodes):
+            return False
+        wanted[at] = None
+        return True
+
+    if not visit(node):
+        return None
+    with torch.no_grad(), torch.inference_mode(False), _disable_current_modes():
+        return _values(list(wanted), draft.constants).get(node)
+
+
 def _is_scalar(node: Node) -> bool:
     return val(node).numel() == 1 and val(node).dtype in _EXACT_AS_NUMBER
 

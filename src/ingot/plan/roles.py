@@ -11,6 +11,7 @@ from ingot.codegen.kernels import Kernels
 from ingot.execute.fallback import region_inputs
 from ingot.fuse.shapes import shape_of, strides_of
 from ingot.fuse.views import base_of, is_view
+from ingot.plan.attentions import Attention, attentions_of
 from ingot.plan.places import backed, native_view
 from ingot.plan.products import Product, products_of
 from ingot.stages import CallStep, Fused, KernelStep, Step
@@ -22,11 +23,13 @@ class Roles:
         self._kernels = kernels
         self._known = _input_symbols(self.inputs)
         lasting = _lasting(fused, self.inputs)
-        self.products: dict[Step, list[Product]] = {}
+        self.products: dict[Step, list[Product | Attention]] = {}
         for step in fused.steps:
-            products = products_of(step.node, lasting) if isinstance(step, CallStep) else []
-            if products:
-                self.products[step] = products
+            if isinstance(step, CallStep):
+                calls: list[Product | Attention] = list(products_of(step.node, lasting))
+                calls += attentions_of(step.node)
+                if calls:
+                    self.products[step] = calls
         self.hosted: set[fx.Node] = set()
         """Values that are tensors of their own."""
         self._find_hosted(fused)

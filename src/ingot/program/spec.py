@@ -127,5 +127,6 @@ def _is_pure_target(target: Any) -> bool:
         and not target._schema.is_mutable
         and bool(target._schema.returns)  # one that returns nothing is there to raise
         and torch.Tag.nondeterministic_seeded not in target.tags
-        and target.namespace in ("aten", "prims")  # what a user's op does is not known
+        and target.namespace
+        in ("aten", "prims", "ingot_native")  # what a user's op does is not known
     )

@@ -1,0 +1,59 @@
+"""Attention in a plan. Comes in: a call of our op; goes out: what its function needs, word by word.
+What holds: the pass that wrote the call saw to it that there is code for it."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+from torch import fx
+
+from ingot.fuse.index import Size
+from ingot.fuse.shapes import shape_of, strides_of
+from ingot.program.attention_op import attention
+
+
+@dataclass(frozen=True)
+class Attention:
+    """out = softmax(scale · q · kᵀ + mask) · v"""
+
+    node: fx.Node
+    query: fx.Node
+    key: fx.Node
+    value: fx.Node
+    mask: fx.Node | None
+    causal: bool
+    scale: float
+
+    def reads(self) -> list[fx.Node]:
+        more = [] if self.mask is None else [self.mask]
+        return [self.query, self.key, self.value, *more]
+
+    def sizes(self) -> list[Size]:
+        """The words behind the addresses."""
+        images, heads, queries, width = shape_of(self.query)
+        strides = [s for n in (self.query, self.key, self.value) for s in strides_of(n)[:3]]
+        bits = struct.unpack("q", struct.pack("d", self.scale))[0]
+        return [
+            images, heads, queries, shape_of(self.key)[2], width, self._sharing(),
+            *strides, *self._mask_strides(), *strides_of(self.node)[:3],
+            int(self.causal), bits,
+        ]  # fmt: skip
+
+    def _sharing(self) -> int:
+        """Heads of the query that share one of the keys and values."""
+        queries, keys = shape_of(self.query)[1], shape_of(self.key)[1]
+        return queries // keys if isinstance(queries, int) and isinstance(keys, int) else 1
+
+    def _mask_strides(self) -> list[Size]:
+        if self.mask is None:
+            return [0, 0, 0, 0]
+        shape, strides = shape_of(self.mask), strides_of(self.mask)
+        steps = [0 if size == 1 else step for size, step in zip(shape, strides, strict=True)]
+        return [0] * (4 - len(steps)) + steps
+
+
+def attentions_of(node: fx.Node) -> list[Attention]:
+    if node.target is not attention or strides_of(node)[-1] != 1:
+        return []
+    return [Attention(node, *node.args)]  # type: ignore[arg-type]
