@@ -40,8 +40,8 @@ FIELDS = (
     "mask_image", "mask_head", "mask_row", "mask_step", "out_image", "out_head", "out_row",
     "causal", "scale",
 )  # fmt: skip
-"""The frame. `sharing` heads of Q have one of K and V; `mask` may be null; `scale` is the bits of an
-f64. Within a row elements lie side by side, except the mask's."""
+"""The frame. `sharing` heads of Q have one of K and V; `mask` may be null; `scale` is the bits of
+an f64. Within a row elements lie side by side, except the mask's."""
 _POINTERS = ("q", "k", "v", "mask", "out")
 
 
