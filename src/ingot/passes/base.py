@@ -219,6 +219,7 @@ def image_passes(program: Program) -> list[Pass]:
     """For convolutions with weights that stay from call to call, and can be packed."""
     from ingot.passes.cleanup import Cleanup
     from ingot.passes.convolve import Convolve
+    from ingot.passes.fold_norms import FoldNorms
     from ingot.passes.layout import Layout
 
     convolution = torch.ops.aten.convolution.default
@@ -226,4 +227,4 @@ def image_passes(program: Program) -> list[Pass]:
         return []
     if not any(spec.kind in ("parameter", "buffer") for spec in program.signature.inputs):
         return []
-    return [Layout(), Convolve(), Cleanup()]
+    return [FoldNorms(), Layout(), Convolve(), Cleanup()]

@@ -1,11 +1,13 @@
 """Convolutions in the forms that native code is good at. Comes in: a program whose images lie with
-their channels innermost; goes out: the same, in which a depthwise convolution is a sum of shifted
-images, each times a vector of weights, and a 1×1 convolution with a stride reads the pixels that it
-needs first. What holds: sums run over the same terms, in the order of the window.
+their channels innermost; goes out: the same, in which convolutions with weights that stay are native
+ops that take in what follows them (a sum with another image, a clamp, the zeros around the next
+one's image). A depthwise convolution with other weights or unknown sizes is a sum of shifted images,
+and a 1×1 convolution with a stride reads the pixels that it needs first.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -15,13 +17,14 @@ from torch.fx.node import map_arg
 
 from ingot.fuse.inline import STORED
 from ingot.passes.base import Draft, Pass, args_of
-from ingot.passes.layout import is_pointwise
+from ingot.passes.lasting import lasting_values, prepare
 from ingot.passes.normalize import val
+from ingot.program import native_ops
 
 aten = torch.ops.aten
 MOST_TAPS = 49
-DEEP = 48
-"""Terms of a sum below which a product is not worth its name."""
+NARROW = 8
+"""Channels of a group below which a product is not worth its name."""
 
 
 @dataclass(frozen=True)
@@ -29,33 +32,30 @@ class Convolve(Pass):
     name: ClassVar[str] = "convolve"
 
     def rewrite(self, draft: Draft) -> list[str]:
-        depthwise = strided = wide = 0
+        counts = {"native": 0, "depthwise as sums": 0, "strided 1×1 as products": 0, "borders": 0}
+        lasting = lasting_values(draft)
         for node in list(draft.graph.nodes):
-            if not _is_native_image_convolution(node):
+            if not _is_image_convolution(node):
                 continue
-            call = _Call(*args_of(node))
-            if call.is_depthwise():
-                node.replace_all_uses_with(_Writer(draft, node).depthwise(call))
+            call = Call(*args_of(node))
+            writer = _Writer(draft, node)
+            if call.is_native(lasting):
+                writer.native(call)
+                counts["native"] += 1
+            elif call.is_depthwise():
+                node.replace_all_uses_with(writer.depthwise(call))
                 draft.graph.erase_node(node)
-                depthwise += 1
+                counts["depthwise as sums"] += 1
             elif call.is_strided_point():
-                writer = _Writer(draft, node)
                 pixels = writer.shifted(call.image, call, (0, 0), writer.clone)
                 node.update_arg(0, pixels)
                 node.update_arg(3, [1, 1])
-                strided += 1
-            elif call.is_window() and all(map(is_pointwise, node.users)):
-                _Writer(draft, node).widen(call)
-                wide += 1
-        counts = {
-            "depthwise as sums": depthwise,
-            "strided 1×1 as products": strided,
-            "windows as products": wide,
-        }
+                counts["strided 1×1 as products"] += 1
+        counts["borders"] = _absorb_borders(draft)
         return [f"{name}: {count}" for name, count in counts.items() if count]
 
 
-def _is_native_image_convolution(node: Node) -> bool:
+def _is_image_convolution(node: Node) -> bool:
     if node.target is not aten.convolution.default:
         return False
     values = [val(node), val(node.args[0])]
@@ -68,7 +68,7 @@ def _is_native_image_convolution(node: Node) -> bool:
 
 
 @dataclass(frozen=True)
-class _Call:
+class Call:
     image: Node
     weight: Node
     bias: Node | None
@@ -84,19 +84,22 @@ class _Call:
         height, width = val(self.weight).shape[2:]
         return int(height), int(width)
 
+    def is_native(self, lasting: set[Node]) -> bool:
+        """With weights that stay, and sizes that are known."""
+        weights = [self.weight] if self.bias is None else [self.weight, self.bias]
+        if self.transposed or not all(weight in lasting for weight in weights):
+            return False
+        sizes = (*val(self.image).shape, *val(self.weight).shape)
+        if not all(isinstance(s, int) and s > 0 for s in sizes):
+            return False
+        columns, inner = val(self.weight).shape[:2]
+        wide = columns // self.groups >= NARROW
+        return self.groups == 1 or wide or (inner == 1 and columns == self.groups)
+
     def is_depthwise(self) -> bool:
         channels, inner = val(self.weight).shape[:2]
         few = self.window[0] * self.window[1] <= MOST_TAPS
         return not self.transposed and inner == 1 and channels == self.groups > 1 and few
-
-    def is_window(self) -> bool:
-        """One that is a few products of its padded image."""
-        ones = [1, 1]
-        plain = not self.transposed and self.groups == 1 and self.window != (1, 1)
-        simple = list(self.stride) == ones and list(self.dilation) == ones
-        sizes = (*val(self.image).shape, *val(self.weight).shape)
-        static = all(isinstance(s, int) for s in sizes)
-        return plain and simple and static and val(self.weight).shape[1] * self.window[1] >= DEEP
 
     def is_strided_point(self) -> bool:
         plain = not self.transposed and self.groups == 1 and self.window == (1, 1)
@@ -117,26 +120,38 @@ class _Writer:
     def clone(self, image: Node) -> Node:
         return self.call(aten.clone.default, image, memory_format=torch.channels_last)
 
-    def padded(self, call: _Call) -> Node:
+    def padded(self, call: Call) -> Node:
         top, left = call.padding
         if not top and not left:
             return call.image
         pad = aten.constant_pad_nd.default
         return self.call(pad, call.image, [left, left, top, top], 0.0)
 
-    def widen(self, call: _Call) -> None:
-        """Pad the image before, and let the result's rows be as long as the image's: see
-        plan/products.py."""
-        image = self.padded(call)
-        node = self.before
-        node.update_arg(0, image)
-        node.update_arg(4, [0, 0])
-        batch, channels, height, width = val(node).shape
-        pitch = val(image).shape[3] * channels
-        strides = (height * pitch, 1, pitch, channels)
-        node.meta["val"] = val(node).new_empty_strided((batch, channels, height, width), strides)
+    # -- native ------------------------------------------------------------------------------------
 
-    def depthwise(self, call: _Call) -> Node:
+    def native(self, call: Call) -> None:
+        """The op, in the place of the last of those that it takes in."""
+        image = self.padded(call)
+        for weight in (call.weight, call.bias):
+            if weight is not None:
+                prepare(weight)
+        last, addend = _sum(self.before)
+        last, low, high = _clamp(last)
+        arguments = (
+            image, call.weight, call.bias, addend, call.stride, [0, 0], call.dilation, call.groups,
+            [0, 0], low, high,
+        )  # fmt: skip
+        new = self.draft.call(last, native_ops.convolution, arguments, last.meta["val"])
+        chain = [last]
+        while chain[-1] is not self.before:
+            chain.append(_from(chain[-1], addend))
+        self.draft.swap(last, new)
+        for node in chain[1:]:
+            self.draft.graph.erase_node(node)
+
+    # -- sums --------------------------------------------------------------------------------------
+
+    def depthwise(self, call: Call) -> Node:
         image = self.padded(call)
         height, width = call.window
         # Channels innermost in the weights too: one vector for each place in the window.
@@ -160,7 +175,7 @@ class _Writer:
         assert total is not None
         return total
 
-    def shifted(self, image: Node, call: _Call, place: tuple[int, int], then: Any = None) -> Node:
+    def shifted(self, image: Node, call: Call, place: tuple[int, int], then: Any = None) -> Node:
         """The pixels that one place in the window meets."""
         for dim in (0, 1):
             start = place[dim] * call.dilation[dim]
@@ -168,3 +183,113 @@ class _Writer:
             stop = start + (val(self.before).shape[2 + dim] - 1) * step + 1
             image = self.call(aten.slice.Tensor, image, 2 + dim, start, stop, step)
         return image if then is None else then(image)
+
+
+def _only_user(node: Node) -> Node | None:
+    """Its one user, whose result lies in memory as the node itself does."""
+    users = list(node.users)
+    if len(users) != 1 or users[0].op != "call_function":
+        return None
+    made, given = users[0].meta.get("val"), val(node)
+    alike = isinstance(made, torch.Tensor) and made.dtype is given.dtype
+    alike = alike and tuple(made.shape) == tuple(given.shape) and made.stride() == given.stride()
+    return users[0] if alike else None
+
+
+def _sum(node: Node) -> tuple[Node, Node | None]:
+    """(the sum that the node goes into, the other image); or (the node, None)."""
+    user = _only_user(node)
+    if user is None or user.target is not aten.add.Tensor or user.kwargs:
+        return node, None
+    others = [a for a in user.args if a is not node]
+    if len(others) != 1 or not isinstance(others[0], Node):
+        return node, None
+    other = val(others[0])
+    same = tuple(other.shape) == tuple(val(node).shape) and other.stride() == val(node).stride()
+    return (user, others[0]) if same and other.dtype is val(node).dtype else (node, None)
+
+
+def _clamp(node: Node) -> tuple[Node, float, float]:
+    """(the clamp that the node goes into, its bounds); or (the node, no bounds)."""
+    user = _only_user(node)
+    bounds = None if user is None else _bounds(user)
+    if user is None or bounds is None:
+        return node, -math.inf, math.inf
+    return user, *bounds
+
+
+def _bounds(node: Node) -> tuple[float, float] | None:
+    if node.target is aten.relu.default:
+        return 0.0, math.inf
+    if node.kwargs or node.target not in (aten.hardtanh.default, aten.clamp.default):
+        return None
+    none = (-1.0, 1.0) if node.target is aten.hardtanh.default else (None, None)
+    given = (*node.args[1:], *none[len(node.args) - 1 :])
+    if not all(number is None or isinstance(number, int | float) for number in given):
+        return None
+    low, high = (
+        default if number is None else float(number)  # type: ignore[arg-type]
+        for number, default in zip(given, (-math.inf, math.inf), strict=True)
+    )
+    return (low, high) if low <= high else None
+
+
+def _from(node: Node, addend: Node | None) -> Node:
+    """The operand that is not the addend."""
+    (source,) = (n for n in node.all_input_nodes if n is not addend)
+    return source
+
+
+# -- borders ---------------------------------------------------------------------------------------
+
+
+def _absorb_borders(draft: Draft) -> int:
+    """Zeros around an image that a native convolution makes are made with it."""
+    wanted: dict[Node, list[Node]] = {}
+    for node in draft.graph.nodes:
+        if node.target is not aten.constant_pad_nd.default or _even_border(node) is None:
+            continue
+        source = args_of(node)[0]
+        if source.target is native_ops.convolution and source not in draft.escaping:
+            wanted.setdefault(source, []).append(node)
+    for source, pads in wanted.items():
+        _widen(draft, source, pads)
+    return len(wanted)
+
+
+def _even_border(node: Node) -> tuple[int, int] | None:
+    """(rows, columns) of zeros, if there are as many on both sides."""
+    given = args_of(node)
+    value = given[2] if len(given) > 2 else 0.0
+    if value != 0.0 or len(given[1]) != 4 or not all(isinstance(n, int) for n in given[1]):
+        return None
+    left, right, top, bottom = given[1]
+    return (top, left) if top == bottom >= 0 and left == right >= 0 else None
+
+
+def _widen(draft: Draft, source: Node, pads: list[Node]) -> None:
+    border = [max(_even_border(pad)[dim] for pad in pads) for dim in (0, 1)]  # type: ignore[index]
+    arguments = list(source.args)
+    arguments[8] = border
+    batch, channels, *space = val(source).shape
+    sizes = [batch, channels, *(n + 2 * b for n, b in zip(space, border, strict=True))]
+    strides = native_ops.channels_last_strides(sizes)
+    value = val(source).new_empty_strided(sizes, strides)
+    wide = draft.call(source, native_ops.convolution, tuple(arguments), value)
+    for pad in pads:
+        margin = _even_border(pad)
+        assert margin is not None
+        draft.swap(pad, _inner(draft, source, wide, [b - m for b, m in zip(border, margin)]))
+    if source.users:
+        source.replace_all_uses_with(_inner(draft, source, wide, border), propagate_meta=False)
+    draft.graph.erase_node(source)
+
+
+def _inner(draft: Draft, before: Node, image: Node, margin: list[int]) -> Node:
+    """The image without its outermost pixels."""
+    for dim, less in zip((2, 3), margin, strict=True):
+        if less:
+            stop = val(image).shape[dim] - less
+            value = aten.slice.Tensor(val(image), dim, less, stop)
+            image = draft.call(before, aten.slice.Tensor, (image, dim, less, stop), value)
+    return image

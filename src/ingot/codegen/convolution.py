@@ -1,0 +1,204 @@
+"""Convolutions of our own: the loops around the tiles of tiles.py. Comes in: a frame of addresses and
+numbers, everything about windows and strides being in tables; goes out: the result in place, its
+border zeroed. What holds: one piece of code for each dtype serves all; a part of a panel of weights
+stays in the first cache level while a block of pixels passes by; results do not depend on the
+number of threads.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import torch
+
+from ingot.codegen.entry import has_openmp, openmp_declarations
+from ingot.codegen.gemm import I64, WORK_PER_THREAD, _Writer, tile_shape
+from ingot.codegen.jit import Native, compile_module
+from ingot.codegen.tiles import ARGUMENTS, tile_type
+from ingot.codegen.values import Val
+
+FIELDS = (
+    "image", "weights", "bias", "addend", "c",
+    "ins", "outs", "adds", "pieces", "chunks", "edges",
+    "tile", "short", "edge_tile", "edge_short",
+    "rows", "tall", "tiles", "block", "n", "k", "chunk_count", "edge_count", "across",
+    "by_panels", "low", "high", "work",
+)  # fmt: skip
+"""The frame. `chunks` has three words each: first word of `pieces`, their number, first term;
+`edges` two: where zeros go, how many. `tile` and its kin are functions; `rows` of the tiles are
+`tall`, the other ones one less. `across` is by how many elements
+the image moves from panel to panel; `low` and `high` are bits; `work` counts multiplications."""
+_POINTERS = FIELDS[:15]
+
+
+@cache
+def convolution_function(dtype: torch.dtype) -> int:
+    """The address of the function for `dtype`, in the convention of the executor."""
+    return _compiled(dtype).addresses["convolution"]
+
+
+@cache
+def _compiled(dtype: torch.dtype) -> Native:
+    functions = {"task": _Task(dtype).text(), "convolution": _entry()}
+    return compile_module(list(openmp_declarations().values()), functions)
+
+
+class _Frame(_Writer):
+    """A function that reads the frame."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pointer: dict[str, str] = {}
+        self.size: dict[str, Val] = {}
+        for position, name in enumerate(FIELDS):
+            at, value = self.b.fresh(), self.b.fresh()
+            self.b.line(
+                f"{at} = llvm.getelementptr %frame[{position}] : (!llvm.ptr) -> !llvm.ptr, i64"
+            )
+            kind = "!llvm.ptr" if name in _POINTERS else "i64"
+            self.b.line(f"{value} = llvm.load {at} : !llvm.ptr -> {kind}")
+            if name in _POINTERS:
+                self.pointer[name] = value
+            else:
+                self.size[name] = Val(value, I64)
+
+
+class _Task(_Frame):
+    """What one thread does: its share of the panels or of the tiles, and of the edges."""
+
+    def __init__(self, dtype: torch.dtype):
+        super().__init__()
+        self.dtype = dtype
+        b = self.b
+        self.width = self.const(tile_shape(dtype).columns)
+        self.panels = b.div(b.add(self.size["n"], b.sub(self.width, self.const(1))), self.width)
+
+    def text(self) -> str:
+        b = self.b
+        thread, threads = self._team()
+
+        def part(count: Val) -> tuple[Val, Val]:
+            following = b.add(thread, self.const(1))
+            return b.div(b.mul(count, thread), threads), b.div(b.mul(count, following), threads)
+
+        self._zero_edges(*part(self.size["edge_count"]))
+        by_panels = b.cmp("ne", self.size["by_panels"], self.const(0))
+        low_panel, high_panel = part(self.panels)
+        low_tile, high_tile = part(self.size["tiles"])
+        low_panel = b.select(by_panels, low_panel, self.const(0))
+        high_panel = b.select(by_panels, high_panel, self.panels)
+        low_tile = b.select(by_panels, self.const(0), low_tile)
+        high_tile = b.select(by_panels, self.size["tiles"], high_tile)
+        with self.loop(low_tile, high_tile, self.size["block"]) as first:
+            last = b.minimum(b.add(first, self.size["block"]), high_tile)
+            with self.loop(low_panel, high_panel, self.const(1)) as panel:
+                self._panel(panel, first, last)
+        return self.function("@task(%frame: !llvm.ptr)")
+
+    def _team(self) -> tuple[Val, Val]:
+        """(number of this thread, of threads)"""
+        if not has_openmp():
+            return self.const(0), self.const(1)
+        numbers = []
+        for name in ("omp_get_thread_num", "omp_get_num_threads"):
+            narrow = self.b.fresh()
+            self.b.line(f"{narrow} = llvm.call @{name}() : () -> i32")
+            numbers.append(self.b.cast(Val(narrow, torch.int32), I64))
+        return numbers[0], numbers[1]
+
+    def _zero_edges(self, first: Val, last: Val) -> None:
+        b = self.b
+        zero = b.const(0, torch.int8)
+        with self.loop(first, last, self.const(1)) as number:
+            start, count = self._words("edges", number, 2)
+            at = self.moved(self.pointer["c"], start, self.dtype)
+            size = b.mul(count, self.const(self.dtype.itemsize))
+            b.line(
+                f'"llvm.intr.memset"({at}, {zero.name}, {size.name}) <{{isVolatile = false}}> : '
+                "(!llvm.ptr, i8, i64) -> ()"
+            )
+
+    def _words(self, table: str, number: Val, count: int) -> list[Val]:
+        row = self.moved(self.pointer[table], self.b.mul(number, self.const(count)), I64)
+        return [self.b.load(self.moved(row, self.const(i), I64), I64, 1) for i in range(count)]
+
+    def _panel(self, panel: Val, first: Val, last: Val) -> None:
+        b = self.b
+        left = b.mul(panel, self.width)
+        used = b.minimum(self.width, b.sub(self.size["n"], left))
+        full = b.cmp("eq", used, self.width)
+        tall = self.either(full, self.pointer["tile"], self.pointer["edge_tile"])
+        short = self.either(full, self.pointer["short"], self.pointer["edge_short"])
+        image = self.moved(self.pointer["image"], b.mul(panel, self.size["across"]), self.dtype)
+        bias = self.moved(self.pointer["bias"], left, self.dtype)
+        c = self.moved(self.pointer["c"], left, self.dtype)
+        nothing = b.fresh()
+        b.line(f"{nothing} = llvm.mlir.zero : !llvm.ptr")
+        given = self._is_given(self.pointer["addend"])
+        addend = self.either(given, self.moved(self.pointer["addend"], left, self.dtype), nothing)
+        with self.loop(self.const(0), self.size["chunk_count"], self.const(1)) as chunk:
+            start, count, term = self._words("chunks", chunk, 3)
+            pieces = self.moved(self.pointer["pieces"], start, I64)
+            row = b.add(b.mul(panel, self.size["k"]), term)
+            weights = self.moved(self.pointer["weights"], b.mul(row, self.width), self.dtype)
+            begins = b.cmp("eq", chunk, self.const(0))
+            ends = b.cmp("eq", b.add(chunk, self.const(1)), self.size["chunk_count"])
+            low, high = (self._bound(name, ends) for name in ("low", "high"))
+            values = {
+                "a": image, "pieces": pieces, "count": count.name, "b": weights,
+                "bias": self.either(begins, bias, nothing), "c": c,
+                "addend": self.either(ends, addend, nothing), "low": low.name, "high": high.name,
+                "used": used.name,
+            }  # fmt: skip
+            with self.loop(first, last, self.const(1)) as tile:
+                self._tile(tile, tall, short, values)
+
+    def _tile(self, tile: Val, tall: str, short: str, values: dict[str, str]) -> None:
+        b = self.b
+        less = b.maximum(self.const(0), b.sub(tile, self.size["rows"]))
+        row = b.sub(b.mul(tile, self.size["tall"]), less)
+        for name in ("ins", "outs", "adds"):
+            values[name] = self.moved(self.pointer[name], row, torch.int32)
+        function = self.either(b.cmp("lt", tile, self.size["rows"]), tall, short)
+        given = ", ".join(values[name] for name in ARGUMENTS)
+        b.line(f"llvm.call {function}({given}) : !llvm.ptr, {tile_type(self.dtype)}")
+
+    def _bound(self, name: str, ends: Val) -> Val:
+        """Behind the last chunk the one that is given, before it none."""
+        b = self.b
+        bits = self.size[name]
+        if self.dtype is torch.float32:
+            bits = b.cast(bits, torch.int32)
+        none = b.const(float("-inf" if name == "low" else "inf"), self.dtype)
+        return b.select(ends, b.bitcast(bits, self.dtype), none)
+
+    def _is_given(self, pointer: str) -> Val:
+        address = self.b.fresh()
+        self.b.line(f"{address} = llvm.ptrtoint {pointer} : !llvm.ptr to i64")
+        return self.b.cmp("ne", Val(address, I64), self.const(0))
+
+
+def _entry() -> str:
+    w = _Frame()
+    b = w.b
+    alone = "llvm.call @task(%frame) : (!llvm.ptr) -> ()"
+    if not has_openmp():
+        b.line(alone)
+    else:
+        most = b.fresh()
+        b.line(f"{most} = llvm.call @omp_get_max_threads() : () -> i32")
+        useful = b.div(w.size["work"], w.const(WORK_PER_THREAD))
+        threads = b.minimum(useful, b.cast(Val(most, torch.int32), I64))
+        several = b.cmp("gt", threads, w.const(1))
+        with w.when(several):
+            count = b.cast(threads, torch.int32)
+            flags = b.const(0, torch.int32)
+            b.line("%task = llvm.mlir.addressof @task : !llvm.ptr")
+            b.line(
+                f"llvm.call @GOMP_parallel(%task, %frame, {count.name}, {flags.name}) : "
+                "(!llvm.ptr, !llvm.ptr, i32, i32) -> ()"
+            )
+        with w.when(b.not_(several)):
+            b.line(alone)
+    zero = w.const(0)
+    return w.function("@convolution(%frame: !llvm.ptr) -> i64", f" {zero.name} : i64")
