@@ -1,8 +1,8 @@
-"""Convolutions of our own: the loops around the tiles of tiles.py. Comes in: a frame of addresses and
-numbers, everything about windows and strides being in tables; goes out: the result in place, its
-border zeroed. What holds: one piece of code for each dtype serves all; a part of a panel of weights
-stays in the first cache level while a block of pixels passes by; results do not depend on the
-number of threads.
+"""Convolutions of our own: the loops around the tiles of tiles.py. Comes in: a frame of addresses
+and numbers, everything about windows and strides being in tables; goes out: the result in place,
+its border zeroed. What holds: one piece of code for each dtype serves all; a part of a panel of
+weights stays in the first cache level while a block of pixels passes by; results do not depend on
+the number of threads.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FIELDS = (
     "rows", "tall", "tiles", "block", "n", "k", "chunk_count", "edge_count", "across",
     "by_panels", "low", "high", "work",
 )  # fmt: skip
-"""The frame. `chunks` has three words each: first word of `pieces`, their number, first term;
+"""The frame. `chunks` has four words each: first word of `pieces`, their number, first term, terms;
 `edges` two: where zeros go, how many. `tile` and its kin are functions; `rows` of the tiles are
 `tall`, the other ones one less. `across` is by how many elements
 the image moves from panel to panel; `low` and `high` are bits; `work` counts multiplications."""
@@ -137,10 +137,11 @@ class _Task(_Frame):
         given = self._is_given(self.pointer["addend"])
         addend = self.either(given, self.moved(self.pointer["addend"], left, self.dtype), nothing)
         with self.loop(self.const(0), self.size["chunk_count"], self.const(1)) as chunk:
-            start, count, term = self._words("chunks", chunk, 3)
+            start, count, term, _ = self._words("chunks", chunk, 4)
             pieces = self.moved(self.pointer["pieces"], start, I64)
             row = b.add(b.mul(panel, self.size["k"]), term)
             weights = self.moved(self.pointer["weights"], b.mul(row, self.width), self.dtype)
+            following = self._following(weights, chunk)
             begins = b.cmp("eq", chunk, self.const(0))
             ends = b.cmp("eq", b.add(chunk, self.const(1)), self.size["chunk_count"])
             low, high = (self._bound(name, ends) for name in ("low", "high"))
@@ -151,7 +152,14 @@ class _Task(_Frame):
                 "used": used.name,
             }  # fmt: skip
             with self.loop(first, last, self.const(1)) as tile:
+                values["next"] = self.either(b.cmp("eq", tile, first), following, weights)
                 self._tile(tile, tall, short, values)
+
+    def _following(self, weights: str, chunk: Val) -> str:
+        """Where the weights of the next chunk begin."""
+        b = self.b
+        terms = self._words("chunks", chunk, 4)[3]
+        return self.moved(weights, b.mul(terms, self.width), self.dtype)
 
     def _tile(self, tile: Val, tall: str, short: str, values: dict[str, str]) -> None:
         b = self.b

@@ -1,7 +1,7 @@
-"""The inner loops of convolutions: a tile of the result, `rows` pixels by `vectors` of channels, that
-stays in registers while it is summed up. Comes in: where the pixels lie (tables of offsets), where
-the terms of their sums lie (another table), the weights in panels; goes out: clamp(sum + bias or
-what c holds + addend). What holds: nothing here knows of sizes, strides, windows or borders.
+"""The inner loops of convolutions: a tile of the result, `rows` pixels by `vectors` of channels,
+that stays in registers while it is summed up. Comes in: where the pixels lie (tables of offsets),
+where the terms of their sums lie (another table), the weights in panels; goes out: clamp(sum + bias
+or what c holds + addend). What holds: nothing here knows of sizes, strides, windows or borders.
 
 Three kinds of sums:
   runs     terms are pieces of memory: (offset, length) each, one weight row for every element
@@ -23,10 +23,12 @@ from ingot.codegen.values import Val
 
 KINDS = ("runs", "terms", "channels")
 ARGUMENTS = (
-    "a", "ins", "pieces", "count", "b", "bias", "c", "outs", "addend", "adds", "low", "high", "used"
+    "a", "ins", "pieces", "count", "b", "bias", "c", "outs", "addend", "adds", "low", "high",
+    "used", "next",
 )  # fmt: skip
 """`bias` is null where c holds a part of the sum already, `addend` where there is none; `ins`,
-`outs` and `adds` hold the offsets of the rows; `used` are the columns that exist."""
+`outs` and `adds` hold the offsets of the rows; `used` are the columns that exist; from `next` on
+lie as many weights, to be fetched on the way."""
 _NUMBERS = {"count": "i64", "used": "i64"}
 
 
@@ -81,6 +83,9 @@ class _TileWriter(_Writer):
 
     def _sums(self) -> list[Val]:
         b, shape = self.b, self.shape
+        for i in range(self.rows):
+            self._fetch(self._row("%c", "%outs", i), level=1, write=True)
+            self._fetch(self._row("%addend", "%adds", i), level=1)
         starts = [self._row("%a", "%ins", i) for i in range(self.rows)]
         zeros = [b.const(0, shape.dtype, shape.lanes)] * (self.rows * shape.vectors)
         if self.tile.kind == "runs":
@@ -111,12 +116,11 @@ class _TileWriter(_Writer):
 
         return self.summed([*zeros, self.const(0)], "%count", run)[:-1]
 
-    def _step(
-        self, starts: Sequence[str], offset: Val, row: Val, sums: Sequence[Val]
-    ) -> list[Val]:
+    def _step(self, starts: Sequence[str], offset: Val, row: Val, sums: Sequence[Val]) -> list[Val]:
         b, shape = self.b, self.shape
         panel = self.moved("%b", row, shape.dtype)
         right = [self._vector(panel, j, whole=True) for j in range(shape.vectors)]
+        self._fetch(self.moved("%next", row, shape.dtype), level=2)
         result = []
         for i, start in enumerate(starts):
             at = self.moved(start, offset, shape.dtype)
@@ -188,6 +192,11 @@ class _TileWriter(_Writer):
             bound = b.broadcast(Val(name, x.dtype), x.lanes)
             x = b.select(b.cmp(predicate, x, bound), bound, x)
         return x
+
+    def _fetch(self, at: str, level: int, write: bool = False) -> None:
+        """Into that cache level, so that it is there when it is needed."""
+        hint = f"cache = 1 : i32, hint = {4 - level} : i32, rw = {int(write)} : i32"
+        self.b.line(f'"llvm.intr.prefetch"({at}) <{{{hint}}}> : (!llvm.ptr) -> ()')
 
     # -- pieces ------------------------------------------------------------------------------------
 

@@ -280,7 +280,12 @@ class RunnerWriter:
                 self.names[node] = self.capture("constant", value)
         for node in self._prepared_values():
             made = derived(node)
-            prepared = self.capture("prepared", Prepared(f"value {made.recipe}", lambda *tensors, made=made: made.values(*tensors)[0]))
+            prepared = self.capture(
+                "prepared",
+                Prepared(
+                    f"value {made.recipe}", lambda *tensors, made=made: made.values(*tensors)[0]
+                ),
+            )
             roots = ", ".join(self.names[root] for root in made.roots)
             self.lines.append(f"{self._name(node)} = {prepared}.tensor({roots})")
 

@@ -1,8 +1,8 @@
 """Convolutions in the forms that native code is good at. Comes in: a program whose images lie with
-their channels innermost; goes out: the same, in which convolutions with weights that stay are native
-ops that take in what follows them (a sum with another image, a clamp, the zeros around the next
-one's image). A depthwise convolution with other weights or unknown sizes is a sum of shifted images,
-and a 1×1 convolution with a stride reads the pixels that it needs first.
+their channels innermost; goes out: the same, in which convolutions with weights that stay are
+native ops that take in what follows them: a sum with another image, a clamp. A depthwise
+convolution with other weights or unknown sizes is a sum of shifted images, and a 1×1 convolution
+with a stride reads the pixels that it needs first.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Convolve(Pass):
     name: ClassVar[str] = "convolve"
 
     def rewrite(self, draft: Draft) -> list[str]:
-        counts = {"native": 0, "depthwise as sums": 0, "strided 1×1 as products": 0, "borders": 0}
+        counts = {"native": 0, "depthwise as sums": 0, "strided 1×1 as products": 0}
         lasting = lasting_values(draft)
         for node in list(draft.graph.nodes):
             if not _is_image_convolution(node):
@@ -51,7 +51,6 @@ class Convolve(Pass):
                 node.update_arg(0, pixels)
                 node.update_arg(3, [1, 1])
                 counts["strided 1×1 as products"] += 1
-        counts["borders"] = _absorb_borders(draft)
         return [f"{name}: {count}" for name, count in counts.items() if count]
 
 
@@ -191,9 +190,12 @@ def _only_user(node: Node) -> Node | None:
     if len(users) != 1 or users[0].op != "call_function":
         return None
     made, given = users[0].meta.get("val"), val(node)
-    alike = isinstance(made, torch.Tensor) and made.dtype is given.dtype
-    alike = alike and tuple(made.shape) == tuple(given.shape) and made.stride() == given.stride()
-    return users[0] if alike else None
+    return users[0] if isinstance(made, torch.Tensor) and _are_alike(made, given) else None
+
+
+def _are_alike(a: torch.Tensor, b: torch.Tensor) -> bool:
+    same = tuple(a.shape) == tuple(b.shape) and a.stride() == b.stride()
+    return same and a.dtype is b.dtype
 
 
 def _sum(node: Node) -> tuple[Node, Node | None]:
@@ -204,9 +206,7 @@ def _sum(node: Node) -> tuple[Node, Node | None]:
     others = [a for a in user.args if a is not node]
     if len(others) != 1 or not isinstance(others[0], Node):
         return node, None
-    other = val(others[0])
-    same = tuple(other.shape) == tuple(val(node).shape) and other.stride() == val(node).stride()
-    return (user, others[0]) if same and other.dtype is val(node).dtype else (node, None)
+    return (user, others[0]) if _are_alike(val(others[0]), val(node)) else (node, None)
 
 
 def _clamp(node: Node) -> tuple[Node, float, float]:
@@ -228,7 +228,7 @@ def _bounds(node: Node) -> tuple[float, float] | None:
     if not all(number is None or isinstance(number, int | float) for number in given):
         return None
     low, high = (
-        default if number is None else float(number)  # type: ignore[arg-type]
+        default if number is None else float(number)
         for number, default in zip(given, (-math.inf, math.inf), strict=True)
     )
     return (low, high) if low <= high else None
@@ -238,58 +238,3 @@ def _from(node: Node, addend: Node | None) -> Node:
     """The operand that is not the addend."""
     (source,) = (n for n in node.all_input_nodes if n is not addend)
     return source
-
-
-# -- borders ---------------------------------------------------------------------------------------
-
-
-def _absorb_borders(draft: Draft) -> int:
-    """Zeros around an image that a native convolution makes are made with it."""
-    wanted: dict[Node, list[Node]] = {}
-    for node in draft.graph.nodes:
-        if node.target is not aten.constant_pad_nd.default or _even_border(node) is None:
-            continue
-        source = args_of(node)[0]
-        if source.target is native_ops.convolution and source not in draft.escaping:
-            wanted.setdefault(source, []).append(node)
-    for source, pads in wanted.items():
-        _widen(draft, source, pads)
-    return len(wanted)
-
-
-def _even_border(node: Node) -> tuple[int, int] | None:
-    """(rows, columns) of zeros, if there are as many on both sides."""
-    given = args_of(node)
-    value = given[2] if len(given) > 2 else 0.0
-    if value != 0.0 or len(given[1]) != 4 or not all(isinstance(n, int) for n in given[1]):
-        return None
-    left, right, top, bottom = given[1]
-    return (top, left) if top == bottom >= 0 and left == right >= 0 else None
-
-
-def _widen(draft: Draft, source: Node, pads: list[Node]) -> None:
-    border = [max(_even_border(pad)[dim] for pad in pads) for dim in (0, 1)]  # type: ignore[index]
-    arguments = list(source.args)
-    arguments[8] = border
-    batch, channels, *space = val(source).shape
-    sizes = [batch, channels, *(n + 2 * b for n, b in zip(space, border, strict=True))]
-    strides = native_ops.channels_last_strides(sizes)
-    value = val(source).new_empty_strided(sizes, strides)
-    wide = draft.call(source, native_ops.convolution, tuple(arguments), value)
-    for pad in pads:
-        margin = _even_border(pad)
-        assert margin is not None
-        draft.swap(pad, _inner(draft, source, wide, [b - m for b, m in zip(border, margin)]))
-    if source.users:
-        source.replace_all_uses_with(_inner(draft, source, wide, border), propagate_meta=False)
-    draft.graph.erase_node(source)
-
-
-def _inner(draft: Draft, before: Node, image: Node, margin: list[int]) -> Node:
-    """The image without its outermost pixels."""
-    for dim, less in zip((2, 3), margin, strict=True):
-        if less:
-            stop = val(image).shape[dim] - less
-            value = aten.slice.Tensor(val(image), dim, less, stop)
-            image = draft.call(before, aten.slice.Tensor, (image, dim, less, stop), value)
-    return image

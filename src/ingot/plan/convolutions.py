@@ -1,6 +1,7 @@
-"""Native convolutions as steps of a plan. Comes in: a call of the op that passes/convolve.py writes;
-goes out: for each group of channels what the function of codegen/convolution.py needs; none where
-PyTorch does it. What holds: weights and bias are packed together, so that one check serves both.
+"""Native convolutions as steps of a plan. Comes in: a call of the op that passes/convolve.py
+writes; goes out: for each group of channels what the function of codegen/convolution.py needs; none
+where PyTorch does it. What holds: weights and bias are packed together, so that one check serves
+both.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ class Convolution:
         return {
             "tile": whole[0], "short": whole[1], "edge_tile": edge[0], "edge_short": edge[1],
             "rows": g.tall_tiles, "tall": g.tall, "tiles": g.tiles, "block": g.block,
-            "n": g.columns, "k": g.terms, "chunk_count": len(g.chunks) // 3,
+            "n": g.columns, "k": g.terms, "chunk_count": len(g.chunks) // 4,
             "edge_count": len(self.edges) // 2, "across": shape.columns if g.depthwise else 0,
             "by_panels": int(g.by_panels), "low": _bits(low, self.dtype),
             "high": _bits(high, self.dtype), "work": g.work,
@@ -119,7 +120,7 @@ def convolutions_of(node: fx.Node, lasting: set[fx.Node]) -> list[Convolution]:
     if node.target is not native_ops.convolution:
         return []
     given = arguments_of(node)
-    image, weight, bias, addend = (given[n] for n in ("image", "weight", "bias", "addend"))
+    image, weight, bias = (given[n] for n in ("image", "weight", "bias"))
     made = [n for n in (weight, bias) if n is not None]
     if not all(root in lasting for n in made for root in derived(n).roots):
         return []
@@ -186,5 +187,3 @@ def _bits(number: float, dtype: torch.dtype) -> int:
     if dtype is torch.float64:
         return int(struct.unpack("<q", struct.pack("<d", number))[0])
     return int(struct.unpack("<i", struct.pack("<f", number))[0])
-
-

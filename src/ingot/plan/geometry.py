@@ -1,4 +1,4 @@
-"""Where the pixels and the terms of a convolution lie, as tables for codegen/convolution.py. Comes in:
+"""Where the pixels and terms of a convolution lie, as tables for codegen/convolution.py. Comes in:
 sizes and strides, all of them known; goes out: arrays of offsets and how the work is cut up. What
 holds: any number of spatial dimensions, any stride, dilation and layout; padding is in the image.
 """
@@ -9,16 +9,17 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 from ingot.codegen.gemm import DEPTH
 
 SHORT = 8
 """Runs below this are taken term by term."""
-BLOCK_BYTES = 1 << 17
+BLOCK_BYTES = 1 << 18
 """Of the image that is worked on at a time: it stays in the second cache level."""
 
 
-MUCH = 16
+MUCH = 4
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class Geometry:
         return [
             (start + low, high - low)
             for start in offsets(self.window[:outer], self.window_steps[:outer])
-            for low, high in zip(cuts, cuts[1:], strict=False)
+            for low, high in pairwise(cuts)
         ]
 
     @property
@@ -77,17 +78,16 @@ class Geometry:
 
     @cached_property
     def chunks(self) -> array[int]:
-        """(first word of `pieces`, pieces, first term): as many as DEPTH terms each."""
+        """(first word of `pieces`, pieces, first term, terms): at most DEPTH terms each."""
         lengths = [n for _, n in self.runs] if self.kind == "runs" else [1] * len(self.pieces)
         words = len(self.pieces) // len(lengths)
         result: list[list[int]] = []
-        depth, term = DEPTH, 0
+        term = 0
         for number, length in enumerate(lengths):
-            if not result or depth + length > DEPTH:
-                result.append([number * words, 0, term])
-                depth = 0
+            if not result or result[-1][3] + length > DEPTH:
+                result.append([number * words, 0, term, 0])
             result[-1][1] += 1
-            depth += length
+            result[-1][3] += length
             term += length
         return array("q", [word for chunk in result for word in chunk])
 

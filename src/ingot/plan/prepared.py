@@ -20,21 +20,24 @@ class Made:
 
     def __init__(self, weights: Sequence[torch.Tensor], result: torch.Tensor):
         self.result = result
-        self._weights = [weakref.ref(weight) for weight in weights]
+        self.address = result.data_ptr()
         # Writes to an inference tensor are not counted.
-        self._versions = [None if w.is_inference() else w._version for w in weights]
+        self._known = [
+            (weakref.ref(w), None if w.is_inference() else w._version, w.data_ptr())
+            for w in weights
+        ]
         self._memory = [weight.detach() for weight in weights]
         """As long as this is held, no other weight can come to lie at the same address."""
-        self._addresses = [weight.data_ptr() for weight in weights]
 
     def is_of(self, weights: Sequence[torch.Tensor]) -> bool:
         """Are these the weights, as they were?"""
-        for weight, known, version, address in zip(
-            weights, self._weights, self._versions, self._addresses, strict=True
-        ):
-            if known() is not weight or version is None:
-                return False
-            if weight._version != version or weight.data_ptr() != address:
+        for weight, (known, version, address) in zip(weights, self._known, strict=True):
+            if (
+                known() is not weight
+                or version is None
+                or weight._version != version
+                or weight.data_ptr() != address
+            ):
                 return False
         return True
 
@@ -49,13 +52,16 @@ class Prepared:
         self._last: Made | None = None
 
     def __call__(self, *weights: torch.Tensor) -> int:
-        return self.tensor(*weights).data_ptr()
-
-    def tensor(self, *weights: torch.Tensor) -> torch.Tensor:
         last = self._last
         if last is None or not last.is_of(weights):
             last = self._last = self._look_up(weights)
-        return last.result
+        return last.address
+
+    def tensor(self, *weights: torch.Tensor) -> torch.Tensor:
+        """What was made itself."""
+        self(*weights)
+        assert self._last is not None
+        return self._last.result
 
     def bytes(self) -> int:
         """Of what is held for the last weights."""

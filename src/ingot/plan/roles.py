@@ -11,9 +11,9 @@ from ingot.codegen.kernels import Kernels
 from ingot.execute.fallback import region_inputs
 from ingot.fuse.shapes import shape_of, strides_of
 from ingot.fuse.views import base_of, is_view
-from ingot.plan.places import backed, native_view
 from ingot.plan.convolutions import Convolution, convolutions_of
 from ingot.plan.derived import is_derived
+from ingot.plan.places import backed, native_view
 from ingot.plan.products import Product, products_of
 from ingot.stages import CallStep, Fused, KernelStep, Step
 
@@ -27,7 +27,8 @@ class Roles:
         self.products: dict[Step, list[Product | Convolution]] = {}
         for step in fused.steps:
             if isinstance(step, CallStep):
-                products = [*products_of(step.node, lasting), *convolutions_of(step.node, lasting)]
+                products: list[Product | Convolution] = [*products_of(step.node, lasting)]
+                products += convolutions_of(step.node, lasting)
                 if products:
                     self.products[step] = products
         self.hosted: set[fx.Node] = set()
@@ -87,9 +88,7 @@ def _lasting(fused: Fused, inputs: list[fx.Node]) -> set[fx.Node]:
         for i, (node, spec) in enumerate(zip(inputs, signature.inputs, strict=True))
         if spec.kind in ("parameter", "buffer", "constant") and i not in written
     }
-    return stay | {
-        n for n in fused.program.graph.nodes if n.op == "get_attr" or is_derived(n)
-    }
+    return stay | {n for n in fused.program.graph.nodes if n.op == "get_attr" or is_derived(n)}
 
 
 def _input_symbols(inputs: list[fx.Node]) -> set[str]:

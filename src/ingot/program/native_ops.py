@@ -26,7 +26,7 @@ def _convolution(
     stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], groups: int,
     border: Sequence[int], low: float, high: float,
 ) -> Tensor:  # fmt: skip
-    """clamp(convolution + addend, low, high) with `border` zeros on each side, channels innermost."""
+    """clamp(convolution + addend, low, high), `border` zeros on each side, channels innermost."""
     none = [0] * len(stride)
     result = torch.ops.aten.convolution.default(
         image, weight, bias, stride, padding, dilation, False, none, groups
