@@ -8,7 +8,8 @@ with a stride reads the pixels that it needs first.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any, ClassVar
 
 import torch
@@ -23,6 +24,7 @@ from ingot.program import native_ops
 
 aten = torch.ops.aten
 MOST_TAPS = 49
+MOST_PARTS = 3
 NARROW = 8
 """Channels of a group below which a product is not worth its name."""
 
@@ -41,6 +43,9 @@ class Convolve(Pass):
             writer = _Writer(draft, node)
             if call.is_native(lasting):
                 writer.native(call)
+                counts["native"] += 1
+            elif call.is_spread() and call.has_known(lasting):
+                draft.swap(node, writer.spread(call))
                 counts["native"] += 1
             elif call.is_depthwise():
                 node.replace_all_uses_with(writer.depthwise(call))
@@ -83,17 +88,40 @@ class Call:
         height, width = val(self.weight).shape[2:]
         return int(height), int(width)
 
-    def is_native(self, lasting: set[Node]) -> bool:
-        """With weights that stay, and sizes that are known."""
+    def has_known(self, lasting: set[Node]) -> bool:
+        """Weights that stay, sizes that are known."""
         weights = [self.weight] if self.bias is None else [self.weight, self.bias]
-        if self.transposed or not all(weight in lasting for weight in weights):
-            return False
         sizes = (*val(self.image).shape, *val(self.weight).shape)
-        if not all(isinstance(s, int) and s > 0 for s in sizes):
+        known = all(isinstance(s, int) and s > 0 for s in sizes)
+        return known and all(weight in lasting for weight in weights)
+
+    def is_native(self, lasting: set[Node]) -> bool:
+        if self.transposed or not self.has_known(lasting):
             return False
         columns, inner = val(self.weight).shape[:2]
         wide = columns // self.groups >= NARROW
         return self.groups == 1 or wide or (inner == 1 and columns == self.groups)
+
+    def is_spread(self) -> bool:
+        """Transposed, each pixel making a patch of its own."""
+        plain = self.transposed and self.groups == 1 and tuple(self.stride) == self.window
+        return (
+            plain
+            and not any(self.padding)
+            and not any(self.output_padding)
+            and all(n == 1 for n in self.dilation)
+        )
+
+    def parts(self) -> list[tuple[Node, int, int]]:
+        """Images side by side that make up the image, with their first and last channel: summing
+        over them one after the other is cheaper than to join them first."""
+        joined = self.image.target is aten.cat.default and self.groups == 1
+        dim = args_of(self.image)[1] if joined and len(args_of(self.image)) > 1 else 0
+        images = args_of(self.image)[0] if joined and dim in (1, -3) else []
+        if not 2 <= len(images) <= MOST_PARTS or not all(_is_last(image) for image in images):
+            return [(self.image, 0, int(val(self.weight).shape[1]))]
+        ends = list(accumulate((int(val(image).shape[1]) for image in images), initial=0))
+        return list(zip(images, ends, ends[1:], strict=False))
 
     def is_depthwise(self) -> bool:
         channels, inner = val(self.weight).shape[:2]
@@ -119,39 +147,76 @@ class _Writer:
     def clone(self, image: Node) -> Node:
         return self.call(aten.clone.default, image, memory_format=torch.channels_last)
 
-    def padded(self, call: Call) -> Node:
-        top, left = call.padding
+    def padded(self, image: Node, padding: list[int]) -> Node:
+        top, left = padding
         if not top and not left:
-            return call.image
+            return image
         pad = aten.constant_pad_nd.default
-        return self.call(pad, call.image, [left, left, top, top], 0.0)
+        return self.call(pad, image, [left, left, top, top], 0.0)
 
     # -- native ------------------------------------------------------------------------------------
 
     def native(self, call: Call) -> None:
         """The op, in the place of the last of those that it takes in."""
-        image = self.padded(call)
-        for weight in (call.weight, call.bias):
-            if weight is not None:
-                prepare(weight)
         last, addend = _sum(self.before)
-        last, low, high = _clamp(last)
-        arguments = (
-            image, call.weight, call.bias, addend, call.stride, [0, 0], call.dilation, call.groups,
-            [0, 0], low, high,
-        )  # fmt: skip
-        new = self.draft.call(last, native_ops.convolution, arguments, last.meta["val"])
         chain = [last]
-        while chain[-1] is not self.before:
-            chain.append(_from(chain[-1], addend))
-        self.draft.swap(last, new)
+        last, low, high = _clamp(last)
+        chain = [last, *chain] if last is not chain[0] else chain
+        chain = [*chain, self.before] if self.before is not chain[-1] else chain
+        writer = _Writer(self.draft, last)
+        bias, parts = call.bias, call.parts()
+        for number, (image, first, end) in enumerate(parts, 1):
+            weight = call.weight
+            if len(parts) > 1:
+                weight = writer.call(aten.slice.Tensor, weight, 1, first, end)
+            bounds = (low, high) if number == len(parts) else (-math.inf, math.inf)
+            image = writer.padded(image, call.padding)
+            addend = writer.native_call(image, weight, bias, addend, call, bounds)
+            bias = None
+        assert addend is not None
+        self.draft.swap(last, addend)
         for node in chain[1:]:
             self.draft.graph.erase_node(node)
+
+    def native_call(
+        self, image: Node, weight: Node, bias: Node | None, addend: Node | None, call: Call,
+        bounds: tuple[float, float],
+    ) -> Node:  # fmt: skip
+        prepare(weight)
+        if bias is not None:
+            prepare(bias)
+        return self.call(
+            native_ops.convolution, image, weight, bias, addend, list(call.stride), [0, 0],
+            list(call.dilation), call.groups, [0, 0], *bounds,
+        )  # fmt: skip
+
+    def spread(self, call: Call) -> Node:
+        """A 1×1 convolution makes each pixel's patch, as channels; then they are laid out."""
+        inner, channels, height, width = val(call.weight).shape
+        filters = self.call(aten.permute.default, call.weight, [2, 3, 1, 0])
+        filters = self.call(aten.clone.default, filters, memory_format=torch.contiguous_format)
+        places = height * width
+        weight = self.call(aten.view.default, filters, [places * channels, inner, 1, 1])
+        bias = call.bias
+        if bias is not None:
+            bias = self.call(aten.repeat.default, bias, [places])
+        point = replace(call, stride=[1, 1], padding=[0, 0], dilation=[1, 1])
+        bounds = (-math.inf, math.inf)
+        patches = self.native_call(call.image, weight, bias, None, point, bounds)
+        batch, _, rows, columns = val(call.image).shape
+        patches = self.call(aten.permute.default, patches, [0, 2, 3, 1])
+        sizes = [batch, rows, columns, height, width, channels]
+        patches = self.call(aten.view.default, patches, sizes)
+        patches = self.call(aten.permute.default, patches, [0, 1, 3, 2, 4, 5])
+        patches = self.call(aten.clone.default, patches, memory_format=torch.contiguous_format)
+        sizes = [batch, rows * height, columns * width, channels]
+        image = self.call(aten.view.default, patches, sizes)
+        return self.call(aten.permute.default, image, [0, 3, 1, 2])
 
     # -- sums --------------------------------------------------------------------------------------
 
     def depthwise(self, call: Call) -> Node:
-        image = self.padded(call)
+        image = self.padded(call.image, call.padding)
         height, width = call.window
         # Channels innermost in the weights too: one vector for each place in the window.
         turned = self.call(aten.permute.default, call.weight, [2, 3, 1, 0])
@@ -234,7 +299,6 @@ def _bounds(node: Node) -> tuple[float, float] | None:
     return (low, high) if low <= high else None
 
 
-def _from(node: Node, addend: Node | None) -> Node:
-    """The operand that is not the addend."""
-    (source,) = (n for n in node.all_input_nodes if n is not addend)
-    return source
+def _is_last(image: Node) -> bool:
+    """Are its channels innermost?"""
+    return val(image).dim() == 4 and val(image).is_contiguous(memory_format=torch.channels_last)

@@ -136,10 +136,14 @@ class _Sweep:
 
 
 def _is_convolution(node: Node) -> bool:
-    """2-d, not transposed, between images that are contiguous as yet."""
+    """2-d, between images that are contiguous as yet; not transposed unless each pixel makes a
+    patch of its own."""
     if node.target is not aten.convolution.default or not _is_image(node):
         return False
-    return not args_of(node)[6] and val(node).is_contiguous() and val(node).device.type == "cpu"
+    _, weight, _, stride, padding, _, transposed, *_ = args_of(node)
+    if transposed and (tuple(stride) != tuple(val(weight).shape[2:]) or any(padding)):
+        return False
+    return val(node).is_contiguous() and val(node).device.type == "cpu"
 
 
 def is_pointwise(node: Node) -> bool:
