@@ -7,6 +7,7 @@ the number of threads.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 
 import torch
@@ -39,63 +40,41 @@ def convolution_function(dtype: torch.dtype) -> int:
 
 @cache
 def _compiled(dtype: torch.dtype) -> Native:
-    functions = {"task": _Task(dtype).text(), "convolution": _entry()}
+    functions = {"task": _Task(dtype).text(), "convolution": launch(FIELDS, _POINTERS)}
     return compile_module(list(openmp_declarations().values()), functions)
 
 
-class _Frame(_Writer):
-    """A function that reads the frame."""
+class Frame(_Writer):
+    """A function that reads a frame."""
 
-    def __init__(self) -> None:
+    def __init__(self, fields: Sequence[str], pointers: Sequence[str]) -> None:
         super().__init__()
         self.pointer: dict[str, str] = {}
         self.size: dict[str, Val] = {}
-        for position, name in enumerate(FIELDS):
+        for position, name in enumerate(fields):
             at, value = self.b.fresh(), self.b.fresh()
             self.b.line(
                 f"{at} = llvm.getelementptr %frame[{position}] : (!llvm.ptr) -> !llvm.ptr, i64"
             )
-            kind = "!llvm.ptr" if name in _POINTERS else "i64"
+            kind = "!llvm.ptr" if name in pointers else "i64"
             self.b.line(f"{value} = llvm.load {at} : !llvm.ptr -> {kind}")
-            if name in _POINTERS:
+            if name in pointers:
                 self.pointer[name] = value
             else:
                 self.size[name] = Val(value, I64)
 
 
-class _Task(_Frame):
-    """What one thread does: its share of the panels or of the tiles, and of the edges."""
+class FrameTask(Frame):
+    """What one thread does: its share of the edges and of the rest."""
 
-    def __init__(self, dtype: torch.dtype):
-        super().__init__()
+    def __init__(self, dtype: torch.dtype, fields: Sequence[str], pointers: Sequence[str]):
+        super().__init__(fields, pointers)
         self.dtype = dtype
         b = self.b
         self.width = self.const(tile_shape(dtype).columns)
         self.panels = b.div(b.add(self.size["n"], b.sub(self.width, self.const(1))), self.width)
 
-    def text(self) -> str:
-        b = self.b
-        thread, threads = self._team()
-
-        def part(count: Val) -> tuple[Val, Val]:
-            following = b.add(thread, self.const(1))
-            return b.div(b.mul(count, thread), threads), b.div(b.mul(count, following), threads)
-
-        self._zero_edges(*part(self.size["edge_count"]))
-        by_panels = b.cmp("ne", self.size["by_panels"], self.const(0))
-        low_panel, high_panel = part(self.panels)
-        low_tile, high_tile = part(self.size["tiles"])
-        low_panel = b.select(by_panels, low_panel, self.const(0))
-        high_panel = b.select(by_panels, high_panel, self.panels)
-        low_tile = b.select(by_panels, self.const(0), low_tile)
-        high_tile = b.select(by_panels, self.size["tiles"], high_tile)
-        with self.loop(low_tile, high_tile, self.size["block"]) as first:
-            last = b.minimum(b.add(first, self.size["block"]), high_tile)
-            with self.loop(low_panel, high_panel, self.const(1)) as panel:
-                self._panel(panel, first, last)
-        return self.function("@task(%frame: !llvm.ptr)")
-
-    def _team(self) -> tuple[Val, Val]:
+    def team(self) -> tuple[Val, Val]:
         """(number of this thread, of threads)"""
         if not has_openmp():
             return self.const(0), self.const(1)
@@ -106,11 +85,11 @@ class _Task(_Frame):
             numbers.append(self.b.cast(Val(narrow, torch.int32), I64))
         return numbers[0], numbers[1]
 
-    def _zero_edges(self, first: Val, last: Val) -> None:
+    def zero_edges(self, first: Val, last: Val) -> None:
         b = self.b
         zero = b.const(0, torch.int8)
         with self.loop(first, last, self.const(1)) as number:
-            start, count = self._words("edges", number, 2)
+            start, count = self.words("edges", number, 2)
             at = self.moved(self.pointer["c"], start, self.dtype)
             size = b.mul(count, self.const(self.dtype.itemsize))
             b.line(
@@ -118,9 +97,60 @@ class _Task(_Frame):
                 "(!llvm.ptr, i8, i64) -> ()"
             )
 
-    def _words(self, table: str, number: Val, count: int) -> list[Val]:
+    def words(self, table: str, number: Val, count: int) -> list[Val]:
         row = self.moved(self.pointer[table], self.b.mul(number, self.const(count)), I64)
         return [self.b.load(self.moved(row, self.const(i), I64), I64, 1) for i in range(count)]
+
+    def share(self, count: Val, thread: Val, threads: Val) -> tuple[Val, Val]:
+        """The first of what is this thread's, and the first that is not any more."""
+        b = self.b
+        following = b.add(thread, self.const(1))
+        return b.div(b.mul(count, thread), threads), b.div(b.mul(count, following), threads)
+
+    def is_given(self, pointer: str) -> Val:
+        address = self.b.fresh()
+        self.b.line(f"{address} = llvm.ptrtoint {pointer} : !llvm.ptr to i64")
+        return self.b.cmp("ne", Val(address, I64), self.const(0))
+
+    def bound(self, name: str) -> Val:
+        """A number that the frame holds as bits."""
+        bits = self.size[name]
+        if self.dtype is torch.float32:
+            bits = self.b.cast(bits, torch.int32)
+        return self.b.bitcast(bits, self.dtype)
+
+    def row(self, base: str, table: str, number: Val) -> str:
+        """Behind `base`, by what the table says."""
+        entry = self.moved(self.pointer[table], number, torch.int32)
+        offset = self.b.cast(self.b.load(entry, torch.int32, 1), I64)
+        return self.moved(self.pointer[base], offset, self.dtype)
+
+    def null(self) -> str:
+        name = self.b.fresh()
+        self.b.line(f"{name} = llvm.mlir.zero : !llvm.ptr")
+        return name
+
+
+class _Task(FrameTask):
+    def __init__(self, dtype: torch.dtype):
+        super().__init__(dtype, FIELDS, _POINTERS)
+
+    def text(self) -> str:
+        b = self.b
+        thread, threads = self.team()
+        self.zero_edges(*self.share(self.size["edge_count"], thread, threads))
+        by_panels = b.cmp("ne", self.size["by_panels"], self.const(0))
+        low_panel, high_panel = self.share(self.panels, thread, threads)
+        low_tile, high_tile = self.share(self.size["tiles"], thread, threads)
+        low_panel = b.select(by_panels, low_panel, self.const(0))
+        high_panel = b.select(by_panels, high_panel, self.panels)
+        low_tile = b.select(by_panels, self.const(0), low_tile)
+        high_tile = b.select(by_panels, self.size["tiles"], high_tile)
+        with self.loop(low_tile, high_tile, self.size["block"]) as first:
+            last = b.minimum(b.add(first, self.size["block"]), high_tile)
+            with self.loop(low_panel, high_panel, self.const(1)) as panel:
+                self._panel(panel, first, last)
+        return self.function("@task(%frame: !llvm.ptr)")
 
     def _panel(self, panel: Val, first: Val, last: Val) -> None:
         b = self.b
@@ -132,12 +162,11 @@ class _Task(_Frame):
         image = self.moved(self.pointer["image"], b.mul(panel, self.size["across"]), self.dtype)
         bias = self.moved(self.pointer["bias"], left, self.dtype)
         c = self.moved(self.pointer["c"], left, self.dtype)
-        nothing = b.fresh()
-        b.line(f"{nothing} = llvm.mlir.zero : !llvm.ptr")
-        given = self._is_given(self.pointer["addend"])
+        nothing = self.null()
+        given = self.is_given(self.pointer["addend"])
         addend = self.either(given, self.moved(self.pointer["addend"], left, self.dtype), nothing)
         with self.loop(self.const(0), self.size["chunk_count"], self.const(1)) as chunk:
-            start, count, term, _ = self._words("chunks", chunk, 4)
+            start, count, term, _ = self.words("chunks", chunk, 4)
             pieces = self.moved(self.pointer["pieces"], start, I64)
             row = b.add(b.mul(panel, self.size["k"]), term)
             weights = self.moved(self.pointer["weights"], b.mul(row, self.width), self.dtype)
@@ -158,7 +187,7 @@ class _Task(_Frame):
     def _following(self, weights: str, chunk: Val) -> str:
         """Where the weights of the next chunk begin."""
         b = self.b
-        terms = self._words("chunks", chunk, 4)[3]
+        terms = self.words("chunks", chunk, 4)[3]
         return self.moved(weights, b.mul(terms, self.width), self.dtype)
 
     def _tile(self, tile: Val, tall: str, short: str, values: dict[str, str]) -> None:
@@ -174,20 +203,13 @@ class _Task(_Frame):
     def _bound(self, name: str, ends: Val) -> Val:
         """Behind the last chunk the one that is given, before it none."""
         b = self.b
-        bits = self.size[name]
-        if self.dtype is torch.float32:
-            bits = b.cast(bits, torch.int32)
         none = b.const(float("-inf" if name == "low" else "inf"), self.dtype)
-        return b.select(ends, b.bitcast(bits, self.dtype), none)
-
-    def _is_given(self, pointer: str) -> Val:
-        address = self.b.fresh()
-        self.b.line(f"{address} = llvm.ptrtoint {pointer} : !llvm.ptr to i64")
-        return self.b.cmp("ne", Val(address, I64), self.const(0))
+        return b.select(ends, self.bound(name), none)
 
 
-def _entry() -> str:
-    w = _Frame()
+def launch(fields: Sequence[str], pointers: Sequence[str]) -> str:
+    """A function that runs @task on as many threads as are worth it."""
+    w = Frame(fields, pointers)
     b = w.b
     alone = "llvm.call @task(%frame) : (!llvm.ptr) -> ()"
     if not has_openmp():
@@ -197,6 +219,8 @@ def _entry() -> str:
         b.line(f"{most} = llvm.call @omp_get_max_threads() : () -> i32")
         useful = b.div(w.size["work"], w.const(WORK_PER_THREAD))
         threads = b.minimum(useful, b.cast(Val(most, torch.int32), I64))
+        if "teams" in fields:
+            threads = b.minimum(threads, w.size["teams"])
         several = b.cmp("gt", threads, w.const(1))
         with w.when(several):
             count = b.cast(threads, torch.int32)

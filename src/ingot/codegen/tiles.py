@@ -17,6 +17,7 @@ from functools import cache
 
 import torch
 
+from ingot.codegen.builder import Builder
 from ingot.codegen.gemm import I64, Shape, _Writer, tile_shape
 from ingot.codegen.jit import FUNCTION_ATTRIBUTES, compile_module
 from ingot.codegen.values import Val
@@ -62,6 +63,14 @@ def tile_functions(tile: Tile, tall: int) -> tuple[int, int]:
 
 _kept: list[object] = []
 """Code that was compiled: it lives as long as the process."""
+
+
+def clamped(b: Builder, x: Val, low: Val, high: Val) -> Val:
+    """A NaN stays one: it is neither below nor above."""
+    for bound, predicate in ((low, "lt"), (high, "gt")):
+        wide = b.broadcast(bound, x.lanes)
+        x = b.select(b.cmp(predicate, x, wide), wide, x)
+    return x
 
 
 class _TileWriter(_Writer):
@@ -165,7 +174,8 @@ class _TileWriter(_Writer):
         sums = self._with_addend(sums)
         for (i, j), value in zip(self._places(), sums, strict=True):
             at = self.moved(rows[i], self.const(j * self.shape.lanes), self.shape.dtype)
-            self.b.store(at, self._clamped(value), self._mask(j))
+            low, high = Val("%low", value.dtype), Val("%high", value.dtype)
+            self.b.store(at, clamped(self.b, value, low, high), self._mask(j))
 
     def _with_addend(self, sums: Sequence[Val]) -> list[Val]:
         b = self.b
@@ -184,14 +194,6 @@ class _TileWriter(_Writer):
             b.line(f"scf.yield {', '.join(v.name for v in sums)} : {kinds}")
         b.line("}")
         return [Val(f"{name}#{i}", v.dtype, v.lanes) for i, v in enumerate(sums)]
-
-    def _clamped(self, x: Val) -> Val:
-        """A NaN stays one: it is neither below nor above."""
-        b = self.b
-        for name, predicate in (("%low", "lt"), ("%high", "gt")):
-            bound = b.broadcast(Val(name, x.dtype), x.lanes)
-            x = b.select(b.cmp(predicate, x, bound), bound, x)
-        return x
 
     def _fetch(self, at: str, level: int, write: bool = False) -> None:
         """Into that cache level, so that it is there when it is needed."""

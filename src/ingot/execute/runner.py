@@ -20,7 +20,6 @@ import torch
 from torch import fx
 from torch._C._dynamo.guards import _empty_strided_cpu  # type: ignore[attr-defined]
 
-from ingot.codegen.convolution import FIELDS as CONVOLUTION_FIELDS
 from ingot.codegen.executor import STEP_SHIFT, executor
 from ingot.codegen.gemm import packed, product_function
 from ingot.codegen.kernels import Kernels
@@ -400,7 +399,10 @@ class RunnerWriter:
             words["addend"] = self._address(step.addend, number, addend)
         for name, table in step.tables().items():
             words[name] = Word(ZERO, self._table(table))
-        arguments = tuple(words[name] for name in CONVOLUTION_FIELDS)
+        if step.scratch():
+            self.arena.make(step, step.scratch(), number)
+            words["scratch"] = Word(ARENA, 0, step)
+        arguments = tuple(words[name] for name in step.fields)
         self.segment.steps.append(NativeStep(step.function, arguments, step.node))
 
     def _table(self, table: array[int]) -> int:

@@ -47,8 +47,8 @@ class Layout(Pass):
     """A single one is not worth the two copies."""
 
     def rewrite(self, draft: Draft) -> list[str]:
-        found = sum(_is_convolution(node) for node in draft.graph.nodes)
-        if found < self.min_convolutions:
+        nodes = [n for n in draft.graph.nodes if n.target is aten.convolution.default]
+        if sum(_is_image(node) for node in nodes) < self.min_convolutions:
             return []
         sweep = _Sweep(draft)
         for node in list(draft.graph.nodes):

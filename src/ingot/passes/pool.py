@@ -61,6 +61,7 @@ def _window(node: Node) -> _Window | None:
         and value.dtype in (torch.float32, torch.float64)
         and value.is_contiguous(memory_format=torch.channels_last)
         and not given["ceil_mode"]
+        and all(isinstance(size, int) for size in value.shape[2:])
         and all(is_item(user) and args_of(user)[1] == 0 for user in node.users)
     )
     sizes = _pair(given["kernel_size"])

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from ingot.codegen.convolution import convolution_function
+from ingot.codegen.convolution import FIELDS, convolution_function
 from ingot.codegen.gemm import packed, tile_shape
 from ingot.codegen.tiles import Tile, tile_functions
 from ingot.fuse.shapes import arguments_of, shape_of, strides_of, tensor_of
@@ -47,8 +47,17 @@ class Convolution:
         return tensor_of(self.node).dtype
 
     @property
+    def fields(self) -> tuple[str, ...]:
+        """Of the function's frame."""
+        return FIELDS
+
+    @property
     def function(self) -> int:
         return convolution_function(self.dtype)
+
+    def scratch(self) -> int:
+        """Bytes that the function wants for itself."""
+        return 0
 
     def tables(self) -> dict[str, array[int]]:
         g = self.geometry
@@ -76,8 +85,8 @@ class Convolution:
             "rows": g.tall_tiles, "tall": g.tall, "tiles": g.tiles, "block": g.block,
             "n": g.columns, "k": g.terms, "chunk_count": len(g.chunks) // 4,
             "edge_count": len(self.edges) // 2, "across": shape.columns if g.depthwise else 0,
-            "by_panels": int(g.by_panels), "low": _bits(low, self.dtype),
-            "high": _bits(high, self.dtype), "work": g.work,
+            "by_panels": int(g.by_panels), "low": bits(low, self.dtype),
+            "high": bits(high, self.dtype), "work": g.work,
         }  # fmt: skip
 
 
@@ -104,11 +113,14 @@ class Filters:
     def make(self, *tensors: torch.Tensor) -> torch.Tensor:
         channels = slice(self.first, self.first + self.count)
         weight, *more = derived(*self._parts()).values(*tensors)
-        panels = packed(weight[channels].movedim((0, 1), (-1, -2)).reshape(-1, self.count))
-        bias = panels.new_zeros(panels.shape[0] * panels.shape[2])
+        panels = self.panels(weight[channels])
+        bias = panels.new_zeros(panels.shape[0] * panels.shape[-1])
         if more:
             bias[: self.count] = more[0][channels]
         return torch.cat([panels.flatten(), bias])
+
+    def panels(self, weight: torch.Tensor) -> torch.Tensor:
+        return packed(weight.movedim((0, 1), (-1, -2)).reshape(-1, self.count))
 
     def bias_start(self, terms: int) -> int:
         """Elements in front of the bias."""
@@ -183,7 +195,7 @@ def _pixel_steps(node: fx.Node) -> tuple[int, ...]:
     return batch, *space
 
 
-def _bits(number: float, dtype: torch.dtype) -> int:
+def bits(number: float, dtype: torch.dtype) -> int:
     if dtype is torch.float64:
         return int(struct.unpack("<q", struct.pack("<d", number))[0])
     return int(struct.unpack("<i", struct.pack("<f", number))[0])

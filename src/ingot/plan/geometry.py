@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from ingot.codegen.gemm import DEPTH
 
-SHORT = 8
+SHORT = 16
 """Runs below this are taken term by term."""
 BLOCK_BYTES = 1 << 18
 """Of the image that is worked on at a time: it stays in the second cache level."""

@@ -15,6 +15,7 @@ from ingot.plan.convolutions import Convolution, convolutions_of
 from ingot.plan.derived import is_derived
 from ingot.plan.places import backed, native_view
 from ingot.plan.products import Product, products_of
+from ingot.plan.winograd import faster
 from ingot.stages import CallStep, Fused, KernelStep, Step
 
 
@@ -28,7 +29,7 @@ class Roles:
         for step in fused.steps:
             if isinstance(step, CallStep):
                 products: list[Product | Convolution] = [*products_of(step.node, lasting)]
-                products += convolutions_of(step.node, lasting)
+                products += map(faster, convolutions_of(step.node, lasting))
                 if products:
                     self.products[step] = products
         self.hosted: set[fx.Node] = set()
