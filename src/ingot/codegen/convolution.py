@@ -13,7 +13,7 @@ from functools import cache
 import torch
 
 from ingot.codegen.entry import has_openmp, openmp_declarations
-from ingot.codegen.gemm import I64, WORK_PER_THREAD, _Writer, tile_shape
+from ingot.codegen.gemm import I64, WORK_PER_THREAD, Writer, tile_shape
 from ingot.codegen.jit import Native, compile_module
 from ingot.codegen.tiles import ARGUMENTS, tile_type
 from ingot.codegen.values import Val
@@ -44,7 +44,7 @@ def _compiled(dtype: torch.dtype) -> Native:
     return compile_module(list(openmp_declarations().values()), functions)
 
 
-class Frame(_Writer):
+class Frame(Writer):
     """A function that reads a frame."""
 
     def __init__(self, fields: Sequence[str], pointers: Sequence[str]) -> None:

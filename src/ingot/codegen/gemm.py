@@ -77,7 +77,7 @@ def tile_addresses(dtype: torch.dtype) -> list[int]:
     return [addresses[f"tile{rows}"] for rows in range(1, tile_shape(dtype).rows + 1)]
 
 
-class _Writer:
+class Writer:
     """A function's body, with pointers."""
 
     def __init__(self) -> None:
@@ -148,7 +148,7 @@ _TILE_TYPE = "(!llvm.ptr, i64, !llvm.ptr, !llvm.ptr, i64, !llvm.ptr, i64, i64) -
 
 def _tile(shape: Shape, rows: int) -> str:
     """c[rows, columns] = addend + a[rows, k] · b[k, columns]"""
-    w = _Writer()
+    w = Writer()
     b, dtype = w.b, shape.dtype
     starts = ["%a"]
     for _ in range(1, rows):
@@ -196,7 +196,7 @@ def _tile(shape: Shape, rows: int) -> str:
 
 
 def _summed(
-    w: _Writer,
+    w: Writer,
     extent: tuple[Val, Val, int],
     start: Sequence[Val],
     step: Callable[[Val, Sequence[Val]], list[Val]],
@@ -220,7 +220,7 @@ def _summed(
     return [Val(f"{result}#{i}", v.dtype, v.lanes) for i, v in enumerate(start)]
 
 
-class _Task(_Writer):
+class _Task(Writer):
     """What one thread does: its share of the panels, or of the rows where there are few panels."""
 
     def __init__(self, shape: Shape):
@@ -389,7 +389,7 @@ def _task(shape: Shape) -> str:
 
 
 def _entry() -> str:
-    w = _Writer()
+    w = Writer()
     b = w.b
     alone = "llvm.call @task(%frame) : (!llvm.ptr) -> ()"
     if not has_openmp():

@@ -18,7 +18,7 @@ from functools import cache
 import torch
 
 from ingot.codegen.builder import Builder
-from ingot.codegen.gemm import I64, Shape, _Writer, tile_shape
+from ingot.codegen.gemm import I64, Shape, Writer, tile_shape
 from ingot.codegen.jit import FUNCTION_ATTRIBUTES, compile_module
 from ingot.codegen.values import Val
 
@@ -73,7 +73,7 @@ def clamped(b: Builder, x: Val, low: Val, high: Val) -> Val:
     return x
 
 
-class _TileWriter(_Writer):
+class _TileWriter(Writer):
     def __init__(self, tile: Tile, rows: int):
         super().__init__()
         self.tile, self.rows = tile, rows

@@ -50,9 +50,11 @@ def _compiled(dtype: torch.dtype) -> Native:
 
 def transformed(weight: torch.Tensor) -> torch.Tensor:
     """(n, channels, 3, 3) as panels of all places: (panels, places, channels, columns)."""
-    left = torch.tensor(FILTER, dtype=torch.float64)
-    wide = torch.einsum("ai,ncij,bj->abcn", left, weight.double(), left).to(weight.dtype)
-    places = [packed(matrix) for matrix in wide.flatten(0, 1)]
+    left = torch.tensor(FILTER, dtype=weight.dtype)
+    n, channels = weight.shape[:2]
+    both = torch.kron(left, left)
+    wide = both @ weight.permute(2, 3, 1, 0).reshape(9, channels * n)
+    places = [packed(matrix) for matrix in wide.view(PLACES, channels, n)]
     return torch.stack(places, 1)
 
 

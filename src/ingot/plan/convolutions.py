@@ -20,7 +20,11 @@ from ingot.codegen.tiles import Tile, tile_functions
 from ingot.fuse.shapes import arguments_of, shape_of, strides_of, tensor_of
 from ingot.plan.derived import derived
 from ingot.plan.geometry import Geometry, border_ranges, offsets
+from ingot.plan.places import bytes_of
 from ingot.program import native_ops
+
+LARGEST = 1 << 31
+"""Bytes of an image."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +140,8 @@ def convolutions_of(node: fx.Node, lasting: set[fx.Node]) -> list[Convolution]:
     made = [n for n in (weight, bias) if n is not None]
     if not all(root in lasting for n in made for root in derived(n).roots):
         return []
-    if any(given["padding"]) or not _is_known(node, image, weight, *made):
+    images = [n for n in (node, image, given["addend"]) if n is not None]
+    if any(given["padding"]) or not _is_known(*images, *made):
         return []
     columns, inner = shape_of(weight)[:2]
     groups = given["groups"]
@@ -146,10 +151,10 @@ def convolutions_of(node: fx.Node, lasting: set[fx.Node]) -> list[Convolution]:
 
 
 def _is_known(*nodes: fx.Node) -> bool:
-    """Are all sizes and strides numbers, and is there anything at all?"""
+    """Are all sizes and strides numbers, not 0, and small enough for the tables' offsets?"""
     return all(
         all(isinstance(n, int) for n in (*shape_of(node), *strides_of(node)))
-        and all(shape_of(node))
+        and 0 < bytes_of(node) < LARGEST
         for node in nodes
     )
 
