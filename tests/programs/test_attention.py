@@ -12,7 +12,7 @@ from torch import Tensor
 
 import ingot
 from ingot.execute.executable import Executable
-from ingot.program.attention_op import attention
+from ingot.program.native_ops import attention
 
 Sizes = tuple[int, int, int, int, int]
 """Images, heads, queries, keys, width."""

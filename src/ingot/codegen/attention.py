@@ -83,9 +83,7 @@ class _Task(Writer):
     def __init__(self, shape: Shape):
         super().__init__()
         self.shape, self.dtype = shape, shape.dtype
-        given = self.fields(FIELDS, _POINTERS)
-        self.pointer = {name: str(given[name]) for name in _POINTERS}
-        self.size = {n: v for n, v in given.items() if isinstance(v, Val)}
+        self.read_frame(FIELDS, _POINTERS)
         b = self.b
         self.panel = self.const(shape.columns)
         self.scale = b.cast(b.bitcast(self.size["scale"], torch.float64), self.dtype)
@@ -103,7 +101,7 @@ class _Task(Writer):
         self.keys, self.values, self.scores, self.highest, self.totals, self.zeros = memory
         self._fill(self.zeros, self.panel, 0.0)
         units = b.mul(b.mul(self.size["images"], self.size["heads"]), self.blocks)
-        low, high = self.share(units)
+        low, high = self.share(units, *self.team())
         with self.when(b.cmp("lt", low, high)):
             first, last = b.div(low, self.blocks), b.div(b.sub(high, self.const(1)), self.blocks)
             with self.loop(first, b.add(last, self.const(1)), self.const(1)) as head:
@@ -382,7 +380,8 @@ class _Task(Writer):
 def _entry() -> str:
     w = Writer()
     b = w.b
-    size = {n: v for n, v in w.fields(FIELDS, _POINTERS).items() if isinstance(v, Val)}
+    w.read_frame(FIELDS, _POINTERS)
+    size = w.size
     work = b.mul(b.mul(size["images"], size["heads"]), b.mul(size["queries"], size["keys"]))
     w.in_parallel(b.div(b.mul(work, size["width"]), w.const(WORK_PER_THREAD)))
     return w.function("@attention(%frame: !llvm.ptr) -> i64", f" {w.const(0).name} : i64")

@@ -23,6 +23,8 @@ class Writer:
     def __init__(self) -> None:
         self.b = Builder(1)
         self.slots = 0
+        self.pointer: dict[str, str] = {}
+        self.size: dict[str, Val] = {}
 
     def const(self, value: int) -> Val:
         return self.b.const(value, I64)
@@ -59,19 +61,19 @@ class Writer:
         )
         return name
 
-    def fields(self, names: Sequence[str], pointers: Sequence[str]) -> dict[str, Val | str]:
-        """The words of the frame."""
-        found: dict[str, Val | str] = {}
+    def read_frame(self, names: Sequence[str], pointers: Sequence[str]) -> None:
+        """Load the words of the frame: `pointer` and `size` have them by name."""
         for position, name in enumerate(names):
-            at = self.b.fresh()
+            at, value = self.b.fresh(), self.b.fresh()
             self.b.line(
                 f"{at} = llvm.getelementptr %frame[{position}] : (!llvm.ptr) -> !llvm.ptr, i64"
             )
-            value = self.b.fresh()
             kind = "!llvm.ptr" if name in pointers else "i64"
             self.b.line(f"{value} = llvm.load {at} : !llvm.ptr -> {kind}")
-            found[name] = value if name in pointers else Val(value, I64)
-        return found
+            if name in pointers:
+                self.pointer[name] = value
+            else:
+                self.size[name] = Val(value, I64)
 
     def function(self, head: str, result: str = "") -> str:
         lines = [*self.b.constant_lines(), *self.b.lines]
@@ -140,12 +142,11 @@ class Writer:
         self.b.line(f"{narrow} = llvm.call @{name}() : () -> i32")
         return self.b.cast(Val(narrow, torch.int32), I64)
 
-    def share(self, units: Val) -> tuple[Val, Val]:
-        """This thread's part of `units`, from … to."""
+    def share(self, count: Val, thread: Val, threads: Val) -> tuple[Val, Val]:
+        """The first of what is this thread's, and the first that is not any more."""
         b = self.b
-        thread, threads = self.team()
-        after = b.add(thread, self.const(1))
-        return b.div(b.mul(units, thread), threads), b.div(b.mul(units, after), threads)
+        following = b.add(thread, self.const(1))
+        return b.div(b.mul(count, thread), threads), b.div(b.mul(count, following), threads)
 
     def in_parallel(self, useful: Val) -> None:
         """Call @task with the frame, on as many threads as are useful and allowed."""

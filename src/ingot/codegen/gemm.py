@@ -149,9 +149,7 @@ class _Task(Writer):
         """A tile that hangs over C's edge."""
         self.row = self.stack(shape.columns, shape.dtype)
         """The addend where there is none, or where reading it would go beyond its end."""
-        given = self.fields(FIELDS, _POINTERS)
-        self.pointer = {name: str(given[name]) for name in _POINTERS}
-        self.size = {n: v for n, v in given.items() if isinstance(v, Val)}
+        self.read_frame(FIELDS, _POINTERS)
         self.width = self.const(shape.columns)
         zero = b.const(0, shape.dtype, shape.lanes)
         for j in range(shape.vectors):
@@ -176,20 +174,17 @@ class _Task(Writer):
                     self._edge(panel, left, top, bottom)
 
     def _share(self) -> tuple[Val, Val, Val, Val]:
-        b, one, zero = self.b, self.const(1), self.const(0)
+        b, zero = self.b, self.const(0)
         thread, threads = self.team()
         by_panels = b.cmp("ge", self.panels, b.mul(threads, self.const(4)))
         tall = self.const(self.shape.rows)
         strips = b.div(b.add(self.size["m"], self.const(self.shape.rows - 1)), tall)
 
-        def part(count: Val, number: Val) -> Val:
-            return b.div(b.mul(count, number), threads)
-
-        following = b.add(thread, one)
-        low_strip, high_strip = part(strips, thread), part(strips, following)
+        low_strip, high_strip = self.share(strips, thread, threads)
+        low_panel, high_panel = self.share(self.panels, thread, threads)
         return (
-            b.select(by_panels, part(self.panels, thread), zero),
-            b.select(by_panels, part(self.panels, following), self.panels),
+            b.select(by_panels, low_panel, zero),
+            b.select(by_panels, high_panel, self.panels),
             b.select(by_panels, zero, b.mul(low_strip, tall)),
             b.select(by_panels, self.size["m"], b.minimum(b.mul(high_strip, tall), self.size["m"])),
         )
@@ -292,7 +287,8 @@ def _task(shape: Shape) -> str:
 def _entry() -> str:
     w = Writer()
     b = w.b
-    size = {n: v for n, v in w.fields(FIELDS, _POINTERS).items() if isinstance(v, Val)}
+    w.read_frame(FIELDS, _POINTERS)
+    size = w.size
     work = b.mul(b.mul(size["m"], size["n"]), size["k"])
     w.in_parallel(b.div(work, w.const(WORK_PER_THREAD)))
     return w.function("@product(%frame: !llvm.ptr) -> i64", f" {w.const(0).name} : i64")

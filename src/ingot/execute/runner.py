@@ -10,6 +10,7 @@ from __future__ import annotations
 import operator
 import struct
 import time
+from array import array
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -33,6 +34,8 @@ from ingot.fuse.index import Size
 from ingot.fuse.shapes import shape_of, strides_of, tensor_of
 from ingot.options import Options
 from ingot.plan.attentions import Attention
+from ingot.plan.convolutions import Convolution
+from ingot.plan.derived import derived, is_derived
 from ingot.plan.places import Place, Places, bytes_of
 from ingot.plan.prepared import Prepared
 from ingot.plan.products import Product, Weight
@@ -94,6 +97,8 @@ class RunnerWriter:
         """Names that the open segment uses last."""
         self.segments: list[tuple[str, Segment]] = []
         """Those that are done, with the names of their tables."""
+        self.tables: dict[tuple[str, bytes], array[int]] = {}
+        """Constant numbers that native steps read."""
         self.dynamic = bool(fused.program.symbols)
         self.last_use = self._last_uses()
 
@@ -205,6 +210,8 @@ class RunnerWriter:
             for product in self.roles.products[step]:
                 if isinstance(product, Attention):
                     self._attention(product, number)
+                elif isinstance(product, Convolution):
+                    self._convolution(product, number)
                 else:
                     self._product(product, number)
         elif isinstance(step, KernelStep) and step.region in self.kernels.by_region:
@@ -274,6 +281,22 @@ class RunnerWriter:
                 if value is None:
                     value = operator.attrgetter(node.target)(self.fused.program.graph_module)
                 self.names[node] = self.capture("constant", value)
+        for node in self._prepared_values():
+            made = derived(node)
+            prepared = self.capture(
+                "prepared",
+                Prepared(
+                    f"value {made.recipe}", lambda *tensors, made=made: made.values(*tensors)[0]
+                ),
+            )
+            roots = ", ".join(self.names[root] for root in made.roots)
+            self.lines.append(f"{self._name(node)} = {prepared}.tensor({roots})")
+
+    def _prepared_values(self) -> list[fx.Node]:
+        """Values made of weights that steps read as they are."""
+        read = [node for step in self.fused.steps for node in self._uses(step)]
+        read += self._output().all_input_nodes
+        return [node for node in dict.fromkeys(read) if is_derived(node)]
 
     def _learn_symbols(self, node: fx.Node) -> None:
         """Symbols that are an input, or a size of one."""
@@ -350,16 +373,13 @@ class RunnerWriter:
 
     def _product(self, product: Product, number: int) -> None:
         node = product.node
-        left_start, start = (n * tensor_of(node).dtype.itemsize for n in product.offsets)
-        left = self._address(product.left, number, left_start)
-        result = self._address(node, number, start)
-        addend = result if product.adds_up else Word(ZERO, 0)
+        addend = Word(ZERO, 0)
         if product.addend is not None:
             addend = self._address(product.addend, number)
         left_rows, rows, addend_rows = product.row_strides
         words = (
-            left, Word(ZERO, left_rows), self._packed(product.weight), addend,
-            result, Word(ZERO, rows),
+            self._address(product.left, number), Word(ZERO, left_rows),
+            self._packed(product.weight), addend, self._address(node, number), Word(ZERO, rows),
             *(Word(ZERO, size) for size in product.sizes), Word(ZERO, addend_rows),
         )  # fmt: skip
         function = product_function(tensor_of(node).dtype)
@@ -373,14 +393,56 @@ class RunnerWriter:
         function = attention_function(tensor_of(call.node).dtype)
         self.segment.steps.append(NativeStep(function, tuple(words), call.node))
 
+    def _convolution(self, step: Convolution, number: int) -> None:
+        size = step.dtype.itemsize
+        image, result, addend = (start * size for start in step.starts)
+        weights = self._prepared(step.weights, step.weights.recipe, step.weights.make,
+                                 step.weights.roots())  # fmt: skip
+        bias = step.weights.bias_start(step.geometry.terms) * size
+        words = {name: Word(ZERO, value) for name, value in step.numbers().items()}
+        words |= {
+            "image": self._address(step.image, number, image),
+            "weights": Word(weights, 0),
+            "bias": Word(weights, bias),
+            "addend": Word(ZERO, 0),
+            "c": self._address(step.node, number, result),
+        }
+        if step.addend is not None:
+            words["addend"] = self._address(step.addend, number, addend)
+        for name, table in step.tables().items():
+            words[name] = Word(ZERO, self._table(table))
+        if step.scratch():
+            self.arena.make(step, step.scratch(), number)
+            words["scratch"] = Word(ARENA, 0, step)
+        arguments = tuple(words[name] for name in step.fields)
+        self.segment.steps.append(NativeStep(step.function, arguments, step.node))
+
+    def _table(self, table: array[int]) -> int:
+        """The address of numbers that never change."""
+        key = (table.typecode, bytes(table))
+        if key not in self.tables:
+            self.tables[key] = table
+            self.capture("numbers", table)
+        return self.tables[key].buffer_info()[0]
+
     def _packed(self, weight: Weight) -> Word:
         """The address of a weight, packed for products."""
-        if weight not in self.bases:
-            prepared = Prepared(weight.recipe, lambda tensor: packed(weight.of(tensor)))
-            name = self.capture("prepared", prepared)
-            self.bases[weight] = 2 + len(self.bases)
-            self.unset.append(f"{name}({self.names[weight.root]})")
-        return Word(self.bases[weight], 0)
+        made = derived(weight.root)
+        base = self._prepared(
+            weight, f"{weight.recipe} of {made.recipe}",
+            lambda *tensors: packed(weight.of(made.values(*tensors)[0])), made.roots,
+        )  # fmt: skip
+        return Word(base, 0)
+
+    def _prepared(
+        self, key: Any, recipe: str, make: Callable[..., torch.Tensor], roots: Sequence[fx.Node]
+    ) -> int:
+        """The base of what is made of the roots, once."""
+        if key not in self.bases:
+            name = self.capture("prepared", Prepared(recipe, make))
+            self.bases[key] = 2 + len(self.bases)
+            self.unset.append(f"{name}({', '.join(self.names[root] for root in roots)})")
+        return self.bases[key]
 
     def _make(self, node: fx.Node, number: int) -> None:
         """Memory for a value that the next native step writes."""

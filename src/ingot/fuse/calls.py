@@ -10,6 +10,7 @@ import torch
 from torch import fx
 
 from ingot.fuse.views import is_view
+from ingot.program.native_ops import PURE_NAMESPACES
 
 _LIBRARY = (
     "mm", "bmm", "addmm", "baddbmm", "convolution", "convolution_backward", "scaled_dot_product",
@@ -49,4 +50,4 @@ def is_effect(node: fx.Node) -> bool:
         return False
     if target._schema.is_mutable or torch.Tag.nondeterministic_seeded in target.tags:
         return True
-    return target.namespace not in ("aten", "prims", "ingot_native") or target in _HOST_EFFECTS
+    return target.namespace not in PURE_NAMESPACES or target in _HOST_EFFECTS

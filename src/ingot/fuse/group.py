@@ -26,6 +26,7 @@ from ingot.fuse.inline import worth_inlining
 from ingot.fuse.region import Point, Region, Template, mapped_region, reads_at
 from ingot.fuse.views import base_of, is_view
 from ingot.options import Options
+from ingot.passes.lasting import PREPARED
 from ingot.program.program import Program
 from ingot.stages import CallStep, Fused, KernelStep, Step
 
@@ -58,6 +59,11 @@ def fuse(program: Program, options: Options) -> Fused:
     return Fused(program, tuple(grouper.steps()))
 
 
+def _is_given(node: fx.Node) -> bool:
+    """An input, a constant, or made of those before the first step."""
+    return node.op in ("placeholder", "get_attr") or bool(node.meta.get(PREPARED))
+
+
 class Grouper:
     def __init__(self, options: Options):
         self.options = options
@@ -75,7 +81,7 @@ class Grouper:
     # -- one node ----------------------------------------------------------------------------------
 
     def take(self, node: fx.Node) -> None:
-        if node.op in ("placeholder", "get_attr"):
+        if _is_given(node):
             return
         if node.op == "output":
             self._materialize_all(node)
@@ -160,7 +166,7 @@ class Grouper:
     def materialize(self, node: fx.Node) -> Unit | None:
         """Make sure that `node` exists as a tensor (or number) of its own; the step that makes it,
         None for inputs."""
-        if node.op in ("placeholder", "get_attr"):
+        if _is_given(node):
             return None
         unit = self.owner.get(node)
         if unit is None:

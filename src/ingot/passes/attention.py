@@ -17,8 +17,8 @@ from ingot.fuse.shapes import arguments_of
 from ingot.passes.base import Draft, Pass
 from ingot.passes.fold import evaluated
 from ingot.passes.normalize import val
-from ingot.program.attention_op import attention
 from ingot.program.graph import is_item
+from ingot.program.native_ops import attention
 
 FLASH = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default
 MOST_ELEMENTS = 1 << 22

@@ -228,13 +228,16 @@ def core_passes() -> list[Pass]:
 
 def image_passes(program: Program) -> list[Pass]:
     """For convolutions with weights that stay from call to call, and can be packed."""
+    from ingot.passes.borders import Borders
     from ingot.passes.cleanup import Cleanup
     from ingot.passes.convolve import Convolve
+    from ingot.passes.fold_norms import FoldNorms
     from ingot.passes.layout import Layout
+    from ingot.passes.pool import Pool
 
     convolution = torch.ops.aten.convolution.default
     if not any(node.target is convolution for node in program.graph.nodes):
         return []
     if not any(spec.kind in ("parameter", "buffer") for spec in program.signature.inputs):
         return []
-    return [Layout(), Convolve(), Cleanup()]
+    return [FoldNorms(), Layout(), Convolve(), Pool(), Borders(), Cleanup()]

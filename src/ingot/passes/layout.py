@@ -18,6 +18,7 @@ from torch.fx.node import map_arg
 from ingot.passes.base import Draft, Pass, args_of
 from ingot.passes.normalize import val
 from ingot.program.graph import is_item, same_numbers
+from ingot.program.native_ops import channels_last_strides
 
 aten = torch.ops.aten
 
@@ -47,8 +48,8 @@ class Layout(Pass):
     """A single one is not worth the two copies."""
 
     def rewrite(self, draft: Draft) -> list[str]:
-        found = sum(_is_convolution(node) for node in draft.graph.nodes)
-        if found < self.min_convolutions:
+        nodes = [n for n in draft.graph.nodes if n.target is aten.convolution.default]
+        if sum(_is_image(node) for node in nodes) < self.min_convolutions:
             return []
         sweep = _Sweep(draft)
         for node in list(draft.graph.nodes):
@@ -76,12 +77,12 @@ class _Sweep:
             return
         elif _is_convolution(node):
             self._enter(node, args_of(node)[0])
-            self._turn(node)
+            self._lay_out(node)
         elif is_pointwise(node) and self._has_turned_input(node):
             for source in node.all_input_nodes:
                 if _is_image(source) and same_numbers(val(source).shape, val(node).shape):
                     self._enter(node, source)
-            self._turn(node)
+            self._lay_out(node)
         elif self._hands_on(node):
             self._turn(node)
         elif node.target not in _INDIFFERENT:
@@ -98,6 +99,13 @@ class _Sweep:
             return args_of(node)[0] in self.before
         images = [source for source in node.all_input_nodes if _is_image(source)]
         return node.target in _LIQUID and all(source in self.turned for source in images)
+
+    def _lay_out(self, node: Node) -> None:
+        """An op that keeps, or is made to keep, the layout of its images."""
+        self.before[node] = node.meta["val"]
+        sizes = val(node).shape
+        node.meta["val"] = val(node).new_empty_strided(sizes, channels_last_strides(sizes))
+        self.turned.add(node)
 
     def _turn(self, node: Node) -> None:
         """What PyTorch makes of the op on its inputs as they lie now."""
@@ -136,10 +144,14 @@ class _Sweep:
 
 
 def _is_convolution(node: Node) -> bool:
-    """2-d, not transposed, between images that are contiguous as yet."""
+    """2-d, between images that are contiguous as yet; not transposed unless each pixel makes a
+    patch of its own."""
     if node.target is not aten.convolution.default or not _is_image(node):
         return False
-    return not args_of(node)[6] and val(node).is_contiguous() and val(node).device.type == "cpu"
+    _, weight, _, stride, padding, _, transposed, *_ = args_of(node)
+    if transposed and (tuple(stride) != tuple(val(weight).shape[2:]) or any(padding)):
+        return False
+    return val(node).is_contiguous() and val(node).device.type == "cpu"
 
 
 def is_pointwise(node: Node) -> bool:

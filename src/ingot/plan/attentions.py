@@ -10,7 +10,7 @@ from torch import fx
 
 from ingot.fuse.index import Size
 from ingot.fuse.shapes import shape_of, strides_of
-from ingot.program.attention_op import attention
+from ingot.program.native_ops import attention
 
 
 @dataclass(frozen=True)

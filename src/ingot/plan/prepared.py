@@ -6,61 +6,75 @@ every write, and its address; what was made goes when the weight goes.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from torch.utils.weak import WeakTensorKeyDictionary
 
 _made: WeakTensorKeyDictionary = WeakTensorKeyDictionary()
-"""Weight to what was made of it, by recipe; shared by all programs."""
+"""Weight to what was made of it and of others, by recipe; shared by all programs."""
 
 
 class Made:
-    """What was made of a weight, and the weight as it was then."""
+    """What was made of weights, and the weights as they were then."""
 
-    def __init__(self, weight: torch.Tensor, result: torch.Tensor):
-        self.weight = weakref.ref(weight)
+    def __init__(self, weights: Sequence[torch.Tensor], result: torch.Tensor):
         self.result = result
+        self.address = result.data_ptr()
         # Writes to an inference tensor are not counted.
-        self._version = None if weight.is_inference() else weight._version
-        self._memory = weight.detach()
+        self._known = [
+            (weakref.ref(w), None if w.is_inference() else w._version, w.data_ptr())
+            for w in weights
+        ]
+        self._memory = [weight.detach() for weight in weights]
         """As long as this is held, no other weight can come to lie at the same address."""
 
-    def is_of(self, weight: torch.Tensor) -> bool:
-        """Is the weight still as it was?"""
-        return (
-            self._version is not None
-            and weight._version == self._version
-            and weight.data_ptr() == self._memory.data_ptr()
-        )
+    def is_of(self, weights: Sequence[torch.Tensor]) -> bool:
+        """Are these the weights, as they were?"""
+        for weight, (known, version, address) in zip(weights, self._known, strict=True):
+            if (
+                known() is not weight
+                or version is None
+                or weight._version != version
+                or weight.data_ptr() != address
+            ):
+                return False
+        return True
 
 
 class Prepared:
-    """One use of a weight in a program: called with the tensor, gives the address of what was made
-    of it."""
+    """One use of weights in a program: called with the tensors, gives the address of what was made
+    of them."""
 
-    def __init__(self, recipe: str, make: Callable[[torch.Tensor], torch.Tensor]):
+    def __init__(self, recipe: str, make: Callable[..., torch.Tensor]):
         self.recipe = recipe
         self.make = make
         self._last: Made | None = None
 
-    def __call__(self, weight: torch.Tensor) -> int:
+    def __call__(self, *weights: torch.Tensor) -> int:
         last = self._last
-        if last is None or last.weight() is not weight or not last.is_of(weight):
-            last = self._last = self._look_up(weight)
-        return last.result.data_ptr()
+        if last is None or not last.is_of(weights):
+            last = self._last = self._look_up(weights)
+        return last.address
+
+    def tensor(self, *weights: torch.Tensor) -> torch.Tensor:
+        """What was made itself."""
+        self(*weights)
+        assert self._last is not None
+        return self._last.result
 
     def bytes(self) -> int:
-        """Of what is held for the last weight."""
+        """Of what is held for the last weights."""
         return 0 if self._last is None else self._last.result.nbytes
 
-    def _look_up(self, weight: torch.Tensor) -> Made:
-        """Made anew, or by another program of the same weight."""
-        forms = _made.setdefault(weight, {})
+    def _look_up(self, weights: Sequence[torch.Tensor]) -> Made:
+        """Made anew, or by another program of the same weights."""
+        forms = _made.setdefault(weights[0], {})
         found: Made | None = forms.get(self.recipe)
-        if found is None or not found.is_of(weight):
+        if found is None or not found.is_of(weights):
             with torch.no_grad():
-                found = forms[self.recipe] = Made(weight, self.make(weight.detach()))
+                result = self.make(*(weight.detach() for weight in weights))
+            found = forms[self.recipe] = Made(weights, result)
         return found
 
 

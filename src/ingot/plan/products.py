@@ -15,6 +15,7 @@ from ingot.fuse import index as ix
 from ingot.fuse.index import Size
 from ingot.fuse.shapes import arguments_of, shape_of, strides_of, tensor_of
 from ingot.fuse.views import base_of
+from ingot.plan.derived import derived, is_derived
 from ingot.plan.places import native_view
 
 aten = torch.ops.aten
@@ -32,14 +33,10 @@ class Product:
     row_strides: tuple[Size, Size, Size]
     """Of a, c and the addend."""
     weight: Weight
-    offsets: tuple[Size, Size] = (0, 0)
-    """Elements from the starts of `left` and `node` to those of a and c."""
-    adds_up: bool = False
-    """Is c itself the addend?"""
 
     def reads(self) -> list[fx.Node]:
         more = [] if self.addend is None else [self.addend]
-        return [self.left, *more, self.weight.root]
+        return [self.left, *more, *derived(self.weight.root).roots]
 
 
 @dataclass(frozen=True)
@@ -47,9 +44,8 @@ class Weight:
     """A matrix in the memory of an input that stays."""
 
     root: fx.Node
-    shape: tuple[int, ...]
-    """All but the last count the rows."""
-    strides: tuple[int, ...]
+    shape: tuple[int, int]
+    strides: tuple[int, int]
     offset: int
 
     @property
@@ -58,7 +54,7 @@ class Weight:
 
     def of(self, tensor: torch.Tensor) -> torch.Tensor:
         start = tensor.storage_offset() + self.offset
-        return tensor.as_strided(self.shape, self.strides, start).reshape(-1, self.shape[-1])
+        return tensor.as_strided(self.shape, self.strides, start)
 
 
 def products_of(node: fx.Node, lasting: set[fx.Node]) -> list[Product]:
@@ -100,10 +96,7 @@ def _of_matrices(
 
 
 def _of_images(node: fx.Node, lasting: set[fx.Node]) -> list[Product]:
-    """A convolution of images whose channels are innermost. For one row of the window, what a pixel
-    of the result sees is one piece of memory, and the next pixel's begins one pixel further on: a
-    matrix whose rows overlap. A result as wide as the image, of which the last pixels of each row
-    are not used, goes on like that from row to row."""
+    """A 1×1 convolution of images whose channels are innermost: pixels are rows."""
     given = arguments_of(node)
     left, filters, bias = given["input"], given["weight"], given["bias"]
     simple = (
@@ -112,48 +105,28 @@ def _of_images(node: fx.Node, lasting: set[fx.Node]) -> list[Product]:
         and all(n == 1 for n in (*given["stride"], *given["dilation"]))
         and all(p == 0 for p in given["padding"])
         and len(shape_of(node)) == 4
+        and shape_of(filters)[2:] == (1, 1)
     )
     if not simple or not _same_dtype(node, left, filters, bias):
         return []
     if bias is not None and strides_of(bias) != (1,):
         return []
-    n, channels, height, width = shape_of(filters)
-    if not _pixels_are_rows(left, shape_of(left)[3]) or not _pixels_are_rows(
-        node, shape_of(left)[3]
-    ):
+    if not _pixels_are_rows(left) or not _pixels_are_rows(node):
         return []
-    row = shape_of(left)[3] * channels
-    images = shape_of(node)[0]
-    if not isinstance(images, int):
-        if (height, width) != (1, 1):
-            return []
-        pixels = images * shape_of(node)[2] * shape_of(node)[3]
-        images = 1
-    else:
-        pixels = (shape_of(node)[2] - 1) * shape_of(left)[3] + shape_of(node)[3]
-        if (height, width) == (1, 1):
-            pixels, images = pixels * images, 1
-    outer, inner, down, across = strides_of(filters)
-    result = []
-    for image in range(images):
-        for i in range(height):
-            weight = _weight(
-                filters, (width, channels, n), (across, inner, outer), lasting, i * down
-            )
-            if weight is None:
-                return []
-            starts = (image * strides_of(left)[0] + i * row, image * strides_of(node)[0])
-            rows = (channels, n, n if i else 0)
-            sizes = (pixels, n, width * channels)
-            addend = None if i else bias
-            result.append(Product(node, left, addend, sizes, rows, weight, starts, i > 0))
-    return result
+    n, channels = shape_of(filters)[:2]
+    outer, inner = strides_of(filters)[:2]
+    weight = _weight(filters, (channels, n), (inner, outer), lasting)
+    if weight is None:
+        return []
+    images, _, height, width = shape_of(node)
+    sizes = (images * height * width, n, channels)
+    return [Product(node, left, bias, sizes, (channels, n, 0), weight)]
 
 
-def _pixels_are_rows(image: fx.Node, pitch: Size) -> bool:
-    """Is it a list of pixels, each of them its channels, `pitch` of them to a row?"""
-    _, channels, height, _ = shape_of(image)
-    wanted = (height * pitch * channels, 1, pitch * channels, channels)
+def _pixels_are_rows(image: fx.Node) -> bool:
+    """Is it a list of pixels, each of them its channels?"""
+    _, channels, height, width = shape_of(image)
+    wanted = (height * width * channels, 1, width * channels, channels)
     return all(
         ix.same_size(have, want) or ix.same_size(size, 1)
         for have, want, size in zip(strides_of(image), wanted, shape_of(image), strict=True)
@@ -173,7 +146,6 @@ def _weight(
     shape: tuple[Any, ...],
     strides: tuple[Any, ...],
     lasting: set[fx.Node],
-    start: int = 0,
 ) -> Weight | None:
     root = root_of(node)
     if root not in lasting or not all(isinstance(s, int) for s in (*shape, *strides)):
@@ -181,11 +153,11 @@ def _weight(
     if 0 in shape:
         return None
     offset = tensor_of(node).storage_offset() - tensor_of(root).storage_offset()
-    return Weight(root, shape, strides, int(offset) + start)
+    return Weight(root, shape, strides, int(offset))
 
 
 def root_of(node: fx.Node) -> fx.Node:
     """What has the memory that `node` is a view of."""
-    while native_view(node):
+    while native_view(node) and not is_derived(node):
         node = base_of(node)
     return node

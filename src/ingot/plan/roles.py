@@ -12,9 +12,15 @@ from ingot.execute.fallback import region_inputs
 from ingot.fuse.shapes import shape_of, strides_of
 from ingot.fuse.views import base_of, is_view
 from ingot.plan.attentions import Attention, attentions_of
+from ingot.plan.convolutions import Convolution, convolutions_of
+from ingot.plan.derived import is_derived
 from ingot.plan.places import backed, native_view
 from ingot.plan.products import Product, products_of
+from ingot.plan.winograd import faster
 from ingot.stages import CallStep, Fused, KernelStep, Step
+
+Heavy = Product | Convolution | Attention
+"""What a call becomes that native code of our own does."""
 
 
 class Roles:
@@ -23,13 +29,14 @@ class Roles:
         self._kernels = kernels
         self._known = _input_symbols(self.inputs)
         lasting = _lasting(fused, self.inputs)
-        self.products: dict[Step, list[Product | Attention]] = {}
+        self.products: dict[Step, list[Heavy]] = {}
         for step in fused.steps:
             if isinstance(step, CallStep):
-                calls: list[Product | Attention] = list(products_of(step.node, lasting))
-                calls += attentions_of(step.node)
-                if calls:
-                    self.products[step] = calls
+                products: list[Heavy] = [*products_of(step.node, lasting)]
+                products += map(faster, convolutions_of(step.node, lasting))
+                products += attentions_of(step.node)
+                if products:
+                    self.products[step] = products
         self.hosted: set[fx.Node] = set()
         """Values that are tensors of their own."""
         self._find_hosted(fused)
@@ -44,7 +51,7 @@ class Roles:
 
     def _find_hosted(self, fused: Fused) -> None:
         for node in fused.program.graph.nodes:
-            if node.op in ("placeholder", "get_attr"):
+            if node.op in ("placeholder", "get_attr") or is_derived(node):
                 self.hosted.add(node)
             elif node.op == "output":
                 self._host(*node.all_input_nodes)
@@ -63,7 +70,7 @@ class Roles:
     def _host(self, *nodes: fx.Node) -> None:
         for node in nodes:
             self.hosted.add(node)
-            if is_view(node):
+            if is_view(node) and not is_derived(node):
                 self._host(base_of(node))
 
     def _fits_arena(self, node: fx.Node) -> bool:
@@ -87,7 +94,7 @@ def _lasting(fused: Fused, inputs: list[fx.Node]) -> set[fx.Node]:
         for i, (node, spec) in enumerate(zip(inputs, signature.inputs, strict=True))
         if spec.kind in ("parameter", "buffer", "constant") and i not in written
     }
-    return stay | {n for n in fused.program.graph.nodes if n.op == "get_attr"}
+    return stay | {n for n in fused.program.graph.nodes if n.op == "get_attr" or is_derived(n)}
 
 
 def _input_symbols(inputs: list[fx.Node]) -> set[str]:

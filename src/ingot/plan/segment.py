@@ -7,12 +7,11 @@ is never changed once it is made.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import sympy
-from torch import fx
 
 from ingot.fuse.index import Size
 from ingot.plan.arena import Lifetime, arranged
@@ -22,14 +21,16 @@ ZERO, ARENA = 0, 1
 """Bases that every plan has: no address at all, for sizes; the start of the arena."""
 MOST_REMEMBERED = 512
 """Combinations of sizes."""
+Owner = Hashable
+"""Of a piece of the arena: a value, or a step that wants room for itself."""
 
 
 @dataclass(frozen=True)
 class Word:
     base: int
     offset: Size
-    root: fx.Node | None = None
-    """The value in the arena that the offset counts from."""
+    root: Owner | None = None
+    """What has the piece of the arena that the offset counts from."""
 
 
 @dataclass(frozen=True)
@@ -44,22 +45,22 @@ class NativeStep:
 class ArenaPlan:
     """The values that live in the arena."""
 
-    first: dict[fx.Node, int] = field(default_factory=dict)
-    last: dict[fx.Node, int] = field(default_factory=dict)
-    sizes: dict[fx.Node, Size] = field(default_factory=dict)
-    _known: dict[tuple[int, ...], tuple[dict[fx.Node, int], int]] = field(default_factory=dict)
+    first: dict[Owner, int] = field(default_factory=dict)
+    last: dict[Owner, int] = field(default_factory=dict)
+    sizes: dict[Owner, Size] = field(default_factory=dict)
+    _known: dict[tuple[int, ...], tuple[dict[Owner, int], int]] = field(default_factory=dict)
     _evaluate: Callable[[Sequence[int]], list[int]] | None = None
 
-    def make(self, node: fx.Node, size: Size, step: int) -> None:
+    def make(self, node: Owner, size: Size, step: int) -> None:
         self.first[node], self.last[node], self.sizes[node] = step, step, size
 
-    def use(self, node: fx.Node, step: int) -> None:
+    def use(self, node: Owner, step: int) -> None:
         self.last[node] = step
 
     def symbols(self) -> list[sympy.Symbol]:
         return symbols_in(self.sizes.values())
 
-    def bound(self, values: tuple[int, ...]) -> tuple[dict[fx.Node, int], int]:
+    def bound(self, values: tuple[int, ...]) -> tuple[dict[Owner, int], int]:
         """(offset of each value, bytes in all), given the values of its symbols."""
         found = self._known.get(values)
         if found is None:

@@ -15,6 +15,7 @@ from torch.fx import Node
 from torch.utils import _pytree as pytree
 
 from ingot.program.liars import liars, writes_silently
+from ingot.program.native_ops import PURE_NAMESPACES
 from ingot.program.program import Level
 
 aten = torch.ops.aten
@@ -127,6 +128,5 @@ def _is_pure_target(target: Any) -> bool:
         and not target._schema.is_mutable
         and bool(target._schema.returns)  # one that returns nothing is there to raise
         and torch.Tag.nondeterministic_seeded not in target.tags
-        and target.namespace
-        in ("aten", "prims", "ingot_native")  # what a user's op does is not known
+        and target.namespace in PURE_NAMESPACES  # what a user's op does is not known
     )

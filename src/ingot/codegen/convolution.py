@@ -1,0 +1,178 @@
+"""Convolutions of our own: the loops around the tiles of tiles.py. Comes in: a frame of addresses
+and numbers, everything about windows and strides being in tables; goes out: the result in place,
+its border zeroed. What holds: one piece of code for each dtype serves all; a part of a panel of
+weights stays in the first cache level while a block of pixels passes by; results do not depend on
+the number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+import torch
+
+from ingot.codegen.entry import openmp_declarations
+from ingot.codegen.functions import I64, Writer
+from ingot.codegen.gemm import WORK_PER_THREAD, tile_shape
+from ingot.codegen.jit import Native, compile_module
+from ingot.codegen.tiles import ARGUMENTS, tile_type
+from ingot.codegen.values import Val
+
+FIELDS = (
+    "image", "weights", "bias", "addend", "c",
+    "ins", "outs", "adds", "pieces", "chunks", "edges",
+    "tile", "short", "edge_tile", "edge_short",
+    "rows", "tall", "tiles", "block", "n", "k", "chunk_count", "edge_count", "across",
+    "by_panels", "low", "high", "work",
+)  # fmt: skip
+"""The frame. `chunks` has four words each: first word of `pieces`, their number, first term, terms;
+`edges` two: where zeros go, how many. `tile` and its kin are functions; `rows` of the tiles are
+`tall`, the other ones one less. `across` is by how many elements
+the image moves from panel to panel; `low` and `high` are bits; `work` counts multiplications."""
+_POINTERS = FIELDS[:15]
+
+
+@cache
+def convolution_function(dtype: torch.dtype) -> int:
+    """The address of the function for `dtype`, in the convention of the executor."""
+    return _compiled(dtype).addresses["convolution"]
+
+
+@cache
+def _compiled(dtype: torch.dtype) -> Native:
+    functions = {"task": _Task(dtype).text(), "convolution": launch(FIELDS, _POINTERS)}
+    return compile_module(list(openmp_declarations().values()), functions)
+
+
+class FrameTask(Writer):
+    """What one thread does: its share of the edges and of the rest."""
+
+    def __init__(self, dtype: torch.dtype, fields: Sequence[str], pointers: Sequence[str]):
+        super().__init__()
+        self.read_frame(fields, pointers)
+        self.dtype = dtype
+        b = self.b
+        self.width = self.const(tile_shape(dtype).columns)
+        self.panels = b.div(b.add(self.size["n"], b.sub(self.width, self.const(1))), self.width)
+
+    def zero_edges(self, first: Val, last: Val) -> None:
+        b = self.b
+        zero = b.const(0, torch.int8)
+        with self.loop(first, last, self.const(1)) as number:
+            start, count = self.words("edges", number, 2)
+            at = self.moved(self.pointer["c"], start, self.dtype)
+            size = b.mul(count, self.const(self.dtype.itemsize))
+            b.line(
+                f'"llvm.intr.memset"({at}, {zero.name}, {size.name}) <{{isVolatile = false}}> : '
+                "(!llvm.ptr, i8, i64) -> ()"
+            )
+
+    def words(self, table: str, number: Val, count: int) -> list[Val]:
+        row = self.moved(self.pointer[table], self.b.mul(number, self.const(count)), I64)
+        return [self.b.load(self.moved(row, self.const(i), I64), I64, 1) for i in range(count)]
+
+    def bound(self, name: str) -> Val:
+        """A number that the frame holds as bits."""
+        bits = self.size[name]
+        if self.dtype is torch.float32:
+            bits = self.b.cast(bits, torch.int32)
+        return self.b.bitcast(bits, self.dtype)
+
+    def row(self, base: str, table: str, number: Val) -> str:
+        """Behind `base`, by what the table says."""
+        entry = self.moved(self.pointer[table], number, torch.int32)
+        offset = self.b.cast(self.b.load(entry, torch.int32, 1), I64)
+        return self.moved(self.pointer[base], offset, self.dtype)
+
+    def null(self) -> str:
+        name = self.b.fresh()
+        self.b.line(f"{name} = llvm.mlir.zero : !llvm.ptr")
+        return name
+
+
+class _Task(FrameTask):
+    def __init__(self, dtype: torch.dtype):
+        super().__init__(dtype, FIELDS, _POINTERS)
+
+    def text(self) -> str:
+        b = self.b
+        thread, threads = self.team()
+        self.zero_edges(*self.share(self.size["edge_count"], thread, threads))
+        by_panels = b.cmp("ne", self.size["by_panels"], self.const(0))
+        low_panel, high_panel = self.share(self.panels, thread, threads)
+        low_tile, high_tile = self.share(self.size["tiles"], thread, threads)
+        low_panel = b.select(by_panels, low_panel, self.const(0))
+        high_panel = b.select(by_panels, high_panel, self.panels)
+        low_tile = b.select(by_panels, self.const(0), low_tile)
+        high_tile = b.select(by_panels, self.size["tiles"], high_tile)
+        with self.loop(low_tile, high_tile, self.size["block"]) as first:
+            last = b.minimum(b.add(first, self.size["block"]), high_tile)
+            with self.loop(low_panel, high_panel, self.const(1)) as panel:
+                self._panel(panel, first, last)
+        return self.function("@task(%frame: !llvm.ptr)")
+
+    def _panel(self, panel: Val, first: Val, last: Val) -> None:
+        b = self.b
+        left = b.mul(panel, self.width)
+        used = b.minimum(self.width, b.sub(self.size["n"], left))
+        full = b.cmp("eq", used, self.width)
+        tall = self.either(full, self.pointer["tile"], self.pointer["edge_tile"])
+        short = self.either(full, self.pointer["short"], self.pointer["edge_short"])
+        image = self.moved(self.pointer["image"], b.mul(panel, self.size["across"]), self.dtype)
+        bias = self.moved(self.pointer["bias"], left, self.dtype)
+        c = self.moved(self.pointer["c"], left, self.dtype)
+        nothing = self.null()
+        given = self.given(self.pointer["addend"])
+        addend = self.either(given, self.moved(self.pointer["addend"], left, self.dtype), nothing)
+        with self.loop(self.const(0), self.size["chunk_count"], self.const(1)) as chunk:
+            start, count, term, _ = self.words("chunks", chunk, 4)
+            pieces = self.moved(self.pointer["pieces"], start, I64)
+            row = b.add(b.mul(panel, self.size["k"]), term)
+            weights = self.moved(self.pointer["weights"], b.mul(row, self.width), self.dtype)
+            following = self._following(weights, chunk)
+            begins = b.cmp("eq", chunk, self.const(0))
+            ends = b.cmp("eq", b.add(chunk, self.const(1)), self.size["chunk_count"])
+            low, high = (self._bound(name, ends) for name in ("low", "high"))
+            values = {
+                "a": image, "pieces": pieces, "count": count.name, "b": weights,
+                "bias": self.either(begins, bias, nothing), "c": c,
+                "addend": self.either(ends, addend, nothing), "low": low.name, "high": high.name,
+                "used": used.name,
+            }  # fmt: skip
+            with self.loop(first, last, self.const(1)) as tile:
+                values["next"] = self.either(b.cmp("eq", tile, first), following, weights)
+                self._tile(tile, tall, short, values)
+
+    def _following(self, weights: str, chunk: Val) -> str:
+        """Where the weights of the next chunk begin."""
+        b = self.b
+        terms = self.words("chunks", chunk, 4)[3]
+        return self.moved(weights, b.mul(terms, self.width), self.dtype)
+
+    def _tile(self, tile: Val, tall: str, short: str, values: dict[str, str]) -> None:
+        b = self.b
+        less = b.maximum(self.const(0), b.sub(tile, self.size["rows"]))
+        row = b.sub(b.mul(tile, self.size["tall"]), less)
+        for name in ("ins", "outs", "adds"):
+            values[name] = self.moved(self.pointer[name], row, torch.int32)
+        function = self.either(b.cmp("lt", tile, self.size["rows"]), tall, short)
+        given = ", ".join(values[name] for name in ARGUMENTS)
+        b.line(f"llvm.call {function}({given}) : !llvm.ptr, {tile_type(self.dtype)}")
+
+    def _bound(self, name: str, ends: Val) -> Val:
+        """Behind the last chunk the one that is given, before it none."""
+        b = self.b
+        none = b.const(float("-inf" if name == "low" else "inf"), self.dtype)
+        return b.select(ends, self.bound(name), none)
+
+
+def launch(fields: Sequence[str], pointers: Sequence[str]) -> str:
+    """A function that runs @task on as many threads as are worth it."""
+    w = Writer()
+    w.read_frame(fields, pointers)
+    b = w.b
+    useful = b.div(w.size["work"], w.const(WORK_PER_THREAD))
+    w.in_parallel(b.minimum(useful, w.size["teams"]) if "teams" in fields else useful)
+    zero = w.const(0)
+    return w.function("@convolution(%frame: !llvm.ptr) -> i64", f" {zero.name} : i64")

@@ -1,0 +1,210 @@
+"""The inner loops of convolutions: a tile of the result, `rows` pixels by `vectors` of channels,
+that stays in registers while it is summed up. Comes in: where the pixels lie (tables of offsets),
+where the terms of their sums lie (another table), the weights in panels; goes out: clamp(sum + bias
+or what c holds + addend). What holds: nothing here knows of sizes, strides, windows or borders.
+
+Three kinds of sums:
+  runs     terms are pieces of memory: (offset, length) each, one weight row for every element
+  terms    the same for pieces of one element: offsets alone
+  channels each channel has a sum of its own, a term for each offset (depthwise convolutions)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+
+import torch
+
+from ingot.codegen.builder import Builder
+from ingot.codegen.functions import I64, Writer
+from ingot.codegen.gemm import Shape, tile_shape
+from ingot.codegen.jit import FUNCTION_ATTRIBUTES, compile_module
+from ingot.codegen.values import Val
+
+KINDS = ("runs", "terms", "channels")
+ARGUMENTS = (
+    "a", "ins", "pieces", "count", "b", "bias", "c", "outs", "addend", "adds", "low", "high",
+    "used", "next",
+)  # fmt: skip
+"""`bias` is null where c holds a part of the sum already, `addend` where there is none; `ins`,
+`outs` and `adds` hold the offsets of the rows; `used` are the columns that exist; from `next` on
+lie as many weights, to be fetched on the way."""
+_NUMBERS = {"count": "i64", "used": "i64"}
+
+
+@dataclass(frozen=True)
+class Tile:
+    kind: str
+    dtype: torch.dtype
+    vectors: int
+    """Of the panel's, those that are computed."""
+    masked: bool
+    """Are some columns of the last vector not there?"""
+
+    def shape(self, rows: int) -> Shape:
+        return replace(tile_shape(self.dtype), rows=rows, vectors=self.vectors)
+
+
+def tile_type(dtype: torch.dtype) -> str:
+    real = Val("", dtype).type
+    kinds = {**_NUMBERS, "low": real, "high": real}
+    return f"({', '.join(kinds.get(name, '!llvm.ptr') for name in ARGUMENTS)}) -> ()"
+
+
+@cache
+def tile_functions(tile: Tile, tall: int) -> tuple[int, int]:
+    """The addresses of the tiles with `tall` rows and with one less."""
+    functions = {f"tile{rows}": _TileWriter(tile, rows).text() for rows in {tall, max(1, tall - 1)}}
+    native = compile_module([], functions)
+    _kept.append(native)
+    return native.addresses[f"tile{tall}"], native.addresses[f"tile{max(1, tall - 1)}"]
+
+
+_kept: list[object] = []
+"""Code that was compiled: it lives as long as the process."""
+
+
+def clamped(b: Builder, x: Val, low: Val, high: Val) -> Val:
+    """A NaN stays one: it is neither below nor above."""
+    for bound, predicate in ((low, "lt"), (high, "gt")):
+        wide = b.broadcast(bound, x.lanes)
+        x = b.select(b.cmp(predicate, x, wide), wide, x)
+    return x
+
+
+class _TileWriter(Writer):
+    def __init__(self, tile: Tile, rows: int):
+        super().__init__()
+        self.tile, self.rows = tile, rows
+        self.shape = tile.shape(rows)
+        self.width = tile_shape(tile.dtype).columns
+
+    def text(self) -> str:
+        sums = self._sums()
+        self._store(sums)
+        attributes = FUNCTION_ATTRIBUTES.replace("[[", '["noinline", [')
+        kinds = tile_type(self.tile.dtype)[1:].split(") -> ")[0].split(", ")
+        head = ", ".join(f"%{name}: {kind}" for name, kind in zip(ARGUMENTS, kinds, strict=True))
+        return self.function(f"@tile{self.rows}({head}) attributes {{{attributes}}}")
+
+    # -- the sum -----------------------------------------------------------------------------------
+
+    def _sums(self) -> list[Val]:
+        b, shape = self.b, self.shape
+        for i in range(self.rows):
+            self._fetch(self._row("%c", "%outs", i), level=1, write=True)
+            self._fetch(self._row("%addend", "%adds", i), level=1)
+        starts = [self._row("%a", "%ins", i) for i in range(self.rows)]
+        zeros = [b.const(0, shape.dtype, shape.lanes)] * (self.rows * shape.vectors)
+        if self.tile.kind == "runs":
+            return self._runs(starts, zeros)
+        return self.summed(
+            self._up_to("%count"), zeros, lambda at, sums: self._term(starts, at, sums)
+        )
+
+    def _term(self, starts: Sequence[str], at: Val, sums: Sequence[Val]) -> list[Val]:
+        offset = self.b.load(self.moved("%pieces", at, I64), I64, 1)
+        return self._step(starts, offset, self.b.mul(at, self.const(self.width)), sums)
+
+    def _runs(self, starts: Sequence[str], zeros: Sequence[Val]) -> list[Val]:
+        """Run by run; the weights go on from one to the next."""
+        b = self.b
+
+        def run(at: Val, carried: Sequence[Val]) -> list[Val]:
+            pair = self.moved("%pieces", b.mul(at, self.const(2)), I64)
+            offset = b.load(pair, I64, 1)
+            length = b.load(self.moved(pair, self.const(1), I64), I64, 1)
+            here = [self.moved(start, offset, self.shape.dtype) for start in starts]
+            passed = carried[-1]
+
+            def element(at: Val, sums: Sequence[Val]) -> list[Val]:
+                row = b.mul(b.add(passed, at), self.const(self.width))
+                return self._step(here, at, row, sums)
+
+            sums = self.summed(self._up_to(length.name), carried[:-1], element)
+            return [*sums, b.add(passed, length)]
+
+        return self.summed(self._up_to("%count"), [*zeros, self.const(0)], run)[:-1]
+
+    def _step(self, starts: Sequence[str], offset: Val, row: Val, sums: Sequence[Val]) -> list[Val]:
+        b, shape = self.b, self.shape
+        panel = self.moved("%b", row, shape.dtype)
+        right = [self._vector(panel, j, whole=True) for j in range(shape.vectors)]
+        self._fetch(self.moved("%next", row, shape.dtype), level=2)
+        result = []
+        for i, start in enumerate(starts):
+            at = self.moved(start, offset, shape.dtype)
+            if self.tile.kind == "channels":
+                left = [self._vector(at, j) for j in range(shape.vectors)]
+            else:
+                one = b.broadcast(b.load(at, shape.dtype, 1), shape.lanes)
+                left = [one] * shape.vectors
+            for j, (x, y) in enumerate(zip(left, right, strict=True)):
+                result.append(b.fma(x, y, sums[i * shape.vectors + j]))
+        return result
+
+    def _up_to(self, count: str) -> tuple[Val, Val, Val]:
+        return self.const(0), Val(count, I64), self.const(1)
+
+    # -- the way out -------------------------------------------------------------------------------
+
+    def _store(self, sums: Sequence[Val]) -> None:
+        first = self.given("%bias")
+        rows = [self._row("%c", "%outs", i) for i in range(self.rows)]
+        sums = [
+            self.b.add(value, self._vector(self.either(first, "%bias", rows[i]), j))
+            for (i, j), value in zip(self._places(), sums, strict=True)
+        ]
+        sums = self._with_addend(sums)
+        for (i, j), value in zip(self._places(), sums, strict=True):
+            at = self.moved(rows[i], self.const(j * self.shape.lanes), self.shape.dtype)
+            low, high = Val("%low", value.dtype), Val("%high", value.dtype)
+            self.b.store(at, clamped(self.b, value, low, high), self._mask(j))
+
+    def _with_addend(self, sums: Sequence[Val]) -> list[Val]:
+        b = self.b
+        kinds = ", ".join(v.type for v in sums)
+        name = b.fresh()
+        b.line(f"{name}:{len(sums)} = scf.if {self.given('%addend').name} -> ({kinds}) {{")
+        with b.indented():
+            rows = [self._row("%addend", "%adds", i) for i in range(self.rows)]
+            more = [
+                b.add(value, self._vector(rows[i], j))
+                for (i, j), value in zip(self._places(), sums, strict=True)
+            ]
+            b.line(f"scf.yield {', '.join(v.name for v in more)} : {kinds}")
+        b.line("} else {")
+        with b.indented():
+            b.line(f"scf.yield {', '.join(v.name for v in sums)} : {kinds}")
+        b.line("}")
+        return [Val(f"{name}#{i}", v.dtype, v.lanes) for i, v in enumerate(sums)]
+
+    def _fetch(self, at: str, level: int, write: bool = False) -> None:
+        """Into that cache level, so that it is there when it is needed."""
+        hint = f"cache = 1 : i32, hint = {4 - level} : i32, rw = {int(write)} : i32"
+        self.b.line(f'"llvm.intr.prefetch"({at}) <{{{hint}}}> : (!llvm.ptr) -> ()')
+
+    # -- pieces ------------------------------------------------------------------------------------
+
+    def _places(self) -> list[tuple[int, int]]:
+        return [(i, j) for i in range(self.rows) for j in range(self.shape.vectors)]
+
+    def _row(self, base: str, table: str, number: int) -> str:
+        entry = self.moved(table, self.const(number), torch.int32)
+        offset = self.b.cast(self.b.load(entry, torch.int32, 1), I64)
+        return self.moved(base, offset, self.shape.dtype)
+
+    def _vector(self, row: str, number: int, whole: bool = False) -> Val:
+        at = self.moved(row, self.const(number * self.shape.lanes), self.shape.dtype)
+        mask = None if whole else self._mask(number)
+        return self.b.load(at, self.shape.dtype, self.shape.lanes, mask)
+
+    def _mask(self, number: int) -> Val | None:
+        """Which lanes of the vector are there; None: all of them."""
+        if not self.tile.masked or number + 1 < self.shape.vectors:
+            return None
+        b, lanes = self.b, self.shape.lanes
+        left = b.sub(Val("%used", I64), self.const(number * lanes))
+        return b.cmp("lt", b.iota(lanes), b.broadcast(left, lanes))

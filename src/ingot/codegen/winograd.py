@@ -1,0 +1,209 @@
+"""3×3 convolutions by Winograd's way, F(2×2, 3×3): four pixels at a time from sixteen products in
+place of thirty-six. Comes in: a frame as in codegen/convolution.py, weights transformed; goes out:
+the result in place, its border zeroed. What holds: what lies between the transforms stays in the
+second cache level; errors are those of a plain sum, since the transforms only add and subtract; a
+value that is not finite reaches all four pixels of a patch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+import torch
+
+from ingot.codegen.convolution import FrameTask, launch
+from ingot.codegen.entry import openmp_declarations
+from ingot.codegen.functions import I64
+from ingot.codegen.gemm import packed, tile_shape
+from ingot.codegen.jit import Native, compile_module
+from ingot.codegen.tiles import ARGUMENTS, clamped, tile_type
+from ingot.codegen.values import Val
+
+FIELDS = (
+    "image", "weights", "bias", "addend", "c", "scratch",
+    "ins", "outs", "adds", "pieces", "chunks", "edges", "lefts", "tops", "tile",
+    "patches", "block", "tall", "n", "k", "chunk_count", "edge_count", "room", "teams",
+    "image_row", "image_pixel", "result_row", "result_pixel", "addend_row", "addend_pixel",
+    "low", "high", "work",
+)  # fmt: skip
+"""As there; `ins`, `outs` and `adds` are of patches of 2×2 pixels. A block of patches is worked on
+at a time, in tiles that are `tall`; `lefts` and `tops` say where their rows lie in the transformed
+image and in the products. The scratch has `room` elements for each of `teams` threads."""
+_POINTERS = FIELDS[:15]
+
+IMAGE = ((1, 0, -1, 0), (0, 1, 1, 0), (0, -1, 1, 0), (0, 1, 0, -1))
+FILTER = ((1.0, 0.0, 0.0), (0.5, 0.5, 0.5), (0.5, -0.5, 0.5), (0.0, 0.0, 1.0))
+RESULT = ((1, 1, 1, 0), (0, 1, -1, -1))
+PLACES = 16
+
+
+@cache
+def winograd_function(dtype: torch.dtype) -> int:
+    return _compiled(dtype).addresses["convolution"]
+
+
+@cache
+def _compiled(dtype: torch.dtype) -> Native:
+    functions = {"task": _Task(dtype).text(), "convolution": launch(FIELDS, _POINTERS)}
+    return compile_module(list(openmp_declarations().values()), functions)
+
+
+def transformed(weight: torch.Tensor) -> torch.Tensor:
+    """(n, channels, 3, 3) as panels of all places: (panels, places, channels, columns)."""
+    left = torch.tensor(FILTER, dtype=weight.dtype)
+    n, channels = weight.shape[:2]
+    both = torch.kron(left, left)
+    wide = both @ weight.permute(2, 3, 1, 0).reshape(9, channels * n)
+    places = [packed(matrix) for matrix in wide.view(PLACES, channels, n)]
+    return torch.stack(places, 1)
+
+
+class _Task(FrameTask):
+    def __init__(self, dtype: torch.dtype):
+        super().__init__(dtype, FIELDS, _POINTERS)
+        self.lanes = tile_shape(dtype).lanes
+
+    def text(self) -> str:
+        b, size = self.b, self.size
+        nothing = self.stack(tile_shape(self.dtype).columns, self.dtype)
+        for j in range(tile_shape(self.dtype).vectors):
+            at = self.moved(nothing, self.const(j * self.lanes), self.dtype)
+            b.store(at, b.const(0, self.dtype, self.lanes))
+        thread, threads = self.team()
+        self.zero_edges(*self.share(size["edge_count"], thread, threads))
+        image = self.moved(self.pointer["scratch"], b.mul(thread, size["room"]), self.dtype)
+        area = b.mul(size["block"], size["k"])
+        products = self.moved(image, b.mul(area, self.const(PLACES)), self.dtype)
+        last = b.sub(b.add(size["patches"], size["block"]), self.const(1))
+        low, high = self.share(b.div(last, size["block"]), thread, threads)
+        with self.loop(low, high, self.const(1)) as block:
+            first = b.mul(block, size["block"])
+            count = b.minimum(size["block"], b.sub(size["patches"], first))
+            self._image(first, count, image, area)
+            with self.loop(self.const(0), self.panels, self.const(1)) as panel:
+                self._products(panel, count, image, area, products, nothing)
+                self._result(panel, first, count, products)
+        return self.function("@task(%frame: !llvm.ptr)")
+
+    # -- the image ---------------------------------------------------------------------------------
+
+    def _image(self, first: Val, count: Val, image: str, area: Val) -> None:
+        b, size = self.b, self.size
+        with self.loop(self.const(0), count, self.const(1)) as patch:
+            start = self.row("image", "ins", b.add(first, patch))
+            there = self.moved(image, b.mul(patch, size["k"]), self.dtype)
+            with self.loop(self.const(0), size["k"], self.const(self.lanes)) as channel:
+                corner = self.moved(start, channel, self.dtype)
+                pixels = [[self._pixel(corner, "image", i, j) for j in range(4)] for i in range(4)]
+                values = self._both_sides(IMAGE, pixels)
+                to = self.moved(there, channel, self.dtype)
+                for number, value in enumerate(v for row in values for v in row):
+                    b.store(to, value)
+                    if number + 1 < PLACES:
+                        to = self.moved(to, area, self.dtype)
+
+    def _pixel(self, corner: str, name: str, i: int, j: int) -> Val:
+        return self.b.load(self._place(corner, name, i, j), self.dtype, self.lanes)
+
+    def _place(self, corner: str, name: str, i: int, j: int) -> str:
+        b = self.b
+        down = b.mul(self.size[f"{name}_row"], self.const(i))
+        across = b.mul(self.size[f"{name}_pixel"], self.const(j))
+        return self.moved(corner, b.add(down, across), self.dtype)
+
+    # -- the products ------------------------------------------------------------------------------
+
+    def _products(
+        self, panel: Val, count: Val, image: str, area: Val, products: str, nothing: str
+    ) -> None:
+        b, size = self.b, self.size
+        null = self.null()
+        with self.loop(self.const(0), self.const(PLACES), self.const(1)) as place:
+            matrix = b.add(b.mul(panel, self.const(PLACES)), place)
+            left = self.moved(image, b.mul(place, area), self.dtype)
+            to = b.mul(b.mul(place, size["block"]), self.width)
+            result = self.moved(products, to, self.dtype)
+            with self.loop(self.const(0), size["chunk_count"], self.const(1)) as chunk:
+                start, pieces, term, terms = self.words("chunks", chunk, 4)
+                row = b.add(b.mul(matrix, size["k"]), term)
+                weights = self.moved(self.pointer["weights"], b.mul(row, self.width), self.dtype)
+                following = self.moved(weights, b.mul(terms, self.width), self.dtype)
+                begins = b.cmp("eq", chunk, self.const(0))
+                values = {
+                    "a": left, "pieces": self.moved(self.pointer["pieces"], start, I64),
+                    "count": pieces.name, "b": weights, "bias": self.either(begins, nothing, null),
+                    "c": result, "addend": null, "adds": self.pointer["tops"],
+                    "low": b.const(float("-inf"), self.dtype).name,
+                    "high": b.const(float("inf"), self.dtype).name, "used": self.width.name,
+                }  # fmt: skip
+                with self.loop(self.const(0), count, size["tall"]) as patch:
+                    begun = b.cmp("eq", patch, self.const(0))
+                    values["next"] = self.either(begun, following, weights)
+                    for name, table in (("ins", "lefts"), ("outs", "tops")):
+                        values[name] = self.moved(self.pointer[table], patch, torch.int32)
+                    given = ", ".join(values[name] for name in ARGUMENTS)
+                    kind = tile_type(self.dtype)
+                    b.line(f"llvm.call {self.pointer['tile']}({given}) : !llvm.ptr, {kind}")
+
+    # -- the result --------------------------------------------------------------------------------
+
+    def _result(self, panel: Val, first: Val, count: Val, products: str) -> None:
+        b, size = self.b, self.size
+        area = b.mul(size["block"], self.width)
+        left = b.mul(panel, self.width)
+        given = self.given(self.pointer["addend"])
+        with self.loop(self.const(0), count, self.const(1)) as patch:
+            number = b.add(first, patch)
+            corner = self.moved(self.row("c", "outs", number), left, self.dtype)
+            addend = self.moved(self.row("addend", "adds", number), left, self.dtype)
+            there = self.moved(products, b.mul(patch, self.width), self.dtype)
+            with self.loop(self.const(0), self.width, self.const(self.lanes)) as column:
+                at = self.moved(there, column, self.dtype)
+                values = []
+                for _ in range(PLACES):
+                    values.append(b.load(at, self.dtype, self.lanes))
+                    at = self.moved(at, area, self.dtype)
+                rows = [values[4 * i : 4 * i + 4] for i in range(4)]
+                pixels = self._both_sides(RESULT, rows)
+                bias = self.moved(self.pointer["bias"], b.add(left, column), self.dtype)
+                more = b.load(bias, self.dtype, self.lanes)
+                for i, row in enumerate(pixels):
+                    for j, pixel in enumerate(row):
+                        beside = self._place(addend, "addend", i, j)
+                        total = self._plus(b.add(pixel, more), given, beside, column)
+                        total = clamped(b, total, *(self.bound(n) for n in ("low", "high")))
+                        to = self.moved(self._place(corner, "result", i, j), column, self.dtype)
+                        b.store(to, total)
+
+    def _plus(self, x: Val, given: Val, addend: str, column: Val) -> Val:
+        b = self.b
+
+        def sum() -> Val:
+            at = self.moved(addend, column, self.dtype)
+            return b.add(x, b.load(at, self.dtype, self.lanes))
+
+        return b.branch(given, sum, lambda: x)
+
+    # -- both --------------------------------------------------------------------------------------
+
+    def _both_sides(
+        self, matrix: Sequence[Sequence[int]], values: Sequence[Sequence[Val]]
+    ) -> list[list[Val]]:
+        """matrix · values · matrixᵀ"""
+        columns = zip(*values, strict=True)
+        halves = list(
+            zip(*([self._mixed(r, column) for r in matrix] for column in columns), strict=True)
+        )
+        return [[self._mixed(r, half) for r in matrix] for half in halves]
+
+    def _mixed(self, factors: Sequence[int], values: Sequence[Val]) -> Val:
+        """A sum of those with factor 1, less those with factor -1."""
+        plus = [v for f, v in zip(factors, values, strict=True) if f == 1]
+        minus = [v for f, v in zip(factors, values, strict=True) if f == -1]
+        total = plus[0]
+        for value in plus[1:]:
+            total = self.b.add(total, value)
+        for value in minus:
+            total = self.b.sub(total, value)
+        return total

@@ -1,0 +1,79 @@
+"""Zeros around images. Comes in: a program with native convolutions (passes/convolve.py) and padded
+images; goes out: the same, in which a convolution makes the zeros around its own result, and
+whoever wants it without them reads the inside. What holds: results that leave the program are not
+touched.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch.fx import Node
+
+from ingot.passes.base import Draft, Pass, args_of
+from ingot.passes.normalize import val
+from ingot.program import native_ops
+
+aten = torch.ops.aten
+
+
+@dataclass(frozen=True)
+class Borders(Pass):
+    name: ClassVar[str] = "borders"
+
+    def rewrite(self, draft: Draft) -> list[str]:
+        count = _absorbed(draft)
+        return [f"borders: {count}"] if count else []
+
+
+def _absorbed(draft: Draft) -> int:
+    wanted: dict[Node, list[Node]] = {}
+    for node in draft.graph.nodes:
+        if node.target is not aten.constant_pad_nd.default or _even_border(node) is None:
+            continue
+        source = args_of(node)[0]
+        if source.target is native_ops.convolution and source not in draft.escaping:
+            wanted.setdefault(source, []).append(node)
+    for source, pads in wanted.items():
+        _widen(draft, source, pads)
+    return len(wanted)
+
+
+def _even_border(node: Node) -> tuple[int, int] | None:
+    """(rows, columns) of zeros, if there are as many on both sides."""
+    given = args_of(node)
+    value = given[2] if len(given) > 2 else 0.0
+    if value != 0.0 or len(given[1]) != 4 or not all(isinstance(n, int) for n in given[1]):
+        return None
+    left, right, top, bottom = given[1]
+    return (top, left) if top == bottom >= 0 and left == right >= 0 else None
+
+
+def _widen(draft: Draft, source: Node, pads: list[Node]) -> None:
+    border = [max(_even_border(pad)[dim] for pad in pads) for dim in (0, 1)]  # type: ignore[index]
+    arguments = list(source.args)
+    arguments[8] = border
+    batch, channels, *space = val(source).shape
+    sizes = [batch, channels, *(n + 2 * b for n, b in zip(space, border, strict=True))]
+    strides = native_ops.channels_last_strides(sizes)
+    value = val(source).new_empty_strided(sizes, strides)
+    wide = draft.call(source, native_ops.convolution, tuple(arguments), value)
+    for pad in pads:
+        margin = _even_border(pad)
+        assert margin is not None
+        draft.swap(pad, _inner(draft, source, wide, [b - m for b, m in zip(border, margin)]))
+    if source.users:
+        source.replace_all_uses_with(_inner(draft, source, wide, border), propagate_meta=False)
+    draft.graph.erase_node(source)
+
+
+def _inner(draft: Draft, before: Node, image: Node, margin: list[int]) -> Node:
+    """The image without its outermost pixels."""
+    for dim, less in zip((2, 3), margin, strict=True):
+        if less:
+            stop = val(image).shape[dim] - less
+            value = aten.slice.Tensor(val(image), dim, less, stop)
+            image = draft.call(before, aten.slice.Tensor, (image, dim, less, stop), value)
+    return image

@@ -1,0 +1,102 @@
+"""Maxima over windows, as chains of pointwise maxima of shifted images, which fuse with what
+follows. Comes in: a program whose images lie with their channels innermost; goes out: the same
+without the pools of which only the values are used. What holds: a NaN in a window is its maximum,
+as in eager.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, ClassVar
+
+import torch
+from torch.fx import Node
+
+from ingot.fuse.shapes import arguments_of
+from ingot.passes.base import Draft, Pass, args_of
+from ingot.passes.normalize import val
+from ingot.program import native_ops
+from ingot.program.graph import is_item
+
+aten = torch.ops.aten
+MOST_PLACES = 25
+
+
+@dataclass(frozen=True)
+class Pool(Pass):
+    name: ClassVar[str] = "pool"
+
+    def rewrite(self, draft: Draft) -> list[str]:
+        count = 0
+        for node in list(draft.graph.nodes):
+            window = _window(node)
+            if window is None:
+                continue
+            for item in list(node.users):
+                draft.swap(item, _unfolded(draft, item, window))
+            draft.graph.erase_node(node)
+            count += 1
+        return [f"pools unfolded: {count}"] if count else []
+
+
+@dataclass(frozen=True)
+class _Window:
+    image: Node
+    sizes: tuple[int, int]
+    stride: tuple[int, int]
+    padding: tuple[int, int]
+    dilation: tuple[int, int]
+
+
+def _window(node: Node) -> _Window | None:
+    if node.target is not aten.max_pool2d_with_indices.default:
+        return None
+    given = arguments_of(node)
+    image = given["self"]
+    value = val(image)
+    plain = (
+        value.dim() == 4
+        and value.dtype in (torch.float32, torch.float64)
+        and value.is_contiguous(memory_format=torch.channels_last)
+        and not given["ceil_mode"]
+        and all(isinstance(size, int) for size in value.shape[2:])
+        and all(is_item(user) and args_of(user)[1] == 0 for user in node.users)
+    )
+    sizes = _pair(given["kernel_size"])
+    if not plain or sizes[0] * sizes[1] > MOST_PLACES:
+        return None
+    stride = _pair(given["stride"]) if given["stride"] else sizes
+    return _Window(image, sizes, stride, _pair(given["padding"]), _pair(given["dilation"]))
+
+
+def _pair(given: Any) -> tuple[int, int]:
+    return (given[0], given[-1])
+
+
+def _unfolded(draft: Draft, item: Node, window: _Window) -> Node:
+    def call(target: Any, *args: Any) -> Node:
+        known = [a.meta["val"] if isinstance(a, Node) else a for a in args]
+        return draft.call(item, target, args, target(*known))
+
+    image = window.image
+    top, left = window.padding
+    if top or left:
+        image = call(aten.constant_pad_nd.default, image, [left, left, top, top], _least(image))
+
+    def shifted(source: Node, dim: int, place: int) -> Node:
+        start, step = place * window.dilation[dim - 2], window.stride[dim - 2]
+        stop = start + (val(item).shape[dim] - 1) * step + 1
+        return call(aten.slice.Tensor, source, dim, start, stop, step)
+
+    rows = [shifted(image, 2, i) for i in range(window.sizes[0])]
+    parts = [shifted(row, 3, j) for row in rows for j in range(window.sizes[1])]
+    return reduce(lambda best, part: call(aten.maximum.default, best, part), parts)
+
+
+def _least(image: Node) -> float:
+    """No more than any number of the image, and zero if that will do: see passes/borders.py."""
+    if image.target is native_ops.convolution and image.args[9] >= 0.0:  # type: ignore[operator]
+        return 0.0
+    return -math.inf

@@ -1,0 +1,206 @@
+"""Native convolutions as steps of a plan. Comes in: a call of the op that passes/convolve.py
+writes; goes out: for each group of channels what the function of codegen/convolution.py needs; none
+where PyTorch does it. What holds: weights and bias are packed together, so that one check serves
+both.
+"""
+
+from __future__ import annotations
+
+import struct
+from array import array
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import fx
+
+from ingot.codegen.convolution import FIELDS, convolution_function
+from ingot.codegen.gemm import packed, tile_shape
+from ingot.codegen.tiles import Tile, tile_functions
+from ingot.fuse.shapes import arguments_of, shape_of, strides_of, tensor_of
+from ingot.plan.derived import derived
+from ingot.plan.geometry import Geometry, border_ranges, offsets
+from ingot.plan.places import bytes_of
+from ingot.program import native_ops
+
+LARGEST = 1 << 31
+"""Bytes of an image."""
+
+
+@dataclass(frozen=True)
+class Convolution:
+    """One group of a convolution's channels."""
+
+    node: fx.Node
+    image: fx.Node
+    addend: fx.Node | None
+    weights: Filters
+    geometry: Geometry
+    starts: tuple[int, int, int]
+    """Elements from the starts of the image, the result and the addend to the group's first."""
+    edges: tuple[int, ...]
+    """(start, length) of zeros around the result, counted from the group's first element."""
+    bounds: tuple[float, float]
+
+    def reads(self) -> list[fx.Node]:
+        more = [] if self.addend is None else [self.addend]
+        return [self.image, *more, *self.weights.roots()]
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return tensor_of(self.node).dtype
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Of the function's frame."""
+        return FIELDS
+
+    @property
+    def function(self) -> int:
+        return convolution_function(self.dtype)
+
+    def scratch(self) -> int:
+        """Bytes that the function wants for itself."""
+        return 0
+
+    def tables(self) -> dict[str, array[int]]:
+        g = self.geometry
+        return {
+            "ins": offsets(g.counts, g.image_steps),
+            "outs": offsets(g.counts, g.result_steps),
+            "adds": offsets(g.counts, g.addend_steps),
+            "pieces": g.pieces,
+            "chunks": g.chunks,
+            "edges": array("q", self.edges),
+        }
+
+    def numbers(self) -> dict[str, int]:
+        """The fields that are neither values nor tables."""
+        g, (low, high) = self.geometry, self.bounds
+        shape = tile_shape(self.dtype)
+        whole = tile_functions(Tile(g.kind, self.dtype, shape.vectors, False), g.tall)
+        used = g.columns % shape.columns
+        edge = whole
+        if used:
+            tile = Tile(g.kind, self.dtype, -(-used // shape.lanes), used % shape.lanes > 0)
+            edge = tile_functions(tile, g.tall)
+        return {
+            "tile": whole[0], "short": whole[1], "edge_tile": edge[0], "edge_short": edge[1],
+            "rows": g.tall_tiles, "tall": g.tall, "tiles": g.tiles, "block": g.block,
+            "n": g.columns, "k": g.terms, "chunk_count": len(g.chunks) // 4,
+            "edge_count": len(self.edges) // 2, "across": shape.columns if g.depthwise else 0,
+            "by_panels": int(g.by_panels), "low": bits(low, self.dtype),
+            "high": bits(high, self.dtype), "work": g.work,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Filters:
+    """A group's weights and bias: panels, and behind them as many numbers as they have columns."""
+
+    weight: fx.Node
+    bias: fx.Node | None
+    first: int
+    count: int
+    """Of the channels that the group makes."""
+
+    def roots(self) -> tuple[fx.Node, ...]:
+        return derived(*self._parts()).roots
+
+    def _parts(self) -> list[fx.Node]:
+        return [self.weight] if self.bias is None else [self.weight, self.bias]
+
+    @property
+    def recipe(self) -> str:
+        return f"filters {self.first} {self.count} of {derived(*self._parts()).recipe}"
+
+    def make(self, *tensors: torch.Tensor) -> torch.Tensor:
+        channels = slice(self.first, self.first + self.count)
+        weight, *more = derived(*self._parts()).values(*tensors)
+        panels = self.panels(weight[channels])
+        bias = panels.new_zeros(panels.shape[0] * panels.shape[-1])
+        if more:
+            bias[: self.count] = more[0][channels]
+        return torch.cat([panels.flatten(), bias])
+
+    def panels(self, weight: torch.Tensor) -> torch.Tensor:
+        return packed(weight.movedim((0, 1), (-1, -2)).reshape(-1, self.count))
+
+    def bias_start(self, terms: int) -> int:
+        """Elements in front of the bias."""
+        width = tile_shape(tensor_of(self.weight).dtype).columns
+        return -(-self.count // width) * width * terms
+
+
+def convolutions_of(node: fx.Node, lasting: set[fx.Node]) -> list[Convolution]:
+    if node.target is not native_ops.convolution:
+        return []
+    given = arguments_of(node)
+    image, weight, bias = (given[n] for n in ("image", "weight", "bias"))
+    made = [n for n in (weight, bias) if n is not None]
+    if not all(root in lasting for n in made for root in derived(n).roots):
+        return []
+    images = [n for n in (node, image, given["addend"]) if n is not None]
+    if any(given["padding"]) or not _is_known(*images, *made):
+        return []
+    columns, inner = shape_of(weight)[:2]
+    groups = given["groups"]
+    if groups > 1 and inner == 1 and columns == groups:
+        return [_group(node, given, 0, 1, depthwise=True)]
+    return [_group(node, given, g, groups, depthwise=False) for g in range(groups)]
+
+
+def _is_known(*nodes: fx.Node) -> bool:
+    """Are all sizes and strides numbers, not 0, and small enough for the tables' offsets?"""
+    return all(
+        all(isinstance(n, int) for n in (*shape_of(node), *strides_of(node)))
+        and 0 < bytes_of(node) < LARGEST
+        for node in nodes
+    )
+
+
+def _group(
+    node: fx.Node, given: dict[str, Any], group: int, groups: int, depthwise: bool
+) -> Convolution:
+    image, weight, addend = given["image"], given["weight"], given["addend"]
+    border, stride, dilation = given["border"], given["stride"], given["dilation"]
+    columns, inner, *window = shape_of(weight)
+    count = columns // groups
+    batch, _, *space = shape_of(node)
+    counts = (batch, *(n - 2 * b for n, b in zip(space, border, strict=True)))
+    image_batch, image_channel, *image_space = strides_of(image)
+    result_batch, _, *result_space = strides_of(node)
+    terms = [s * d for s, d in zip(image_space, dilation, strict=True)]
+    geometry = Geometry(
+        counts=counts,
+        image_steps=(image_batch, *(s * n for s, n in zip(image_space, stride, strict=True))),
+        result_steps=(result_batch, *result_space),
+        addend_steps=_pixel_steps(addend) if addend is not None else (0,) * len(counts),
+        window=(*window,) if depthwise else (*window, inner),
+        window_steps=(*terms,) if depthwise else (*terms, image_channel),
+        depthwise=depthwise,
+        columns=count,
+        itemsize=tensor_of(node).dtype.itemsize,
+        rows_at_most=tile_shape(tensor_of(node).dtype).rows,
+    )
+    corner = sum(b * s for b, s in zip(border, result_space, strict=True))
+    first = group * count
+    starts = (group * inner * image_channel, corner + first, first)
+    # The zeros around all groups' channels are one piece of memory: the first makes them.
+    edges: array[int] = array("q")
+    if any(border) and group == 0:
+        edges = border_ranges(counts, border, columns, (result_batch, *result_space))
+    weights = Filters(weight, given["bias"], first, count)
+    bounds = (given["low"], given["high"])
+    return Convolution(node, image, addend, weights, geometry, starts, tuple(edges), bounds)
+
+
+def _pixel_steps(node: fx.Node) -> tuple[int, ...]:
+    batch, _, *space = strides_of(node)
+    return batch, *space
+
+
+def bits(number: float, dtype: torch.dtype) -> int:
+    if dtype is torch.float64:
+        return int(struct.unpack("<q", struct.pack("<d", number))[0])
+    return int(struct.unpack("<i", struct.pack("<f", number))[0])

@@ -1,0 +1,62 @@
+"""Values that passes marked as made of weights: which weights, and how. Comes in: such nodes; goes
+out: the inputs they are made of and a function from the inputs' tensors to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import fx
+
+from ingot.passes.lasting import PREPARED
+
+
+@dataclass(frozen=True)
+class Derived:
+    wanted: tuple[fx.Node, ...]
+    roots: tuple[fx.Node, ...]
+    """The inputs, in the order in which `values` takes their tensors."""
+    steps: tuple[fx.Node, ...]
+    """The calls that lead from them to what is wanted."""
+
+    @property
+    def recipe(self) -> str:
+        """The same for the same computation."""
+        numbers = {n: f"%{i}" for i, n in enumerate((*self.roots, *self.steps))}
+        lines = []
+        for node in self.steps:
+            args, kwargs = fx.node.map_arg((node.args, node.kwargs), numbers.__getitem__)
+            lines.append(f"{node.target}{args}{kwargs}")
+        return "; ".join([*lines, *(numbers[node] for node in self.wanted)])
+
+    def values(self, *tensors: torch.Tensor) -> list[torch.Tensor]:
+        known: dict[fx.Node, Any] = dict(zip(self.roots, tensors, strict=True))
+        for node in self.steps:
+            args, kwargs = fx.node.map_arg((node.args, node.kwargs), known.__getitem__)
+            known[node] = node.target(*args, **kwargs)  # type: ignore[operator]
+        return [known[node] for node in self.wanted]
+
+
+def is_derived(node: fx.Node) -> bool:
+    return bool(node.meta.get(PREPARED))
+
+
+def derived(*wanted: fx.Node) -> Derived:
+    """How the values come from inputs; an input comes from itself."""
+    roots: dict[fx.Node, None] = {}
+    steps: dict[fx.Node, None] = {}
+
+    def visit(node: fx.Node) -> None:
+        if node in roots or node in steps:
+            return
+        if not is_derived(node):
+            roots[node] = None
+            return
+        for source in node.all_input_nodes:
+            visit(source)
+        steps[node] = None
+
+    for node in wanted:
+        visit(node)
+    return Derived(wanted, tuple(roots), tuple(steps))

@@ -1,0 +1,171 @@
+"""Where the pixels and terms of a convolution lie, as tables for codegen/convolution.py. Comes in:
+sizes and strides, all of them known; goes out: arrays of offsets and how the work is cut up. What
+holds: any number of spatial dimensions, any stride, dilation and layout; padding is in the image.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+from ingot.codegen.gemm import DEPTH
+
+SHORT = 16
+"""Runs below this are taken term by term."""
+BLOCK_BYTES = 1 << 18
+"""Of the image that is worked on at a time: it stays in the second cache level."""
+
+
+MUCH = 4
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """Steps are in elements. The first dimension of `counts` is the batch."""
+
+    counts: tuple[int, ...]
+    """Pixels of the result, dimension by dimension."""
+    image_steps: tuple[int, ...]
+    """From the terms of a pixel to those of the next."""
+    result_steps: tuple[int, ...]
+    addend_steps: tuple[int, ...]
+    window: tuple[int, ...]
+    """Places in the window, and for all but depthwise convolutions the channels behind them."""
+    window_steps: tuple[int, ...]
+    depthwise: bool
+    columns: int
+    itemsize: int
+    rows_at_most: int
+    """Of a tile."""
+
+    @property
+    def pixels(self) -> int:
+        return _product(self.counts)
+
+    @property
+    def terms(self) -> int:
+        return _product(self.window)
+
+    @cached_property
+    def runs(self) -> list[tuple[int, int]]:
+        """(offset, length) of memory that is read from end to end, none longer than DEPTH."""
+        length, outer = 1, len(self.window)
+        while outer and (self.window[outer - 1] == 1 or self.window_steps[outer - 1] == length):
+            outer -= 1
+            length *= self.window[outer]
+        parts = -(-length // DEPTH)
+        cuts = [length * i // parts for i in range(parts + 1)]
+        return [
+            (start + low, high - low)
+            for start in offsets(self.window[:outer], self.window_steps[:outer])
+            for low, high in pairwise(cuts)
+        ]
+
+    @property
+    def kind(self) -> str:
+        if self.depthwise:
+            return "channels"
+        return "runs" if self.runs[0][1] >= SHORT else "terms"
+
+    @cached_property
+    def pieces(self) -> array[int]:
+        if self.kind == "runs":
+            return array("q", [word for run in self.runs for word in run])
+        return offsets(self.window, self.window_steps, "q")
+
+    @cached_property
+    def chunks(self) -> array[int]:
+        """(first word of `pieces`, pieces, first term, terms): at most DEPTH terms each."""
+        lengths = [n for _, n in self.runs] if self.kind == "runs" else [1] * len(self.pieces)
+        words = len(self.pieces) // len(lengths)
+        result: list[list[int]] = []
+        term = 0
+        for number, length in enumerate(lengths):
+            if not result or result[-1][3] + length > DEPTH:
+                result.append([number * words, 0, term, 0])
+            result[-1][1] += 1
+            result[-1][3] += length
+            term += length
+        return array("q", [word for chunk in result for word in chunk])
+
+    @property
+    def tiles(self) -> int:
+        """An even number, so that two threads or four have as much to do."""
+        least = -(-self.pixels // self.rows_at_most)
+        return least + least % 2 if least > 1 and self.pixels > least else least
+
+    @property
+    def tall(self) -> int:
+        """Rows of the tallest tiles; the others have one less."""
+        return -(-self.pixels // self.tiles)
+
+    @property
+    def tall_tiles(self) -> int:
+        return self.pixels - self.tiles * (self.tall - 1)
+
+    @property
+    def block(self) -> int:
+        """Tiles of a block."""
+        channels = self.columns if self.depthwise else self.window[-1]
+        return max(1, BLOCK_BYTES // (self.itemsize * self.tall * channels))
+
+    @property
+    def by_panels(self) -> bool:
+        """Is there much more to read of the weights than of the image? Otherwise threads share the
+        pixels, so that each finds in its own cache what it wrote in the step before."""
+        if self.depthwise:
+            return False
+        image, result = self.pixels * self.window[-1], self.pixels * self.columns
+        return self.columns * self.terms > MUCH * (image + result)
+
+    @property
+    def work(self) -> int:
+        return self.pixels * self.columns * self.terms
+
+
+def offsets(counts: Sequence[int], steps: Sequence[int], kind: str = "i") -> array[int]:
+    """Of every place, the last dimension fastest."""
+    result = array(kind, [0])
+    for count, step in zip(reversed(counts), reversed(steps), strict=True):
+        inner = result
+        result = array(kind)
+        if len(inner) == 1:
+            result.extend(range(0, count * step, step) if step else [0] * count)
+            continue
+        for i in range(count):
+            result.extend([i * step + offset for offset in inner])
+    return result
+
+
+def border_ranges(
+    counts: Sequence[int], border: Sequence[int], channels: int, steps: Sequence[int]
+) -> array[int]:
+    """(start, length) of what lies around images with `border` pixels on each side, channels
+    innermost, from the first pixel inside on; `counts` and `steps` are batch and space."""
+    batch, *space = counts
+    sizes = [n + 2 * b for n, b in zip(space, border, strict=True)]
+    inner = steps[1:]
+    corner = sum(b * s for b, s in zip(border, inner, strict=True))
+    whole = _product(sizes) * channels
+    starts = offsets(space[:-1], inner[:-1])
+    result: list[int] = []
+    for image in range(batch):
+        base, end = image * steps[0], 0
+        for start in starts:
+            begin = corner + start
+            if begin > end:
+                result += (base - corner + end, begin - end)
+            end = begin + space[-1] * channels
+        if whole > end:
+            result += (base - corner + end, whole - end)
+    return array("q", result)
+
+
+def _product(numbers: Sequence[int]) -> int:
+    total = 1
+    for number in numbers:
+        total *= number
+    return total

@@ -1,0 +1,89 @@
+"""Ops that passes write for the native road: no user's program has them. Each has an implementation
+in terms of ATen, which says what it means and runs where no native code claims it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+PURE_NAMESPACES = ("aten", "prims", "ingot_native")
+"""Whose ops do nothing but make a value, unless their schemas say otherwise."""
+
+_library = torch.library.Library("ingot_native", "DEF")
+_library.define(
+    "convolution(Tensor image, Tensor weight, Tensor? bias, Tensor? addend, int[] stride, "
+    "int[] padding, int[] dilation, int groups, int[] border, float low, float high) -> Tensor",
+    tags=(torch.Tag.pt2_compliant_tag,),
+)
+
+
+def _convolution(
+    image: Tensor, weight: Tensor, bias: Tensor | None, addend: Tensor | None,
+    stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], groups: int,
+    border: Sequence[int], low: float, high: float,
+) -> Tensor:  # fmt: skip
+    """clamp(convolution + addend, low, high), `border` zeros on each side, channels innermost."""
+    none = [0] * len(stride)
+    result = torch.ops.aten.convolution.default(
+        image, weight, bias, stride, padding, dilation, False, none, groups
+    )
+    if addend is not None:
+        result = result + addend
+    result = result.clamp(low, high)
+    if any(border):
+        result = torch.constant_pad_nd(result, [b for b in reversed(border) for _ in range(2)])
+    return result.contiguous(memory_format=torch.channels_last)
+
+
+def _convolution_meta(
+    image: Tensor, weight: Tensor, bias: Tensor | None, addend: Tensor | None,
+    stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], groups: int,
+    border: Sequence[int], low: float, high: float,
+) -> Tensor:  # fmt: skip
+    sizes: list[Any] = [image.shape[0], weight.shape[0]]
+    for dim, size in enumerate(image.shape[2:]):
+        reach = dilation[dim] * (weight.shape[2 + dim] - 1) + 1
+        inside = (size + 2 * padding[dim] - reach) // stride[dim] + 1
+        sizes.append(inside + 2 * border[dim])
+    return image.new_empty_strided(sizes, channels_last_strides(sizes))
+
+
+def channels_last_strides(sizes: Sequence[Any]) -> list[Any]:
+    """Of an image whose channels, the second dimension, are innermost."""
+    strides: list[Any] = [1] * len(sizes)
+    step = sizes[1]
+    for dim in range(len(sizes) - 1, 1, -1):
+        strides[dim] = step
+        step = step * sizes[dim]
+    strides[0] = step
+    return strides
+
+
+_library.impl("convolution", _convolution, "CompositeExplicitAutograd")
+_library.impl("convolution", _convolution_meta, "Meta")
+
+convolution = torch.ops.ingot_native.convolution.default
+
+_library.define(
+    "attention(Tensor query, Tensor key, Tensor value, Tensor? mask, bool causal, float scale)"
+    " -> Tensor",
+    tags=(torch.Tag.pt2_compliant_tag,),
+)
+
+
+def _attention(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool, scale: float
+) -> Tensor:
+    result: Tensor = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default(
+        query, key, value, 0.0, causal, attn_mask=mask, scale=scale
+    )[0]
+    return result
+
+
+_library.impl("attention", _attention, "CompositeExplicitAutograd")
+
+attention = torch.ops.ingot_native.attention.default

@@ -1,0 +1,202 @@
+"""Convolutions as native steps: what they take in (norms, sums, clamps, borders), Winograd's way,
+pools, patches and joined images; whatever happens to a weight, the result is that of the weight as
+it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from ingot import observe
+from ingot.stages import Compiled
+
+pytestmark = pytest.mark.timeout(300)
+TOLERANCE = {"rtol": 1e-4, "atol": 1e-4}
+
+
+def settled(module: nn.Module) -> nn.Module:
+    for name, buffer in module.named_buffers():
+        if name.endswith("running_var"):
+            buffer.uniform_(0.5, 1.5)
+        elif name.endswith("running_mean"):
+            buffer.normal_(0.0, 0.3)
+    return module.eval()
+
+
+def compiled(module: nn.Module, *args: Tensor) -> tuple[Callable[..., Tensor], Compiled]:
+    found: list[Compiled] = []
+    torch._dynamo.reset()
+    fast = torch.compile(module, backend="ingot", fullgraph=True, options={"strict": True})
+    with observe.listening(found.append), torch.no_grad():
+        got, wanted = fast(*args), module(*args)
+        torch.testing.assert_close(got, wanted, equal_nan=True, **TOLERANCE)
+    (graph,) = found
+    return fast, graph
+
+
+def assert_native(graph: Compiled) -> None:
+    """No op was called through PyTorch."""
+    assert "op" not in graph.source, graph.source
+
+
+class Block(nn.Module):
+    """Everything that a convolution takes in."""
+
+    def __init__(self, channels: int, width: int, window: int = 3, groups: int = 1):
+        super().__init__()
+        self.first = nn.Conv2d(channels, width, 1, bias=False)
+        self.norm = nn.BatchNorm2d(width)
+        pad = window // 2
+        self.second = nn.Conv2d(width, width, window, padding=pad, groups=groups)
+        self.last = nn.Conv2d(width, channels, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = F.relu6(self.norm(self.first(x)))
+        y = F.hardtanh(self.second(y) + y, -0.5, 0.7)
+        return (self.last(y) + x).relu()
+
+
+@pytest.mark.parametrize(("height", "width"), [(1, 1), (2, 9), (12, 16), (13, 8)])
+@pytest.mark.parametrize("groups", [1, 2, 48])
+def test_block(height: int, width: int, groups: int) -> None:
+    module = settled(Block(32, 48, groups=groups))
+    _, graph = compiled(module, torch.randn(2, 32, height, width))
+    assert_native(graph)
+
+
+@pytest.mark.parametrize(("channels", "window"), [(1, 3), (5, 5), (17, 1), (40, (1, 5))])
+def test_odd_sizes(channels: int, window: int | tuple[int, int]) -> None:
+    layer = nn.Conv2d(channels, channels + 2, window, stride=(2, 1), padding=(0, 2))
+    module = nn.Sequential(layer, nn.ReLU(), nn.Conv2d(channels + 2, 3, 2))
+    _, graph = compiled(module.eval(), torch.randn(3, channels, 11, 10))
+    assert_native(graph)
+
+
+@pytest.mark.parametrize(("channels", "width"), [(32, 32), (40, 64), (288, 48)])
+def test_winograd(channels: int, width: int) -> None:
+    module = nn.Sequential(
+        nn.Conv2d(channels, width, 3, padding=1), nn.ReLU(), nn.Conv2d(width, 8, 3)
+    ).eval()
+    x = torch.randn(2, channels, 14, 10)
+    fast, graph = compiled(module, x)
+    assert any(p.recipe.startswith("transformed") for p in graph.prepared)
+    with torch.no_grad():
+        ours, eager = fast(x), module(x)
+        truth = module.double()(x.double())
+    assert (ours - truth).abs().max() <= 2 * (eager - truth).abs().max() + 1e-6
+
+
+def test_double() -> None:
+    module = settled(Block(32, 48)).double()
+    x = torch.randn(1, 32, 8, 8, dtype=torch.float64)
+    fast, graph = compiled(module, x)
+    assert_native(graph)
+    with torch.no_grad():
+        torch.testing.assert_close(fast(x), module(x), rtol=1e-12, atol=1e-12)
+
+
+def test_no_images() -> None:
+    compiled(settled(Block(32, 48)), torch.randn(0, 32, 8, 8))
+
+
+def test_any_number_of_images() -> None:
+    module = settled(Block(8, 16))
+    fast = torch.compile(module, backend="ingot", dynamic=True, options={"strict": True})
+    with torch.no_grad():
+        for images in (2, 3, 5):
+            x = torch.randn(images, 8, 9, 9)
+            torch.testing.assert_close(fast(x), module(x), **TOLERANCE)
+
+
+class Shared(nn.Module):
+    """A result that is padded twice in two ways, read as it is, and returned."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(16, 16, 3, padding=1)
+        self.narrow = nn.Conv2d(16, 16, 3, padding=1)
+        self.wide = nn.Conv2d(16, 16, 5, padding=2, groups=16)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        y = self.first(x).relu()
+        z = self.first(y).relu()
+        return z, self.narrow(y) + self.wide(y) + y + self.wide(z)
+
+
+def test_a_result_with_many_readers() -> None:
+    module, x = Shared().eval(), torch.randn(2, 16, 7, 6)
+    fast = torch.compile(module, backend="ingot", fullgraph=True, options={"strict": True})
+    with torch.no_grad():
+        for got, wanted in zip(fast(x), module(x), strict=True):
+            torch.testing.assert_close(got, wanted, **TOLERANCE)
+            assert got.stride() == wanted.stride()
+
+
+@pytest.mark.parametrize("first", [nn.ReLU(), nn.Identity()])
+@pytest.mark.parametrize(("window", "stride", "padding"), [(2, 2, 0), (3, 2, 1), ((3, 2), 1, 1)])
+def test_pools(first: nn.Module, window: int, stride: int, padding: int) -> None:
+    pool = nn.MaxPool2d(window, stride, padding)
+    module = nn.Sequential(nn.Conv2d(3, 24, 3), first, pool, nn.Conv2d(24, 8, 1)).eval()
+    x = torch.randn(2, 3, 11, 12)
+    _, graph = compiled(module, x)
+    assert_native(graph)
+    x[1, 2, 4, 5] = float("nan")
+    compiled(module, x)
+
+
+class Joined(nn.Module):
+    """Up by patches, joined with another image, convolved."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.down = nn.Conv2d(3, 16, 3, padding=1)
+        self.inner = nn.Conv2d(16, 24, 2, stride=2)
+        self.up = nn.ConvTranspose2d(24, 20, 2, 2)
+        self.norm = nn.BatchNorm2d(20)
+        self.last = nn.Conv2d(36, 8, 3, padding=1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.down(x).relu()
+        y = self.norm(self.up(self.inner(x).relu()))
+        return self.last(torch.cat([x, y], 1)).relu()
+
+
+def test_patches_and_joined_images() -> None:
+    _, graph = compiled(settled(Joined()), torch.randn(2, 3, 8, 12))
+    assert_native(graph)
+
+
+def scale_statistics(module: Block) -> None:
+    module.norm.running_var.mul_(2)
+    module.norm.running_mean.add_(1)
+
+
+def load(module: Block) -> None:
+    module.load_state_dict({k: v + 1 for k, v in module.state_dict().items()})
+
+
+def replace_weight(module: Block) -> None:
+    assert module.norm.weight is not None
+    module.norm.weight.data = torch.rand_like(module.norm.weight)
+
+
+def step(module: Block) -> None:
+    for parameter in module.parameters():
+        parameter.grad = torch.ones_like(parameter)
+    torch.optim.SGD(module.parameters(), lr=0.01).step()
+
+
+@pytest.mark.parametrize("change", [scale_statistics, load, replace_weight, step])
+def test_changes_are_noticed(change: Callable[[nn.Module], None]) -> None:
+    module, x = settled(Block(32, 48)), torch.randn(1, 32, 8, 8)
+    fast, _ = compiled(module, x)
+    with torch.no_grad():
+        for _ in range(3):
+            change(module)
+            wanted = module(x)
+            torch.testing.assert_close(fast(x), wanted, rtol=1e-4, atol=1e-4 * wanted.abs().max())
