@@ -8,7 +8,18 @@ import torch
 from torch import Tensor
 from torch._higher_order_ops.while_loop import while_loop
 
+from ingot.stages import CallStep, Compiled
+
 from .check import check
+
+
+def assert_native(compiled: list[Compiled]) -> None:
+    """All branches and loops of all graphs run without the host."""
+    steps = [s for graph in compiled for s in graph.fused.steps if isinstance(s, CallStep)]
+    steered = [s for s in steps if s.bodies]
+    assert steered
+    assert all(any(s in graph.controls for graph in compiled) for s in steered)
+    assert not any("control" in graph.source for graph in compiled)
 
 
 def either(x: Tensor) -> Tensor:
@@ -17,7 +28,7 @@ def either(x: Tensor) -> Tensor:
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_cond(sign: float) -> None:
-    check(either, sign * torch.ones(4))
+    assert_native(check(either, sign * torch.ones(4)))
 
 
 def test_cond_takes_the_other_branch_without_recompiling() -> None:
@@ -59,7 +70,7 @@ def test_nested_cond_with_a_closure() -> None:
 
         return torch.cond(x.sum() > 0, inner, lambda x: x.abs(), (x,))
 
-    check(function, torch.ones(4))
+    assert_native(check(function, torch.ones(4)))
     check(function, torch.full((4,), 3.0))
     check(function, -torch.ones(4))
 
@@ -98,7 +109,7 @@ def test_while_loop() -> None:
             lambda i, x: i < 5, lambda i, x: (i + 1, x * 1.5 + i), (torch.tensor(0), x)
         )
 
-    check(function, torch.randn(3))
+    assert_native(check(function, torch.randn(3)))
 
 
 def test_while_loop_on_data() -> None:

@@ -22,6 +22,8 @@ from torch._C._dynamo.guards import _empty_strided_cpu  # type: ignore[attr-defi
 from ingot.codegen.executor import STEP_SHIFT, executor
 from ingot.codegen.gemm import packed, product_function
 from ingot.codegen.kernels import Kernels
+from ingot.codegen.steering import INTERRUPTED, raise_interrupt
+from ingot.execute.control import steered, write_control
 from ingot.execute.fallback import interpret, laid_out, region_inputs
 from ingot.execute.in_place import WRITING, written_in_place
 from ingot.execute.memory import LARGE, empty_large
@@ -31,12 +33,15 @@ from ingot.fuse.elements import OUT_OF_BOUNDS, OUT_OF_RANGE, ZERO_DIVISION
 from ingot.fuse.index import Size
 from ingot.fuse.shapes import shape_of, strides_of, tensor_of
 from ingot.options import Options
-from ingot.plan.places import Place, Places, bytes_of
+from ingot.plan.control import has_symbols
+from ingot.plan.places import Moved, Place, Places, bytes_of
 from ingot.plan.prepared import Prepared
 from ingot.plan.products import Product, Weight
 from ingot.plan.roles import Roles
 from ingot.plan.segment import ARENA, ZERO, ArenaPlan, NativeStep, Segment, Word
 from ingot.plan.sizes import SizePrinter
+from ingot.program.control import control_of
+from ingot.program.program import Program
 from ingot.stages import CallStep, Fused, KernelStep, Step
 
 Run = Callable[[list[Any]], Sequence[Any]]
@@ -49,6 +54,8 @@ class Runner:
     products: frozenset[Step]
     """Calls that run as products of our own."""
     prepared: tuple[Prepared, ...]
+    controls: frozenset[Step]
+    """Branches and loops that run natively."""
 
 
 def build_runner(fused: Fused, kernels: Kernels, options: Options) -> Runner:
@@ -59,7 +66,10 @@ def build_runner(fused: Fused, kernels: Kernels, options: Options) -> Runner:
     if options.profile:
         scope["run"].seconds = scope["seconds"]
     prepared = tuple(value for value in scope.values() if isinstance(value, Prepared))
-    return Runner(scope["run"], source, frozenset(writer.roles.products), prepared)
+    roles = writer.roles
+    return Runner(
+        scope["run"], source, frozenset(roles.products), prepared, frozenset(roles.controls)
+    )
 
 
 class RunnerWriter:
@@ -85,14 +95,15 @@ class RunnerWriter:
         self.arena = ArenaPlan()
         self.segment = Segment(self.arena)
         self.bases: dict[Any, int] = {}
-        """Hosted values and prepared weights to the numbers of their bases."""
+        """Hosted values, prepared weights and what loops move to the numbers of their bases."""
         self.unset: list[str] = []
         """Texts of the addresses of bases that the next segment is the first to need."""
         self.gone: list[str] = []
         """Names that the open segment uses last."""
         self.segments: list[tuple[str, Segment]] = []
         """Those that are done, with the names of their tables."""
-        self.dynamic = bool(fused.program.symbols)
+        self.dynamic = bool(fused.program.symbols) or has_symbols(fused.program.graph)
+        self._clock = 0
         self.last_use = self._last_uses()
 
     # -- names -------------------------------------------------------------------------------------
@@ -153,8 +164,9 @@ class RunnerWriter:
         for number, step in enumerate(self.fused.steps):
             made = [step.node] if isinstance(step, CallStep) else list(step.region.stored)
             for node in [*made, *self._uses(step)]:
-                last[self.places.of(node).root if _is_tensor(node) else node] = number
-                last[node] = number
+                root = self.places.of(node).root if _is_tensor(node) else node
+                assert isinstance(root, fx.Node)
+                last[root] = last[node] = number
         for node in [*self._output().all_input_nodes, *self._written_inputs()]:
             last.pop(node, None)
         grouped: dict[int, list[fx.Node]] = {}
@@ -183,7 +195,7 @@ class RunnerWriter:
         for number, step in enumerate(self.fused.steps):
             if profile:
                 self.lines.append("start = clock()")
-            self._step(number, step)
+            self.step(step)
             self.gone += [self.names[n] for n in self.last_use.get(number, []) if n in self.names]
             if profile or self.roles.is_host(step):
                 self._flush()
@@ -197,11 +209,19 @@ class RunnerWriter:
         self._outputs()
         return "\n".join(["def run(inputs):", *(f"    {line}" for line in self.lines)])
 
-    def _step(self, number: int, step: Step) -> None:
+    def tick(self) -> int:
+        """The number of a native step in the order in which they first run, for lifetimes."""
+        self._clock += 1
+        return self._clock
+
+    def step(self, step: Step) -> None:
+        number = self.tick()
         if isinstance(step, CallStep) and step in self.roles.products:
-            self._make(step.node, number)
+            self.make(step.node, number)
             for product in self.roles.products[step]:
                 self._product(product, number)
+        elif isinstance(step, CallStep) and step in self.roles.controls:
+            write_control(self, step, self.roles.controls[step])
         elif isinstance(step, KernelStep) and step.region in self.kernels.by_region:
             self._kernel(step, number)
         elif self.roles.is_host(step):
@@ -255,7 +275,6 @@ class RunnerWriter:
                 self.captured[name] = segment.table((), ())
 
     def _inputs(self) -> None:
-        graph = self.fused.program.graph
         for i, node in enumerate(self.roles.inputs):
             self.names[node] = f"in{i}"
         if self.roles.inputs:
@@ -263,11 +282,14 @@ class RunnerWriter:
             self.lines.append("inputs.clear()")
         for node in self.roles.inputs:
             self._learn_symbols(node)
-        for node in graph.nodes:
+        self.name_constants(self.fused.program)
+
+    def name_constants(self, program: Program) -> None:
+        for node in program.graph.nodes:
             if node.op == "get_attr":
-                value: Any = self.fused.program.constants.get(node.target)
+                value: Any = program.constants.get(str(node.target))
                 if value is None:
-                    value = operator.attrgetter(node.target)(self.fused.program.graph_module)
+                    value = operator.attrgetter(str(node.target))(program.graph_module)
                 self.names[node] = self.capture("constant", value)
 
     def _learn_symbols(self, node: fx.Node) -> None:
@@ -296,6 +318,9 @@ class RunnerWriter:
 
     def _call(self, step: CallStep) -> None:
         node = step.node
+        if step.bodies:
+            self._call_bodies(step)
+            return
         arguments = [self.argument(a) for a in node.args]
         arguments += [f"{k}={self.argument(v)}" for k, v in node.kwargs.items()]
         target = node.target
@@ -319,6 +344,17 @@ class RunnerWriter:
                 self.lines.append(f"{name} = laid_out({name}, {strides})")
         self._learn_results(node)
 
+    def _call_bodies(self, step: CallStep) -> None:
+        """Control flow that the host steers: its bodies are plans of their own."""
+        control = control_of(step.node)
+        assert control is not None
+        runs = [build_runner(body, self.kernels, self.options).run for body in step.bodies]
+        function = self.capture("control", steered(control, runs))
+        operands = self.argument(control.operands())
+        predicate = self.argument(control.predicate)
+        self.lines.append(f"{self._name(step.node)} = {function}({predicate}, {operands})")
+        self._learn_results(step.node)
+
     def _learn_results(self, node: fx.Node) -> None:
         """Symbols that this call is the first to know: data-dependent sizes and numbers."""
         value = node.meta.get("val")
@@ -338,19 +374,19 @@ class RunnerWriter:
     def _kernel(self, step: KernelStep, number: int) -> None:
         kernel = self.kernels.by_region[step.region]
         for node in step.region.stored:
-            self._make(node, number)
-        words = [self._address(b, number) for b in kernel.buffers]
+            self.make(node, number)
+        words = [self.address(b, number) for b in kernel.buffers]
         words += [Word(ZERO, s) for s in kernel.symbols]
         self.segment.steps.append(NativeStep(kernel.address, tuple(words), kernel.region))
 
     def _product(self, product: Product, number: int) -> None:
         node = product.node
         left_start, start = (n * tensor_of(node).dtype.itemsize for n in product.offsets)
-        left = self._address(product.left, number, left_start)
-        result = self._address(node, number, start)
+        left = self.address(product.left, number, left_start)
+        result = self.address(node, number, start)
         addend = result if product.adds_up else Word(ZERO, 0)
         if product.addend is not None:
-            addend = self._address(product.addend, number)
+            addend = self.address(product.addend, number)
         left_rows, rows, addend_rows = product.row_strides
         words = (
             left, Word(ZERO, left_rows), self._packed(product.weight), addend,
@@ -369,24 +405,39 @@ class RunnerWriter:
             self.unset.append(f"{name}({self.names[weight.root]})")
         return Word(self.bases[weight], 0)
 
-    def _make(self, node: fx.Node, number: int) -> None:
+    def make(self, node: fx.Node, number: int) -> None:
         """Memory for a value that the next native step writes."""
         place = self.places.of(node)
         if node in self.in_place:
-            self.names[node] = self.names[place.root]
+            self.names[node] = self.names[self.in_place[node]]
+        elif place.root is not node:
+            return
         elif node in self.roles.hosted:
             self._allocate(node)
         else:
             self.arena.make(node, bytes_of(node), number)
 
-    def _address(self, node: fx.Node, number: int, behind: Size = 0) -> Word:
+    def address(self, node: fx.Node, number: int, behind: Size = 0) -> Word:
         """`behind` bytes after the start of a value."""
         place: Place = self.places.of(node)
         root = place.root
+        if isinstance(root, Moved):
+            return Word(self.moved_base(root), place.offset + behind)
+        return self.memory(root, number, place.offset + behind)
+
+    def memory(self, root: fx.Node, number: int, behind: Size = 0) -> Word:
+        """In the memory that was made for `root`."""
         if root in self.roles.hosted:
-            return Word(self._base(root), place.offset + behind)
+            return Word(self._base(root), behind)
         self.arena.use(root, number)
-        return Word(ARENA, place.offset + behind, root)
+        return Word(ARENA, behind, root)
+
+    def moved_base(self, moved: Moved) -> int:
+        """The number of a base that native steps set."""
+        if moved not in self.bases:
+            self.bases[moved] = 2 + len(self.bases)
+            self.unset.append("0")
+        return self.bases[moved]
 
     def _base(self, node: fx.Node) -> int:
         if node not in self.bases:
@@ -461,6 +512,8 @@ def plain(tensor: torch.Tensor) -> torch.Tensor:
 def failed(error: int, steps: Sequence[NativeStep]) -> None:
     """The exception that eager raises where a kernel stopped short."""
     code = error & ((1 << STEP_SHIFT) - 1)
+    if code == INTERRUPTED:
+        raise_interrupt()
     if code == ZERO_DIVISION:
         raise RuntimeError("ZeroDivisionError")
     if code == OUT_OF_BOUNDS:

@@ -18,6 +18,7 @@ from torch import fx
 from ingot.codegen.scalar.prims import register_late
 from ingot.errors import UnsupportedError
 from ingot.fuse import index as ix
+from ingot.fuse.bodies import fused_bodies
 from ingot.fuse.calls import call_kind, is_effect
 from ingot.fuse.elements import is_elementwise, reduction_of, why_not_native
 from ingot.fuse.fit import few_long_rows, fitted, placed
@@ -26,6 +27,7 @@ from ingot.fuse.inline import worth_inlining
 from ingot.fuse.region import Point, Region, Template, mapped_region, reads_at
 from ingot.fuse.views import base_of, is_view
 from ingot.options import Options
+from ingot.program.control import control_of
 from ingot.program.program import Program
 from ingot.stages import CallStep, Fused, KernelStep, Step
 
@@ -52,14 +54,15 @@ class Unit:
 
 def fuse(program: Program, options: Options) -> Fused:
     register_late()
-    grouper = Grouper(options)
+    grouper = Grouper(program, options)
     for node in program.graph.nodes:
         grouper.take(node)
     return Fused(program, tuple(grouper.steps()))
 
 
 class Grouper:
-    def __init__(self, options: Options):
+    def __init__(self, program: Program, options: Options):
+        self.program = program
         self.options = options
         self.units: list[Unit] = []
         self.owner: dict[fx.Node, Unit] = {}
@@ -123,7 +126,13 @@ class Grouper:
     # -- calls -------------------------------------------------------------------------------------
 
     def _call(self, node: fx.Node, reason: str) -> Unit:
-        unit = self._add(CallStep(node, call_kind(node), reason))
+        control = control_of(node)
+        bodies = (
+            fused_bodies(node, control, self.program, self.options, fuse)
+            if control is not None
+            else ()
+        )
+        unit = self._add(CallStep(node, call_kind(node), reason, bodies))
         self.owner[node] = unit
         self._materialize_all(node, unit)
         if is_effect(node):

@@ -215,6 +215,20 @@ def core_passes() -> list[Pass]:
     return [Normalize(), Fold(), Simplify(), Cleanup()]
 
 
+def native_passes(program: Program) -> list[Pass]:
+    """All that native code wants, from aten level."""
+    return [*control_passes(program), *core_passes(), *image_passes(program)]
+
+
+def control_passes(program: Program) -> list[Pass]:
+    """For branches and loops."""
+    from ingot.passes.control import Steer
+    from ingot.program.control import control_of
+
+    steered = any(control_of(node) is not None for node in program.graph.nodes)
+    return [Steer()] if steered else []
+
+
 def image_passes(program: Program) -> list[Pass]:
     """For convolutions with weights that stay from call to call, and can be packed."""
     from ingot.passes.cleanup import Cleanup

@@ -118,6 +118,18 @@ class Program:
     def graph(self) -> Graph:
         return self.graph_module.graph
 
+    def lasting(self) -> set[Node]:
+        """Inputs whose memory is the same tensor's in every call: the module's own that are not
+        written here, and constants."""
+        written = {spec.target for spec in self.signature.outputs if spec.target is not None}
+        pairs = zip(placeholders(self.graph), self.signature.inputs, strict=True)
+        stay = {
+            node
+            for i, (node, spec) in enumerate(pairs)
+            if spec.kind in ("parameter", "buffer", "constant") and i not in written
+        }
+        return stay | {n for n in self.graph.nodes if n.op == "get_attr"}
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What the model returns for these arguments, its writes included."""
         from ingot.program.call import call_program
