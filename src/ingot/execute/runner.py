@@ -33,7 +33,6 @@ from ingot.fuse.elements import OUT_OF_BOUNDS, OUT_OF_RANGE, ZERO_DIVISION
 from ingot.fuse.index import Size
 from ingot.fuse.shapes import shape_of, strides_of, tensor_of
 from ingot.options import Options
-from ingot.plan.control import has_symbols
 from ingot.plan.places import Moved, Place, Places, bytes_of
 from ingot.plan.prepared import Prepared
 from ingot.plan.products import Product, Weight
@@ -42,6 +41,7 @@ from ingot.plan.segment import ARENA, ZERO, ArenaPlan, NativeStep, Segment, Word
 from ingot.plan.sizes import SizePrinter
 from ingot.program.control import control_of
 from ingot.program.program import Program
+from ingot.program.symbols import has_symbols
 from ingot.stages import CallStep, Fused, KernelStep, Step
 
 Run = Callable[[list[Any]], Sequence[Any]]
@@ -299,15 +299,17 @@ class RunnerWriter:
             self.symbols.setdefault(value.node.expr, self.names[node])
         if not isinstance(value, torch.Tensor) or value.layout is not torch.strided:
             return
-        for k, s in enumerate(value.shape):
+        told = [(s, f"size({k})") for k, s in enumerate(value.shape)]
+        told += [(s, f"stride({k})") for k, s in enumerate(value.stride())]
+        for number, text in [*told, (value.storage_offset(), "storage_offset()")]:
             if (
-                isinstance(s, torch.SymInt)
-                and isinstance(s.node.expr, sympy.Symbol)
-                and s.node.expr not in self.symbols
+                isinstance(number, torch.SymInt)
+                and isinstance(number.node.expr, sympy.Symbol)
+                and number.node.expr not in self.symbols
             ):
-                name = f"size_{s.node.expr}"
-                self.symbols[s.node.expr] = name
-                self.lines.append(f"{name} = {self.names[node]}.size({k})")
+                name = f"size_{number.node.expr}"
+                self.symbols[number.node.expr] = name
+                self.lines.append(f"{name} = {self.names[node]}.{text}")
 
     def _name(self, node: fx.Node) -> str:
         name = f"v_{node.name}"

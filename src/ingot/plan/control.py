@@ -5,10 +5,8 @@ every iteration, without overlap; predicates are booleans, or made of sizes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
-import sympy
 import torch
 from torch import fx
 
@@ -16,6 +14,7 @@ from ingot.codegen.executor import MOST_ARGUMENTS
 from ingot.fuse.shapes import shape_of, strides_of
 from ingot.program.control import Control
 from ingot.program.graph import output_values, placeholders, same_sizes
+from ingot.program.symbols import symbol_names
 from ingot.stages import CallStep
 
 FIXED_WORDS = 4
@@ -45,7 +44,7 @@ def _fits_predicate(predicate: Any, in_sight: set[str]) -> bool:
     if isinstance(value, torch.Tensor):
         return _is_flag(value)
     if isinstance(value, torch.SymBool):
-        return _names(value) <= in_sight
+        return symbol_names(value) <= in_sight
     return isinstance(value, bool)
 
 
@@ -100,38 +99,4 @@ def _overlaps(node: fx.Node) -> bool:
 
 
 def _known(graph: fx.Graph, in_sight: set[str]) -> bool:
-    return all(_names(node.meta.get("val")) <= in_sight for node in graph.nodes)
-
-
-def symbols_before(node: fx.Node) -> set[str]:
-    """Names of the symbols that values before `node` tell."""
-    found: set[str] = set()
-    for earlier in node.graph.nodes:
-        if earlier is node:
-            break
-        found |= _names(earlier.meta.get("val"))
-    return found
-
-
-def has_symbols(graph: fx.Graph) -> bool:
-    """Does any value of the program have a size that is known only when it runs?"""
-    return any(_names(node.meta.get("val")) for node in graph.nodes)
-
-
-def _names(value: Any) -> set[str]:
-    return {symbol.name for number in _numbers(value) for symbol in _expression(number)}
-
-
-def _numbers(value: Any) -> Iterable[Any]:
-    if isinstance(value, list | tuple):
-        return [number for part in value for number in _numbers(part)]
-    if isinstance(value, torch.Tensor):
-        strides = value.stride() if value.layout is torch.strided else ()
-        return (*value.shape, *strides, value.storage_offset()) if strides else value.shape
-    return (value,)
-
-
-def _expression(number: Any) -> set[sympy.Symbol]:
-    if isinstance(number, torch.SymInt | torch.SymFloat | torch.SymBool):
-        return number.node.expr.free_symbols
-    return set()
+    return all(symbol_names(node.meta.get("val")) <= in_sight for node in graph.nodes)

@@ -14,12 +14,13 @@ from ingot.codegen.kernels import Kernels
 from ingot.execute.fallback import region_inputs
 from ingot.fuse.shapes import shape_of, strides_of
 from ingot.fuse.views import base_of, is_view
-from ingot.plan.control import fits, symbols_before
+from ingot.plan.control import fits
 from ingot.plan.places import backed, native_view
 from ingot.plan.products import Product, products_of
 from ingot.program.control import Control, control_of
 from ingot.program.graph import output_node
 from ingot.program.spec import is_pure
+from ingot.program.symbols import symbols_before
 from ingot.stages import CallStep, Fused, KernelStep, Step
 
 

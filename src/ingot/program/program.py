@@ -14,6 +14,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
+import sympy
 import torch
 from torch._ops import OpOverload
 from torch.export import ExportedProgram
@@ -80,6 +81,14 @@ class SymbolRange:
 
 
 @dataclass(frozen=True)
+class SizeGuard:
+    """What the tracer took for granted of the inputs' sizes."""
+
+    condition: sympy.Basic
+    """Over the program's symbols."""
+
+
+@dataclass(frozen=True)
 class Fixed:
     """An argument that became part of the program: it has to be this value again."""
 
@@ -113,6 +122,8 @@ class Program:
     """The module's own parameters, buffers and constants, by the `target` of their inputs."""
     calling: CallSpec | None = None
     """None: a graph that torch.compile calls, not a user."""
+    guards: tuple[SizeGuard, ...] = ()
+    """What has to hold of the sizes besides their ranges. torch.compile checks its own."""
 
     @property
     def graph(self) -> Graph:
