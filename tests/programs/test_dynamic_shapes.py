@@ -45,6 +45,16 @@ def test_sizes_as_values() -> None:
     agrees(function, ({0: A},), rows(6, 1, 9, 0))
 
 
+def test_fractions_of_sizes() -> None:
+    def function(x: Tensor) -> Tensor:
+        n, m = x.shape
+        return (x * (n / m) + n / 2).round() + torch.arange(m, dtype=torch.float32) * (m / 3)
+
+    calls = [(torch.randn(n, m),) for n, m in ((6, 4), (1, 9), (33, 17))]
+    compiled = agrees(function, ({0: A, 1: A},), calls)
+    assert compiled.compiled.fused.count("fallback") == 0
+
+
 def test_int_arguments() -> None:
     def function(x: Tensor, n: int) -> tuple[Tensor, int]:
         return x.clone()[:, : n // 2] * n, n + 1

@@ -36,11 +36,12 @@ from ingot.options import Options
 from ingot.plan.places import Moved, Place, Places, bytes_of
 from ingot.plan.prepared import Prepared
 from ingot.plan.products import Product, Weight
-from ingot.plan.roles import Roles
+from ingot.plan.roles import Roles, is_count
 from ingot.plan.segment import ARENA, ZERO, ArenaPlan, NativeStep, Segment, Word
 from ingot.plan.sizes import SizePrinter
 from ingot.program.control import control_of
 from ingot.program.program import Program
+from ingot.program.source import node_place
 from ingot.program.symbols import has_symbols
 from ingot.stages import CallStep, Fused, KernelStep, Step
 
@@ -82,6 +83,7 @@ class RunnerWriter:
             "empty_strided": _empty_strided_cpu,
             "empty_large": empty_large,
             "failed": failed,
+            "broken": broken,
             "plain": plain,
             "laid_out": laid_out,
             "borrow": borrow,
@@ -197,7 +199,7 @@ class RunnerWriter:
                 self.lines.append("start = clock()")
             self.step(step)
             self.gone += [self.names[n] for n in self.last_use.get(number, []) if n in self.names]
-            if profile or self.roles.is_host(step):
+            if profile or self._touches_tensors(step):
                 self._flush()
             if profile:
                 self.lines.append(f"seconds[{number}] += clock() - start")
@@ -225,11 +227,17 @@ class RunnerWriter:
         elif isinstance(step, KernelStep) and step.region in self.kernels.by_region:
             self._kernel(step, number)
         elif self.roles.is_host(step):
-            self._flush()
+            if self._touches_tensors(step):
+                self._flush()
             if isinstance(step, KernelStep):
                 self._fallback(step)
             else:
                 self._call(step)
+
+    def _touches_tensors(self, step: Step) -> bool:
+        """Is it the host's, and more than arithmetic on sizes?"""
+        counts = isinstance(step, CallStep) and (is_count(step.node) or is_check(step.node))
+        return self.roles.is_host(step) and not counts
 
     def _borrowed(self) -> list[str]:
         count = len(self.bases) + 2
@@ -322,6 +330,9 @@ class RunnerWriter:
         node = step.node
         if step.bodies:
             self._call_bodies(step)
+            return
+        if is_check(node):
+            self.lines.append(f"if not {self.argument(node.args[0])}: broken({_text(node)!r})")
             return
         arguments = [self.argument(a) for a in node.args]
         arguments += [f"{k}={self.argument(v)}" for k, v in node.kwargs.items()]
@@ -509,6 +520,20 @@ def plain(tensor: torch.Tensor) -> torch.Tensor:
     if not tensor.is_neg():
         return tensor
     return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype).copy_(tensor)
+
+
+def is_check(node: fx.Node) -> bool:
+    return node.target is torch.ops.aten._assert_scalar.default
+
+
+def _text(check: fx.Node) -> str:
+    """What a check that fails says: its own text, and the user's line."""
+    message, place = str(check.args[1]), node_place(check)
+    return message if place is None or "\n  at " in message else f"{message}\n  at {place}"
+
+
+def broken(text: str) -> None:
+    raise RuntimeError(text)
 
 
 def failed(error: int, steps: Sequence[NativeStep]) -> None:

@@ -217,7 +217,16 @@ def core_passes() -> list[Pass]:
 
 def native_passes(program: Program) -> list[Pass]:
     """All that native code wants, from aten level."""
-    return [*control_passes(program), *core_passes(), *image_passes(program)]
+    passes = [*control_passes(program), *check_passes(program), *core_passes()]
+    return [*passes, *image_passes(program)]
+
+
+def check_passes(program: Program) -> list[Pass]:
+    """For sizes that depend on values."""
+    from ingot.passes.checks import Checks
+
+    check = torch.ops.aten._assert_scalar.default
+    return [Checks()] if any(node.target is check for node in program.graph.nodes) else []
 
 
 def control_passes(program: Program) -> list[Pass]:

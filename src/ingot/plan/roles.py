@@ -19,9 +19,12 @@ from ingot.plan.places import backed, native_view
 from ingot.plan.products import Product, products_of
 from ingot.program.control import Control, control_of
 from ingot.program.graph import output_node
-from ingot.program.spec import is_pure
+from ingot.program.spec import is_symbolic_arithmetic
 from ingot.program.symbols import symbols_before
 from ingot.stages import CallStep, Fused, KernelStep, Step
+
+aten = torch.ops.aten
+SIZE_QUESTIONS = {aten.sym_size.int, aten.sym_numel.default, aten.sym_stride.int}
 
 
 class Roles:
@@ -69,7 +72,7 @@ class Roles:
     def _find_idle(self, fused: Fused) -> None:
         nodes = {step.node for step in self.controls if isinstance(step, CallStep)}
         for step in reversed(fused.steps):
-            if isinstance(step, CallStep) and _counts(step) and nodes.issuperset(step.node.users):
+            if isinstance(step, CallStep) and is_count(step.node) and nodes >= {*step.node.users}:
                 self.idle.add(step)
                 nodes.add(step.node)
 
@@ -144,13 +147,16 @@ def _made(step: Step) -> list[fx.Node]:
     return [step.node] if isinstance(step, CallStep) else list(step.region.stored)
 
 
-def _counts(step: Step) -> bool:
+def is_count(node: fx.Node) -> bool:
     """Is it arithmetic on sizes?"""
-    return (
-        isinstance(step, CallStep)
-        and isinstance(step.node.meta.get("val"), torch.SymInt | torch.SymBool)
-        and is_pure(step.node)
+    asks_or_counts = node.target in SIZE_QUESTIONS or is_symbolic_arithmetic(node.target)
+    return asks_or_counts and isinstance(
+        node.meta.get("val"), torch.SymInt | torch.SymFloat | torch.SymBool
     )
+
+
+def _counts(step: Step) -> bool:
+    return isinstance(step, CallStep) and is_count(step.node)
 
 
 def _is_tensor(node: fx.Node) -> bool:

@@ -44,8 +44,9 @@ def _numbers(value: Any) -> Iterable[Any]:
     if isinstance(value, list | tuple):
         return [number for part in value for number in _numbers(part)]
     if isinstance(value, torch.Tensor):
-        strides = value.stride() if value.layout is torch.strided else ()
-        return (*value.shape, *strides, value.storage_offset()) if strides else value.shape
+        if value.layout is not torch.strided:
+            return value.shape
+        return (*value.shape, *value.stride(), value.storage_offset())
     return (value,)
 
 
