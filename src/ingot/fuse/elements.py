@@ -73,12 +73,10 @@ def element_of(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Exp
 def broadcast(
     index: tuple[Index, ...], shape: Sequence[Size], operand: Sequence[Size]
 ) -> tuple[Index, ...]:
-    """The index of the operand's element under PyTorch's broadcasting."""
+    """The index of the operand's element under PyTorch's broadcasting: a size that is not known to
+    be one is the result's, however it is written."""
     lead = len(shape) - len(operand)
-    return tuple(
-        i if ix.same_size(s, t) else ix.ZERO
-        for i, s, t in zip(index[lead:], operand, shape[lead:], strict=True)
-    )
+    return tuple(ix.ZERO if s == 1 else i for i, s in zip(index[lead:], operand, strict=True))
 
 
 def _pointwise(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:

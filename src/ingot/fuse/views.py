@@ -132,10 +132,7 @@ def permute(node: fx.Node, index: tuple[Index, ...]) -> tuple[Index, ...]:
 def expand(node: fx.Node, index: tuple[Index, ...]) -> tuple[Index, ...]:
     shape, base = shape_of(node), shape_of(base_of(node))
     lead = len(shape) - len(base)
-    return tuple(
-        i if ix.same_size(s, t) else ix.ZERO
-        for i, s, t in zip(index[lead:], base, shape[lead:], strict=True)
-    )
+    return tuple(ix.ZERO if s == 1 else i for i, s in zip(index[lead:], base, strict=True))
 
 
 def _start(value: Any, size: Size) -> Size | None:
