@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ingot.capture.export import export
+from ingot.capture.sizes import ordinary_sizes
 from ingot.execute.executable import Executable
 from ingot.machine_guard import protect_from_amx
 from ingot.options import make_options
@@ -24,5 +25,6 @@ def compile(
     result. `dynamic_shapes` is torch.export's own form."""
     checked = make_options(options)
     protect_from_amx()
-    program = export(model, args, kwargs, dynamic_shapes=dynamic_shapes, level="core")
-    return Executable(program, compile_program(program, checked))
+    with ordinary_sizes():
+        program = export(model, args, kwargs, dynamic_shapes=dynamic_shapes, level="core")
+    return Executable(program, compile_program(program, checked), model)

@@ -16,8 +16,7 @@ from ingot.collection import without_collection
 from ingot.execute.runner import build_runner
 from ingot.fuse.group import fuse
 from ingot.options import Options
-from ingot.passes.attention import Attention
-from ingot.passes.base import Pass, core_passes, image_passes, run_passes
+from ingot.passes.base import Pass, native_passes, run_passes
 from ingot.passes.lower import Lower
 from ingot.program.program import Level, Program, program_from_fx
 from ingot.program.verify import verify
@@ -44,7 +43,7 @@ def compile_program(program: Program, options: Options) -> Compiled:
         return result
 
     lower: list[Pass] = [Lower(core=True)] if program.level is Level.PRE_DISPATCH else []
-    passes = [*lower, *core_passes(), Attention(), *image_passes(program)]
+    passes = [*lower, *native_passes(program)]
     core = step("passes", lambda: run_passes(program, passes, verify=options.verify))
     step("verify", lambda: verify(core))
     fused = step("fuse", lambda: fuse(core, options))
@@ -52,7 +51,7 @@ def compile_program(program: Program, options: Options) -> Compiled:
     runner = step("plan", lambda: build_runner(fused, kernels, options))
     compiled = Compiled(
         fused, runner.run, runner.source, kernels.distinct, timings, kernels,
-        runner.products, runner.prepared,
+        runner.products, runner.prepared, runner.controls,
     )  # fmt: skip
     observe.compiled(compiled, options)
     return compiled

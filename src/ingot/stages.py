@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from textwrap import indent
 from typing import TYPE_CHECKING, Any
 
 from torch import fx
@@ -37,10 +38,13 @@ class CallStep:
     fallback."""
     reason: str
     """Why no native code was generated."""
+    bodies: tuple[Fused, ...] = field(default=(), compare=False)
+    """Of control flow: what its branches or iterations run."""
 
     def as_text(self) -> str:
         arguments = ", ".join(str(a) for a in self.node.args)
-        return f"{self.kind} {self.node.name} = {self.node.target}({arguments})  # {self.reason}"
+        head = f"{self.kind} {self.node.name} = {self.node.target}({arguments})  # {self.reason}"
+        return "\n".join([head, *(indent(body.as_text(), "  | ") for body in self.bodies)])
 
 
 Step = KernelStep | CallStep
@@ -60,7 +64,10 @@ class Fused:
         return sum(isinstance(s, CallStep) and s.kind == kind for s in self.steps)
 
     def regions(self) -> list[Region]:
-        return [s.region for s in self.steps if isinstance(s, KernelStep)]
+        """Those of bodies included."""
+        found = [s.region for s in self.steps if isinstance(s, KernelStep)]
+        calls = [s for s in self.steps if isinstance(s, CallStep)]
+        return found + [r for call in calls for body in call.bodies for r in body.regions()]
 
 
 @dataclass(frozen=True)
@@ -81,3 +88,5 @@ class Compiled:
     """Calls that run as products of our own."""
     prepared: tuple[Prepared, ...] = ()
     """What is made of weights and kept."""
+    controls: frozenset[Step] = frozenset()
+    """Branches and loops that run natively, without the host between their steps."""

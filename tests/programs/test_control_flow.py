@@ -3,12 +3,33 @@ gradients, on symbolic sizes."""
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch._higher_order_ops.while_loop import while_loop
+from torch.export import Dim
+
+import ingot
+from ingot import observe
+from ingot.stages import CallStep, Compiled
 
 from .check import check
+
+
+def assert_native(compiled: list[Compiled]) -> None:
+    """All branches and loops of all graphs run without the host."""
+    steps = [s for graph in compiled for s in graph.fused.steps if isinstance(s, CallStep)]
+    steered = [s for s in steps if s.bodies]
+    assert steered
+    assert all(any(s in graph.controls for graph in compiled) for s in steered)
+    assert not any("control" in graph.source for graph in compiled)
 
 
 def either(x: Tensor) -> Tensor:
@@ -17,7 +38,7 @@ def either(x: Tensor) -> Tensor:
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_cond(sign: float) -> None:
-    check(either, sign * torch.ones(4))
+    assert_native(check(either, sign * torch.ones(4)))
 
 
 def test_cond_takes_the_other_branch_without_recompiling() -> None:
@@ -59,7 +80,7 @@ def test_nested_cond_with_a_closure() -> None:
 
         return torch.cond(x.sum() > 0, inner, lambda x: x.abs(), (x,))
 
-    check(function, torch.ones(4))
+    assert_native(check(function, torch.ones(4)))
     check(function, torch.full((4,), 3.0))
     check(function, -torch.ones(4))
 
@@ -98,7 +119,7 @@ def test_while_loop() -> None:
             lambda i, x: i < 5, lambda i, x: (i + 1, x * 1.5 + i), (torch.tensor(0), x)
         )
 
-    check(function, torch.randn(3))
+    assert_native(check(function, torch.randn(3)))
 
 
 def test_while_loop_on_data() -> None:
@@ -165,3 +186,172 @@ def test_assertions_inside() -> None:
     compiled = torch.compile(function, backend="ingot", options={"strict": True})
     with pytest.raises(RuntimeError, match="must be positive"):
         compiled(-torch.ones(3))
+
+
+# -- native branches and loops ---------------------------------------------------------------------
+
+
+def assert_right(function: Callable[..., Any], *calls: tuple[Any, ...], **how: Any) -> None:
+    """Compiled once through Dynamo, native, and equal to eager for all arguments."""
+    heard: list[Compiled] = []
+    options = {"strict": True}
+    with observe.listening(heard.append):
+        compiled = torch.compile(function, backend="ingot", fullgraph=True, options=options, **how)
+        for args in calls:
+            torch.testing.assert_close(compiled(*args), function(*args), rtol=1e-4, atol=1e-5)
+    assert len(heard) == 1
+    assert_native(heard)
+
+
+def count(limit: int, step: Callable[..., Any], *carried: Tensor) -> tuple[Tensor, ...]:
+    """A loop with a counter."""
+    return while_loop(
+        lambda i, *values: i < limit,
+        lambda i, *values: (i + 1, *step(i, *values)),
+        (torch.zeros((), dtype=torch.int64), *carried),
+    )
+
+
+def test_loop_that_swaps_what_it_carries() -> None:
+    assert_right(
+        lambda x, y: count(5, lambda i, x, y: (y.clone(), x + 1), x, y),
+        (torch.randn(3), torch.randn(3)),
+    )
+
+
+def test_branch_in_a_loop_in_a_loop() -> None:
+    def inner(i: Tensor, x: Tensor) -> tuple[Tensor]:
+        return (torch.cond(x.sum() > 0, lambda x: x * 0.5 - 1, lambda x: x + 2, (x,)),)
+
+    def outer(i: Tensor, x: Tensor) -> tuple[Tensor]:
+        j, x = count(3, inner, x)
+        return (x + j - i,)
+
+    assert_right(lambda x: count(4, outer, x), (torch.randn(3, 5),), (-torch.ones(3, 5),))
+
+
+def test_loop_over_a_size_that_depends_on_values() -> None:
+    def function(x: Tensor) -> tuple[Tensor, ...]:
+        return count(4, lambda i, y: (y * 0.5 + i,), x[x > 0])
+
+    assert_right(function, (torch.randn(20),), (torch.ones(20),), (-torch.ones(20),))
+
+
+def test_loop_of_dynamic_size() -> None:
+    def function(x: Tensor) -> tuple[Tensor, ...]:
+        return count(4, lambda i, x: (x * 0.5 + x.size(0),), x)
+
+    assert_right(function, *((torch.randn(n, 4),) for n in (3, 7, 40)), dynamic=True)
+
+
+def test_loop_with_a_module() -> None:
+    class Repeated(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = nn.Linear(16, 16)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return count(6, lambda i, x: (self.linear(x).tanh() + x,), x)[1]
+
+    with torch.no_grad():
+        assert_right(Repeated(), (torch.randn(3, 16),))
+
+
+def test_branches_on_sizes_are_native() -> None:
+    def function(x: Tensor) -> Tensor:
+        return torch.cond(x.size(0) * 2 > 20, torch.sin, torch.cos, (x,))
+
+    assert_right(function, *((torch.randn(n, 4),) for n in (3, 10, 11, 40)), dynamic=True)
+
+
+def test_a_decided_branch_folds_away() -> None:
+    def function(x: Tensor) -> Tensor:
+        return torch.cond(x.size(0) > 3, lambda x: x.sin() + 1, lambda x: x.cos(), (x,))
+
+    shapes = ({0: Dim("n", min=8, max=64)},)
+    compiled = ingot.compile(function, (torch.randn(9),), dynamic_shapes=shapes)
+    x = torch.randn(20)
+    torch.testing.assert_close(compiled(x), x.sin() + 1)
+    program = compiled.compiled.fused.program
+    assert not any("cond" in str(node.target) for node in program.graph.nodes)
+    notes = [note for entry in program.journal.entries for note in entry.notes]
+    assert any("is always True: only that branch is left" in note for note in notes)
+
+
+def test_scan_along_another_dimension_and_backwards() -> None:
+    from torch._higher_order_ops.scan import scan
+
+    def step(carry: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
+        return carry * 0.5 + x, (carry * x).sum()
+
+    for how in ({"dim": 1}, {"dim": 1, "reverse": True}):
+        assert_right(lambda x, how=how: scan(step, torch.zeros(4), x, **how), (torch.randn(4, 5),))
+
+
+def test_scan_and_map_with_gradients() -> None:
+    from torch._higher_order_ops.map import map as torch_map
+    from torch._higher_order_ops.scan import scan
+
+    x, y = torch.randn(5, 4, requires_grad=True), torch.randn(4, requires_grad=True)
+    heard = check(
+        lambda x: scan(lambda c, x: (c * 0.5 + x.sin(), c * x), torch.zeros(4), x), x, grad=True
+    )
+    assert_native(heard)
+    assert_native(check(lambda x, y: torch_map(lambda x, y: x.sin() * y, x, y), x, y, grad=True))
+
+
+def test_while_loop_with_gradients() -> None:
+    x = torch.randn(3, 5, requires_grad=True)
+    check(lambda x: count(5, lambda i, x: (x.sin() * 1.5,), x)[1], x, grad=True)
+
+
+def test_host_steers_what_is_not_native() -> None:
+    def function(x: Tensor) -> tuple[Tensor, ...]:
+        return count(3, lambda i, x: (x.sort(0).values * 0.5 + i,), x)
+
+    check(function, torch.randn(6))
+
+
+def test_a_thousand_small_iterations() -> None:
+    def function(x: Tensor) -> Tensor:
+        return count(1000, lambda i, x: (x * 0.99 + i.sin(),), x)[1]
+
+    def plain(x: Tensor) -> Tensor:
+        i = torch.zeros((), dtype=torch.int64)
+        while i < 1000:
+            i, x = i + 1, x * 0.99 + i.sin()
+        return x
+
+    x = torch.randn(16)
+    compiled = torch.compile(function, backend="ingot", fullgraph=True)
+    torch.testing.assert_close(compiled(x), plain(x))
+    assert 20 * min(_seconds(compiled, x) for _ in range(20)) < _seconds(plain, x)
+
+
+def _seconds(function: Callable[..., Any], *args: Any) -> float:
+    start = time.perf_counter()
+    function(*args)
+    return time.perf_counter() - start
+
+
+class Stop(Exception):
+    pass
+
+
+def test_an_endless_loop_can_be_interrupted() -> None:
+    def function(x: Tensor) -> tuple[Tensor, ...]:
+        return while_loop(lambda x: x.sum() > -1, lambda x: (x * 0.5,), (x,))
+
+    def stop(*_: Any) -> None:
+        raise Stop("enough")
+
+    compiled = ingot.compile(function, (torch.rand(4),))
+    before = signal.signal(signal.SIGUSR1, stop)
+    timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGUSR1))
+    timer.start()
+    try:
+        with pytest.raises(Stop, match="enough"):
+            compiled(torch.rand(4))
+    finally:
+        timer.join()
+        signal.signal(signal.SIGUSR1, before)

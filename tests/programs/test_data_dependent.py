@@ -9,6 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+import ingot
+
 from .check import check
 
 
@@ -102,6 +104,67 @@ def test_item_as_a_slice() -> None:
         return x.narrow(0, 0, i).exp().sum(0)
 
     check(function, torch.randn(5, 3), torch.tensor(2))
+
+
+def test_slices_by_item_without_checks() -> None:
+    for n in (0, 2, 5, 9, -2):
+        check(lambda x, n: x[: n.item()].exp().sum(0), torch.randn(5, 3), torch.tensor(n))
+    for n in (0, 2, -2):
+        check(lambda x, n: x[n.item()] * 2, torch.randn(5, 3), torch.tensor(n))
+
+
+def test_bincount_where_and_runs() -> None:
+    x = torch.randint(0, 5, (20,))
+    check(lambda x: torch.bincount(x) * 2, x)
+    check(lambda x: torch.where(x > 2)[0] * 2, x)
+    check(lambda x: torch.unique_consecutive(x, return_counts=True), x.sort().values)
+    check(lambda x: torch.argwhere(x > 9).float().sum(0), x)
+
+
+# -- what bad input gets ---------------------------------------------------------------------------
+
+
+def first_rows(x: Tensor, n: Tensor) -> Tensor:
+    i = n.item()
+    torch._check(i >= 0, lambda: "n must not be negative")
+    torch._check(i <= x.size(0), lambda: "n is more than there is")
+    return x.narrow(0, 0, i) * 2
+
+
+@pytest.mark.parametrize(("n", "text"), [(-1, "must not be negative"), (7, "more than there is")])
+def test_broken_check_says_what_and_where(n: int, text: str) -> None:
+    compiled = ingot.compile(first_rows, (torch.ones(5), torch.tensor(2)))
+    torch.testing.assert_close(compiled(torch.ones(5), torch.tensor(3)), torch.full((3,), 2.0))
+    with pytest.raises(
+        RuntimeError, match=rf"(?s){text}.*test_data_dependent.py:\d+.*torch._check"
+    ):
+        compiled(torch.ones(5), torch.tensor(n))
+
+
+def test_broken_check_through_torch_compile() -> None:
+    def function(x: Tensor) -> Tensor:
+        y = x[x > 0]
+        torch._check(y.size(0) <= 2, lambda: "too many")
+        return y * 2
+
+    compiled = torch.compile(function, backend="ingot", fullgraph=True)
+    torch.testing.assert_close(compiled(-torch.ones(5)), torch.empty(0))
+    with pytest.raises(RuntimeError, match=r"(?s)too many.*test_data_dependent.py:\d+"):
+        compiled(torch.ones(5))
+
+
+@pytest.mark.parametrize("n", [-3, 10**12])
+def test_sizes_that_cannot_be(n: int) -> None:
+    compiled = ingot.compile(lambda n: torch.zeros(n.item() * 10**7) + 1, (torch.tensor(2),))
+    with pytest.raises((RuntimeError, ValueError, OverflowError)):
+        compiled(torch.tensor(n))
+
+
+def test_index_out_of_range() -> None:
+    compiled = ingot.compile(lambda x, n: x[n.item()] * 2, (torch.ones(5), torch.tensor(2)))
+    assert compiled(torch.ones(5), torch.tensor(-1)) == 2
+    with pytest.raises(IndexError, match="out of range"):
+        compiled(torch.ones(5), torch.tensor(9))
 
 
 def test_tolist() -> None:

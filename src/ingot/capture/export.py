@@ -19,6 +19,7 @@ from torch import nn
 from torch._ops import OpOverload
 from torch.export import ExportedProgram
 
+from ingot.capture.checks import Check, noting_checks, restore_texts
 from ingot.capture.exported import program_from_exported, written_inputs
 from ingot.capture.regions import keeping_toggles
 from ingot.capture.structures import register_structures
@@ -49,9 +50,11 @@ def export(
         raise OptionError(f"level={level!r}", hints=[did_you_mean(level, _LEVELS)])
     if train and level == "pre-dispatch":
         raise OptionError("train=True at level='pre-dispatch'", hints=["use level='aten'"])
+    checks: list[Check] = []
     with keeping_toggles() if level == "pre-dispatch" else nullcontext():
-        exported = _trace(model, tuple(args), dict(kwargs or {}), dynamic_shapes)
+        exported = _trace(model, tuple(args), dict(kwargs or {}), dynamic_shapes, checks)
     program = make(exported, train, frozenset(keep))
+    restore_texts(program.graph, checks)
     verify(program)
     return program
 
@@ -81,14 +84,20 @@ _LEVELS: dict[str, Callable[[ExportedProgram, bool, frozenset[OpOverload]], Prog
 
 
 def _trace(
-    model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_shapes: Any
+    model: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    dynamic_shapes: Any,
+    checks: list[Check],
 ) -> ExportedProgram:
+    """`checks` is filled with the texts of torch._check."""
     module = model if isinstance(model, nn.Module) else _Function(model)
     register_structures((args, kwargs))
     first: Exception | None = None
     for strict in (False, True):
         try:
-            with _structures_of_results(module), _user_lines(), _quiet():
+            noting = nullcontext() if strict else noting_checks(checks)
+            with _structures_of_results(module), _user_lines(), _quiet(), noting:
                 return torch.export.export(
                     module, args, kwargs, dynamic_shapes=dynamic_shapes, strict=strict
                 )

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+import sympy
 import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import ConstantArgument
@@ -17,7 +18,14 @@ from torch.export.graph_signature import OutputKind as TorchOutputKind
 from torch.fx import Graph, Node
 
 from ingot.errors import CaptureError
-from ingot.program.graph import copy_module, memory_root, output_node, output_values, placeholders
+from ingot.program.graph import (
+    copy_module,
+    fake_mode,
+    memory_root,
+    output_node,
+    output_values,
+    placeholders,
+)
 from ingot.program.program import (
     CallSpec,
     Fixed,
@@ -28,6 +36,7 @@ from ingot.program.program import (
     OutputSpec,
     Program,
     Signature,
+    SizeGuard,
     SymbolRange,
     graph_symbols,
     tensor_attributes,
@@ -68,6 +77,7 @@ def program_from_exported(
         level=level,
         state=MappingProxyType(_state(exported, inputs)),
         calling=CallSpec(exported.call_spec.in_spec, exported.call_spec.out_spec, arguments),
+        guards=_guards(graph),
     )
 
 
@@ -170,6 +180,39 @@ def _symbols(graph: Graph, exported: ExportedProgram) -> dict[str, SymbolRange]:
             lower = int(known.lower) if known.lower.is_Integer else 0
             symbols[symbol.name] = SymbolRange(lower, upper)
     return symbols
+
+
+def _guards(graph: Graph) -> tuple[SizeGuard, ...]:
+    """What was decided while tracing, of sizes that the inputs tell."""
+    told = {
+        number.node.expr
+        for node in placeholders(graph)
+        for number in _input_numbers(node.meta.get("val"))
+        if isinstance(number, torch.SymInt) and number.node.expr.is_Symbol
+    }
+    mode = fake_mode(graph)
+    if not told or mode is None or mode.shape_env is None:
+        return ()
+    conditions = dict.fromkeys(g.expr for g in mode.shape_env.guards if not _asks_layout(g))
+    return tuple(SizeGuard(c) for c in conditions if c.free_symbols <= told)
+
+
+def _asks_layout(guard: Any) -> bool:
+    """Is it a C++ kernel's question whether a size is one, which it asks to call a tensor
+    contiguous? Either answer is right: the strides of such a dimension are never used."""
+    asked_by = getattr(guard.sloc.framework_loc, "filename", "")
+    is_ne = isinstance(guard.expr, sympy.Ne)
+    return is_ne and asked_by.endswith("torch/_ops.py") and _is_one(guard.expr)
+
+
+def _is_one(unequal: sympy.Ne) -> bool:
+    """Does a·s != a ask whether s is one?"""
+    (symbol, *more) = unequal.free_symbols
+    return not more and sympy.solve(sympy.Eq(unequal.lhs, unequal.rhs), symbol) == [1]
+
+
+def _input_numbers(value: Any) -> Sequence[Any]:
+    return value.shape if isinstance(value, torch.Tensor) else (value,)
 
 
 def _state(exported: ExportedProgram, inputs: Sequence[InputSpec]) -> dict[str, torch.Tensor]:

@@ -1,7 +1,9 @@
-"""What runs a plan: a loop over a table of words, compiled once a process. Comes in: a table of
-steps and the base addresses of this call; goes out: 0, or the error code of the step that failed.
-What holds: a step is its function's address, the number of its arguments, and for each of them a
-base's number and an offset; the function gets them added up, in a frame with two words to spare.
+"""What runs a plan: a loop over a table of words, compiled once a process.
+Comes in: a table of steps and the base addresses of this call; goes out: 0, or the error code of
+the step that failed. What holds: a step is its function's address, the number of its arguments, and
+for each of them a base's number and an offset; the function gets them added up, in a frame with two
+words to spare, and the bases. The bases belong to one call: a step that steers may move them. What
+it runs is a table of its own over the same bases.
 """
 
 from __future__ import annotations
@@ -10,13 +12,14 @@ import ctypes
 from collections.abc import Callable
 from functools import cache
 
-from ingot.codegen.jit import compile_module
+from ingot.codegen.jit import Native, compile_module
+from ingot.codegen.steering import steering_functions
 
-MOST_ARGUMENTS = 126
+MOST_ARGUMENTS = 254
 STEP_SHIFT = 8
 """The result of a failure: the step's number, shifted by this, and the code below."""
 
-_TEXT = f"""
+_EXECUTE = f"""
   llvm.func internal @execute(%table: !llvm.ptr, %bases: !llvm.ptr) -> i64 {{
     %zero = arith.constant 0 : i64
     %one = arith.constant 1 : i64
@@ -47,11 +50,13 @@ _TEXT = f"""
         %to = llvm.getelementptr %frame[%k] : (!llvm.ptr, i64) -> !llvm.ptr, i64
         llvm.store %word, %to : i64, !llvm.ptr
       }}
-      %code = llvm.call %function(%frame) : !llvm.ptr, (!llvm.ptr) -> i64
+      %code = llvm.call %function(%frame, %bases) : !llvm.ptr, (!llvm.ptr, !llvm.ptr) -> i64
       %bad = arith.cmpi ne, %code, %zero : i64
       %shift = arith.constant {STEP_SHIFT} : i64
       %high = arith.shli %number, %shift : i64
-      %both = arith.ori %high, %code : i64
+      %mask = arith.constant {(1 << STEP_SHIFT) - 1} : i64
+      %low = arith.andi %code, %mask : i64
+      %both = arith.ori %high, %low : i64
       %result = arith.select %bad, %both, %zero : i64
       %next = llvm.getelementptr %words[%count]
           : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.array<2 x i64>
@@ -63,11 +68,18 @@ _TEXT = f"""
 
 
 @cache
+def _native() -> Native:
+    return compile_module([], {"execute": _EXECUTE, **steering_functions()})
+
+
+@cache
 def executor() -> Callable[[int, int], int]:
     """execute(address of the table, address of the bases)."""
-    native = compile_module([], {"execute": _TEXT})
-    function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)(
-        native.addresses["execute"]
+    return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)(
+        _native().addresses["execute"]
     )
-    function.native = native  # type: ignore[attr-defined]  # keeps the code alive
-    return function
+
+
+def steering_address(name: str) -> int:
+    """Of a function that `steering` describes."""
+    return _native().addresses[name]

@@ -1,7 +1,9 @@
 """A whole program, compiled ahead of time and called like the model. Comes in: a Program with a
-CallSpec and its Compiled; goes out: a callable. What holds: arguments that the program was not made
-for are refused before anything runs; tensors that lie differently in memory than those it was made
-with are taken over into the layout that the code counts on, and written back where it writes.
+CallSpec, its Compiled and the model; goes out: a callable. What holds: arguments that the program
+was not made for are refused before anything runs; tensors that lie differently in memory than those
+it was made with are taken over into the layout that the code counts on, and written back where it
+writes; where a dynamic size is zero, the tracer's assumptions do not hold and nothing is left to
+compute: the model itself says what it gives.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import sympy
 import torch
 from torch.utils import _pytree as pytree
 
+from ingot.execute.binding import quick_binding
 from ingot.fuse.shapes import shape_of, strides_of
 from ingot.plan.sizes import evaluator, symbols_in
 from ingot.program.call import bind, call_spec
@@ -24,24 +27,39 @@ from ingot.stages import Compiled
 class Executable:
     """`exe(*args, **kwargs)` equals the model's call."""
 
-    def __init__(self, program: Program, compiled: Compiled):
+    def __init__(self, program: Program, compiled: Compiled, model: Callable[..., Any]):
         self.program = program
         self.compiled = compiled
+        self._model = model
         self._inputs = placeholders(program.graph)
         self._layouts = _Layouts(program)
-        self._quick = _quick_binding(program)
+        self._quick = quick_binding(program)
         self._result = _result_maker(call_spec(program).out_spec)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         values = self._quick(args) if self._quick is not None and not kwargs else None
         if values is not None:
             return self._result(self.compiled.run(values))
+        if self._is_empty(args, kwargs):
+            return self._model(*args, **kwargs)
         values = bind(self.program, args, kwargs)
         moved = self._layouts.arrange(values)
         results = self.compiled.run(list(values))
         for original, copy in moved:
             original.copy_(copy)
         return self._result(results)
+
+    def _is_empty(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Is a size zero that may be?"""
+        leaves = pytree.tree_leaves((args, kwargs))
+        for value, wanted in zip(leaves, call_spec(self.program).arguments, strict=False):
+            if not isinstance(value, torch.Tensor) or isinstance(wanted, Fixed):
+                continue
+            for given, size in zip(value.shape, shape_of(self._inputs[wanted]), strict=False):
+                known = self.program.symbols.get(str(size))
+                if given == 0 and known is not None and known.lower == 0:
+                    return True
+        return False
 
 
 class _Layouts:
@@ -82,50 +100,6 @@ class _Layouts:
                 if isinstance(size, sympy.Symbol):
                     known.setdefault(size, given)
         return [known[symbol] for symbol in self._symbols]
-
-
-def _quick_binding(program: Program) -> Callable[[tuple[Any, ...]], list[Any] | None] | None:
-    """The way for a plain list of tensors of known sizes: values for the placeholders, or None
-    where something does not fit and the long way has to say what. None where there is no such
-    way."""
-    calling, nodes = call_spec(program), placeholders(program.graph)
-    positions = [a for a in calling.arguments if not isinstance(a, Fixed)]
-    plain = pytree.tree_structure(((None,) * len(positions), {}))
-    if calling.in_spec != plain or len(positions) != len(calling.arguments) or program.symbols:
-        return None
-    wanted = []
-    for position in positions:
-        value = nodes[position].meta["val"]
-        if not isinstance(value, torch.Tensor) or value.layout is not torch.strided:
-            return None
-        wanted.append(
-            (
-                position,
-                value.dtype,
-                torch.Size(shape_of(nodes[position])),
-                strides_of(nodes[position]),
-            )
-        )
-    state = [program.state.get(s.target) if s.target else None for s in program.signature.inputs]
-    count = len(wanted)
-
-    def quick(args: tuple[Any, ...]) -> list[Any] | None:
-        if len(args) != count:
-            return None
-        values = state[:]
-        for (position, dtype, shape, strides), value in zip(wanted, args, strict=True):
-            if (
-                type(value) is not torch.Tensor
-                or value.dtype is not dtype
-                or value.shape != shape
-                or value.stride() != strides
-                or value.is_neg()
-            ):
-                return None
-            values[position] = value
-        return values
-
-    return quick
 
 
 def _result_maker(spec: pytree.TreeSpec) -> Callable[[Sequence[Any]], Any]:

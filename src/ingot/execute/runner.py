@@ -24,6 +24,8 @@ from ingot.codegen.attention import attention_function
 from ingot.codegen.executor import STEP_SHIFT, executor
 from ingot.codegen.gemm import packed, product_function
 from ingot.codegen.kernels import Kernels
+from ingot.codegen.steering import INTERRUPTED, raise_interrupt
+from ingot.execute.control import steered, write_control
 from ingot.execute.fallback import interpret, laid_out, region_inputs
 from ingot.execute.in_place import WRITING, written_in_place
 from ingot.execute.memory import LARGE, empty_large
@@ -36,12 +38,16 @@ from ingot.options import Options
 from ingot.plan.attentions import Attention
 from ingot.plan.convolutions import Convolution
 from ingot.plan.derived import derived, is_derived
-from ingot.plan.places import Place, Places, bytes_of
+from ingot.plan.places import Moved, Place, Places, bytes_of
 from ingot.plan.prepared import Prepared
 from ingot.plan.products import Product, Weight
-from ingot.plan.roles import Roles
+from ingot.plan.roles import Roles, is_count
 from ingot.plan.segment import ARENA, ZERO, ArenaPlan, NativeStep, Segment, Word
 from ingot.plan.sizes import SizePrinter
+from ingot.program.control import control_of
+from ingot.program.program import Program
+from ingot.program.source import node_place
+from ingot.program.symbols import has_symbols
 from ingot.stages import CallStep, Fused, KernelStep, Step
 
 Run = Callable[[list[Any]], Sequence[Any]]
@@ -54,6 +60,8 @@ class Runner:
     products: frozenset[Step]
     """Calls that run as products of our own."""
     prepared: tuple[Prepared, ...]
+    controls: frozenset[Step]
+    """Branches and loops that run natively."""
 
 
 def build_runner(fused: Fused, kernels: Kernels, options: Options) -> Runner:
@@ -64,7 +72,10 @@ def build_runner(fused: Fused, kernels: Kernels, options: Options) -> Runner:
     if options.profile:
         scope["run"].seconds = scope["seconds"]
     prepared = tuple(value for value in scope.values() if isinstance(value, Prepared))
-    return Runner(scope["run"], source, frozenset(writer.roles.products), prepared)
+    roles = writer.roles
+    return Runner(
+        scope["run"], source, frozenset(roles.products), prepared, frozenset(roles.controls)
+    )
 
 
 class RunnerWriter:
@@ -77,6 +88,7 @@ class RunnerWriter:
             "empty_strided": _empty_strided_cpu,
             "empty_large": empty_large,
             "failed": failed,
+            "broken": broken,
             "plain": plain,
             "laid_out": laid_out,
             "borrow": borrow,
@@ -90,7 +102,7 @@ class RunnerWriter:
         self.arena = ArenaPlan()
         self.segment = Segment(self.arena)
         self.bases: dict[Any, int] = {}
-        """Hosted values and prepared weights to the numbers of their bases."""
+        """Hosted values, prepared weights and what loops move to the numbers of their bases."""
         self.unset: list[str] = []
         """Texts of the addresses of bases that the next segment is the first to need."""
         self.gone: list[str] = []
@@ -99,7 +111,8 @@ class RunnerWriter:
         """Those that are done, with the names of their tables."""
         self.tables: dict[tuple[str, bytes], array[int]] = {}
         """Constant numbers that native steps read."""
-        self.dynamic = bool(fused.program.symbols)
+        self.dynamic = bool(fused.program.symbols) or has_symbols(fused.program.graph)
+        self._clock = 0
         self.last_use = self._last_uses()
 
     # -- names -------------------------------------------------------------------------------------
@@ -160,8 +173,9 @@ class RunnerWriter:
         for number, step in enumerate(self.fused.steps):
             made = [step.node] if isinstance(step, CallStep) else list(step.region.stored)
             for node in [*made, *self._uses(step)]:
-                last[self.places.of(node).root if _is_tensor(node) else node] = number
-                last[node] = number
+                root = self.places.of(node).root if _is_tensor(node) else node
+                assert isinstance(root, fx.Node)
+                last[root] = last[node] = number
         for node in [*self._output().all_input_nodes, *self._written_inputs()]:
             last.pop(node, None)
         grouped: dict[int, list[fx.Node]] = {}
@@ -190,9 +204,9 @@ class RunnerWriter:
         for number, step in enumerate(self.fused.steps):
             if profile:
                 self.lines.append("start = clock()")
-            self._step(number, step)
+            self.step(step)
             self.gone += [self.names[n] for n in self.last_use.get(number, []) if n in self.names]
-            if profile or self.roles.is_host(step):
+            if profile or self._touches_tensors(step):
                 self._flush()
             if profile:
                 self.lines.append(f"seconds[{number}] += clock() - start")
@@ -204,9 +218,15 @@ class RunnerWriter:
         self._outputs()
         return "\n".join(["def run(inputs):", *(f"    {line}" for line in self.lines)])
 
-    def _step(self, number: int, step: Step) -> None:
+    def tick(self) -> int:
+        """The number of a native step in the order in which they first run, for lifetimes."""
+        self._clock += 1
+        return self._clock
+
+    def step(self, step: Step) -> None:
+        number = self.tick()
         if isinstance(step, CallStep) and step in self.roles.products:
-            self._make(step.node, number)
+            self.make(step.node, number)
             for product in self.roles.products[step]:
                 if isinstance(product, Attention):
                     self._attention(product, number)
@@ -214,14 +234,22 @@ class RunnerWriter:
                     self._convolution(product, number)
                 else:
                     self._product(product, number)
+        elif isinstance(step, CallStep) and step in self.roles.controls:
+            write_control(self, step, self.roles.controls[step])
         elif isinstance(step, KernelStep) and step.region in self.kernels.by_region:
             self._kernel(step, number)
         elif self.roles.is_host(step):
-            self._flush()
+            if self._touches_tensors(step):
+                self._flush()
             if isinstance(step, KernelStep):
                 self._fallback(step)
             else:
                 self._call(step)
+
+    def _touches_tensors(self, step: Step) -> bool:
+        """Is it the host's, and more than arithmetic on sizes?"""
+        counts = isinstance(step, CallStep) and (is_count(step.node) or is_check(step.node))
+        return self.roles.is_host(step) and not counts
 
     def _borrowed(self) -> list[str]:
         count = len(self.bases) + 2
@@ -267,7 +295,6 @@ class RunnerWriter:
                 self.captured[name] = segment.table((), ())
 
     def _inputs(self) -> None:
-        graph = self.fused.program.graph
         for i, node in enumerate(self.roles.inputs):
             self.names[node] = f"in{i}"
         if self.roles.inputs:
@@ -275,11 +302,14 @@ class RunnerWriter:
             self.lines.append("inputs.clear()")
         for node in self.roles.inputs:
             self._learn_symbols(node)
-        for node in graph.nodes:
+        self.name_constants(self.fused.program)
+
+    def name_constants(self, program: Program) -> None:
+        for node in program.graph.nodes:
             if node.op == "get_attr":
-                value: Any = self.fused.program.constants.get(node.target)
+                value: Any = program.constants.get(str(node.target))
                 if value is None:
-                    value = operator.attrgetter(node.target)(self.fused.program.graph_module)
+                    value = operator.attrgetter(str(node.target))(program.graph_module)
                 self.names[node] = self.capture("constant", value)
         for node in self._prepared_values():
             made = derived(node)
@@ -305,15 +335,17 @@ class RunnerWriter:
             self.symbols.setdefault(value.node.expr, self.names[node])
         if not isinstance(value, torch.Tensor) or value.layout is not torch.strided:
             return
-        for k, s in enumerate(value.shape):
+        told = [(s, f"size({k})") for k, s in enumerate(value.shape)]
+        told += [(s, f"stride({k})") for k, s in enumerate(value.stride())]
+        for number, text in [*told, (value.storage_offset(), "storage_offset()")]:
             if (
-                isinstance(s, torch.SymInt)
-                and isinstance(s.node.expr, sympy.Symbol)
-                and s.node.expr not in self.symbols
+                isinstance(number, torch.SymInt)
+                and isinstance(number.node.expr, sympy.Symbol)
+                and number.node.expr not in self.symbols
             ):
-                name = f"size_{s.node.expr}"
-                self.symbols[s.node.expr] = name
-                self.lines.append(f"{name} = {self.names[node]}.size({k})")
+                name = f"size_{number.node.expr}"
+                self.symbols[number.node.expr] = name
+                self.lines.append(f"{name} = {self.names[node]}.{text}")
 
     def _name(self, node: fx.Node) -> str:
         name = f"v_{node.name}"
@@ -324,6 +356,12 @@ class RunnerWriter:
 
     def _call(self, step: CallStep) -> None:
         node = step.node
+        if step.bodies:
+            self._call_bodies(step)
+            return
+        if is_check(node):
+            self.lines.append(f"if not {self.argument(node.args[0])}: broken({_text(node)!r})")
+            return
         arguments = [self.argument(a) for a in node.args]
         arguments += [f"{k}={self.argument(v)}" for k, v in node.kwargs.items()]
         target = node.target
@@ -347,6 +385,17 @@ class RunnerWriter:
                 self.lines.append(f"{name} = laid_out({name}, {strides})")
         self._learn_results(node)
 
+    def _call_bodies(self, step: CallStep) -> None:
+        """Control flow that the host steers: its bodies are plans of their own."""
+        control = control_of(step.node)
+        assert control is not None
+        runs = [build_runner(body, self.kernels, self.options).run for body in step.bodies]
+        function = self.capture("control", steered(control, runs))
+        operands = self.argument(control.operands())
+        predicate = self.argument(control.predicate)
+        self.lines.append(f"{self._name(step.node)} = {function}({predicate}, {operands})")
+        self._learn_results(step.node)
+
     def _learn_results(self, node: fx.Node) -> None:
         """Symbols that this call is the first to know: data-dependent sizes and numbers."""
         value = node.meta.get("val")
@@ -366,8 +415,8 @@ class RunnerWriter:
     def _kernel(self, step: KernelStep, number: int) -> None:
         kernel = self.kernels.by_region[step.region]
         for node in step.region.stored:
-            self._make(node, number)
-        words = [self._address(b, number) for b in kernel.buffers]
+            self.make(node, number)
+        words = [self.address(b, number) for b in kernel.buffers]
         words += [Word(ZERO, s) for s in kernel.symbols]
         self.segment.steps.append(NativeStep(kernel.address, tuple(words), kernel.region))
 
@@ -375,20 +424,20 @@ class RunnerWriter:
         node = product.node
         addend = Word(ZERO, 0)
         if product.addend is not None:
-            addend = self._address(product.addend, number)
+            addend = self.address(product.addend, number)
         left_rows, rows, addend_rows = product.row_strides
         words = (
-            self._address(product.left, number), Word(ZERO, left_rows),
-            self._packed(product.weight), addend, self._address(node, number), Word(ZERO, rows),
+            self.address(product.left, number), Word(ZERO, left_rows),
+            self._packed(product.weight), addend, self.address(node, number), Word(ZERO, rows),
             *(Word(ZERO, size) for size in product.sizes), Word(ZERO, addend_rows),
         )  # fmt: skip
         function = product_function(tensor_of(node).dtype)
         self.segment.steps.append(NativeStep(function, words, node))
 
     def _attention(self, call: Attention, number: int) -> None:
-        addresses = [self._address(n, number) for n in (call.query, call.key, call.value)]
-        addresses.append(Word(ZERO, 0) if call.mask is None else self._address(call.mask, number))
-        words = [*addresses, self._address(call.node, number)]
+        addresses = [self.address(n, number) for n in (call.query, call.key, call.value)]
+        addresses.append(Word(ZERO, 0) if call.mask is None else self.address(call.mask, number))
+        words = [*addresses, self.address(call.node, number)]
         words += [Word(ZERO, size) for size in call.sizes()]
         function = attention_function(tensor_of(call.node).dtype)
         self.segment.steps.append(NativeStep(function, tuple(words), call.node))
@@ -401,14 +450,14 @@ class RunnerWriter:
         bias = step.weights.bias_start(step.geometry.terms) * size
         words = {name: Word(ZERO, value) for name, value in step.numbers().items()}
         words |= {
-            "image": self._address(step.image, number, image),
+            "image": self.address(step.image, number, image),
             "weights": Word(weights, 0),
             "bias": Word(weights, bias),
             "addend": Word(ZERO, 0),
-            "c": self._address(step.node, number, result),
+            "c": self.address(step.node, number, result),
         }
         if step.addend is not None:
-            words["addend"] = self._address(step.addend, number, addend)
+            words["addend"] = self.address(step.addend, number, addend)
         for name, table in step.tables().items():
             words[name] = Word(ZERO, self._table(table))
         if step.scratch():
@@ -444,24 +493,39 @@ class RunnerWriter:
             self.unset.append(f"{name}({', '.join(self.names[root] for root in roots)})")
         return self.bases[key]
 
-    def _make(self, node: fx.Node, number: int) -> None:
+    def make(self, node: fx.Node, number: int) -> None:
         """Memory for a value that the next native step writes."""
         place = self.places.of(node)
         if node in self.in_place:
-            self.names[node] = self.names[place.root]
+            self.names[node] = self.names[self.in_place[node]]
+        elif place.root is not node:
+            return
         elif node in self.roles.hosted:
             self._allocate(node)
         else:
             self.arena.make(node, bytes_of(node), number)
 
-    def _address(self, node: fx.Node, number: int, behind: Size = 0) -> Word:
+    def address(self, node: fx.Node, number: int, behind: Size = 0) -> Word:
         """`behind` bytes after the start of a value."""
         place: Place = self.places.of(node)
         root = place.root
+        if isinstance(root, Moved):
+            return Word(self.moved_base(root), place.offset + behind)
+        return self.memory(root, number, place.offset + behind)
+
+    def memory(self, root: fx.Node, number: int, behind: Size = 0) -> Word:
+        """In the memory that was made for `root`."""
         if root in self.roles.hosted:
-            return Word(self._base(root), place.offset + behind)
+            return Word(self._base(root), behind)
         self.arena.use(root, number)
-        return Word(ARENA, place.offset + behind, root)
+        return Word(ARENA, behind, root)
+
+    def moved_base(self, moved: Moved) -> int:
+        """The number of a base that native steps set."""
+        if moved not in self.bases:
+            self.bases[moved] = 2 + len(self.bases)
+            self.unset.append("0")
+        return self.bases[moved]
 
     def _base(self, node: fx.Node) -> int:
         if node not in self.bases:
@@ -533,9 +597,25 @@ def plain(tensor: torch.Tensor) -> torch.Tensor:
     return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype).copy_(tensor)
 
 
+def is_check(node: fx.Node) -> bool:
+    return node.target is torch.ops.aten._assert_scalar.default
+
+
+def _text(check: fx.Node) -> str:
+    """What a check that fails says: its own text, and the user's line."""
+    message, place = str(check.args[1]), node_place(check)
+    return message if place is None or "\n  at " in message else f"{message}\n  at {place}"
+
+
+def broken(text: str) -> None:
+    raise RuntimeError(text)
+
+
 def failed(error: int, steps: Sequence[NativeStep]) -> None:
     """The exception that eager raises where a kernel stopped short."""
     code = error & ((1 << STEP_SHIFT) - 1)
+    if code == INTERRUPTED:
+        raise_interrupt()
     if code == ZERO_DIVISION:
         raise RuntimeError("ZeroDivisionError")
     if code == OUT_OF_BOUNDS:

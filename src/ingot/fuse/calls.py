@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from ingot.fuse.views import is_view
+from ingot.fuse.views import view_rules
 from ingot.program.native_ops import PURE_NAMESPACES
 
 _LIBRARY = (
@@ -26,7 +26,7 @@ _HOST_EFFECTS = {
 
 
 def call_kind(node: fx.Node) -> str:
-    if is_view(node) or node.target is operator.getitem:
+    if node.target in view_rules or node.target is operator.getitem:
         return "view"
     if not isinstance(node.target, torch._ops.OpOverload):
         return "host"

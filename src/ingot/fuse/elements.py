@@ -73,12 +73,10 @@ def element_of(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Exp
 def broadcast(
     index: tuple[Index, ...], shape: Sequence[Size], operand: Sequence[Size]
 ) -> tuple[Index, ...]:
-    """The index of the operand's element under PyTorch's broadcasting."""
+    """The index of the operand's element under PyTorch's broadcasting: a size that is not known to
+    be one is the result's, however it is written."""
     lead = len(shape) - len(operand)
-    return tuple(
-        i if ix.same_size(s, t) else ix.ZERO
-        for i, s, t in zip(index[lead:], operand, shape[lead:], strict=True)
-    )
+    return tuple(ix.ZERO if s == 1 else i for i, s in zip(index[lead:], operand, strict=True))
 
 
 def _pointwise(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
@@ -103,13 +101,43 @@ def _operand(context: Context, value: Any, index: tuple[Index, ...], shape: Sequ
 
 
 def symbolic(context: Context, value: Any) -> Any:
-    """A number given in the graph: a Python number, or a SymInt as an int64 expression."""
+    """A number given in the graph: a Python number, or one made of sizes as an expression in int64
+    or float64."""
     meta = value.meta["val"] if isinstance(value, fx.Node) else value
     if isinstance(meta, torch.SymInt):
         return context.make(FromIndex, torch.int64, ix.of(size_of(meta)))
-    if isinstance(meta, torch.SymFloat | torch.SymBool):
-        raise UnsupportedError("a symbolic float or bool as a value")
+    if isinstance(meta, torch.SymFloat):
+        return _symbolic_float(context, meta.node.expr)
+    if isinstance(meta, torch.SymBool):
+        raise UnsupportedError("a symbolic bool as a value")
     return meta
+
+
+_FLOAT_ARITHMETIC = {
+    "IntTrueDiv": aten.div.Tensor, "FloatTrueDiv": aten.div.Tensor, "Mul": aten.mul.Tensor,
+    "Add": aten.add.Tensor,
+}  # fmt: skip
+
+
+def _symbolic_float(context: Context, expr: Any) -> Expr:
+    """As Python counts: in double precision."""
+    double = torch.float64
+    if expr.is_Number:
+        return context.make(Number, double, float(expr))
+    if expr.is_integer:
+        return cast_to(context, context.make(FromIndex, torch.int64, ix.of(expr)), double)
+    name = type(expr).__name__
+    if name == "ToFloat":
+        return _symbolic_float(context, expr.args[0])
+    target = _FLOAT_ARITHMETIC.get(name)
+    if target is None:
+        raise UnsupportedError(f"a symbolic float of the form {expr}")
+    total, *more = [_symbolic_float(context, a) for a in expr.args]
+    names = ("self", "other", "alpha") if target is aten.add.Tensor else ("self", "other")
+    for value in more:
+        operands = (total, value, 1) if target is aten.add.Tensor else (total, value)
+        total = context.make(Apply, double, target, names, operands, double)
+    return total
 
 
 def cast_to(context: Context, value: Expr, dtype: torch.dtype) -> Expr:
@@ -162,7 +190,7 @@ def counted(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
     arguments = arguments_of(node)
     dtype = tensor_of(node).dtype
     start, step = arguments["start"], arguments["step"]
-    if dtype.is_floating_point or isinstance(start, float) or isinstance(step, float):
+    if isinstance(start, float) or isinstance(step, float):
         raise UnsupportedError("a floating-point range")
     value = context.make(FromIndex, torch.int64, index[0] * size_of(step) + size_of(start))
     return cast_to(context, value, dtype)

@@ -18,16 +18,19 @@ from torch import fx
 from ingot.codegen.scalar.prims import register_late
 from ingot.errors import UnsupportedError
 from ingot.fuse import index as ix
+from ingot.fuse.bodies import fused_bodies
 from ingot.fuse.calls import call_kind, is_effect
 from ingot.fuse.elements import is_elementwise, reduction_of, why_not_native
 from ingot.fuse.fit import few_long_rows, fitted, placed
 from ingot.fuse.index import Index, Var
 from ingot.fuse.inline import worth_inlining
 from ingot.fuse.region import Point, Region, Template, mapped_region, reads_at
-from ingot.fuse.views import base_of, is_view
+from ingot.fuse.views import MAKES_SIZE, base_of, is_view
 from ingot.options import Options
 from ingot.passes.lasting import PREPARED
+from ingot.program.control import control_of
 from ingot.program.program import Program
+from ingot.program.symbols import makers, symbol_names
 from ingot.stages import CallStep, Fused, KernelStep, Step
 
 MOST_MEMBERS = 160
@@ -53,7 +56,7 @@ class Unit:
 
 def fuse(program: Program, options: Options) -> Fused:
     register_late()
-    grouper = Grouper(options)
+    grouper = Grouper(program, options)
     for node in program.graph.nodes:
         grouper.take(node)
     return Fused(program, tuple(grouper.steps()))
@@ -65,7 +68,8 @@ def _is_given(node: fx.Node) -> bool:
 
 
 class Grouper:
-    def __init__(self, options: Options):
+    def __init__(self, program: Program, options: Options):
+        self.program = program
         self.options = options
         self.units: list[Unit] = []
         self.owner: dict[fx.Node, Unit] = {}
@@ -77,6 +81,9 @@ class Grouper:
         """Bit k: some unit waits, directly or not, for unit k."""
         self.required: set[fx.Node] = set()
         """Nodes that calls or the output need as tensors."""
+        self.makers = makers(program.graph)
+        for maker in self.makers.values():
+            maker.meta[MAKES_SIZE] = True
 
     # -- one node ----------------------------------------------------------------------------------
 
@@ -85,6 +92,9 @@ class Grouper:
             return
         if node.op == "output":
             self._materialize_all(node)
+            return
+        if MAKES_SIZE in node.meta:
+            self.materialize(node)
             return
         if not isinstance(node.meta.get("val"), torch.Tensor):
             self._take_other(node)
@@ -129,7 +139,13 @@ class Grouper:
     # -- calls -------------------------------------------------------------------------------------
 
     def _call(self, node: fx.Node, reason: str) -> Unit:
-        unit = self._add(CallStep(node, call_kind(node), reason))
+        control = control_of(node)
+        bodies = (
+            fused_bodies(node, control, self.program, self.options, fuse)
+            if control is not None
+            else ()
+        )
+        unit = self._add(CallStep(node, call_kind(node), reason, bodies))
         self.owner[node] = unit
         self._materialize_all(node, unit)
         if is_effect(node):
@@ -170,14 +186,7 @@ class Grouper:
             return None
         unit = self.owner.get(node)
         if unit is None:
-            reason = (
-                "a view"
-                if is_view(node)
-                else "a part"
-                if node.target is operator.getitem
-                else "a size"
-            )
-            return self._call(node, reason)
+            return self._call(node, _reason(node))
         self.required.add(node)
         return unit
 
@@ -226,6 +235,8 @@ class Grouper:
             return False
         values = fitted(region, template, values, self.templates)
         if values is None:
+            return False
+        if any(source.reaches(unit) for source in self._sizes_from(template.node)):
             return False
         inlined: set[tuple[fx.Node, Point]] = set()
         space = tuple(values[v] for v in template.vars)
@@ -343,7 +354,15 @@ class Grouper:
             if source is not None and source is not unit:
                 self._wait(unit, source)
             self.readers.setdefault(read, []).append(unit)
+        for source in self._sizes_from(node):
+            self._wait(unit, source)
         self.owner[node] = unit
+
+    def _sizes_from(self, node: fx.Node) -> set[Unit]:
+        """The steps that tell the sizes of a node and of what it reads."""
+        names = symbol_names([n.meta.get("val") for n in (node, *node.all_input_nodes)])
+        sources = (self.materialize(self.makers[name]) for name in names & self.makers.keys())
+        return {source for source in sources if source is not None}
 
     # -- order -------------------------------------------------------------------------------------
 
@@ -390,3 +409,12 @@ class Grouper:
             stack.append((current, True))
             waits = sorted(current.waits - done, key=lambda u: -u.order)
             stack.extend((w, False) for w in waits)
+
+
+def _reason(node: fx.Node) -> str:
+    """Why a node that costs nothing inside a region is a call of its own."""
+    if MAKES_SIZE in node.meta:
+        return why_not_native(node) or "its size depends on values"
+    if is_view(node):
+        return "a view"
+    return "a part" if node.target is operator.getitem else "a size"

@@ -9,8 +9,11 @@ from typing import Any
 import sympy
 import torch
 from torch import fx
+from torch.utils._sympy.functions import Max, Min
 
 from ingot.fuse.index import Size
+
+SIDES = (Min, Max, sympy.Min, sympy.Max)
 
 
 def size_of(value: Any) -> Size:
@@ -18,11 +21,22 @@ def size_of(value: Any) -> Size:
     if isinstance(value, fx.Node):
         value = value.meta["val"]
     if isinstance(value, torch.SymInt):
-        expr = value.node.expr
+        expr = _decided(value)
         return int(expr) if expr.is_Integer else expr
     if isinstance(value, sympy.Expr):
         return int(value) if value.is_Integer else value
     return int(value)
+
+
+def _decided(value: torch.SymInt) -> sympy.Expr:
+    """The size; where it is the least or most of several, the one that ranges tell."""
+    expr = value.node.expr
+    if not isinstance(expr, SIDES):
+        return expr
+    for side in expr.args:
+        if value.node.shape_env._maybe_evaluate_static(sympy.Eq(expr, side)) == sympy.true:
+            return side
+    return expr
 
 
 def tensor_of(node: fx.Node) -> torch.Tensor:

@@ -18,6 +18,9 @@ aten = torch.ops.aten
 Forward = Callable[[fx.Node, tuple[Index, ...]], "tuple[Index, ...] | None"]
 
 view_rules: dict[Any, Forward] = {}
+MAKES_SIZE = "ingot_makes_size"
+"""In the meta of a call that is the first to tell a size: where a view of data-dependent bounds
+begins and ends, PyTorch works out."""
 
 
 def view(*targets: Any) -> Callable[[Forward], Forward]:
@@ -38,7 +41,7 @@ def base_of(node: fx.Node) -> fx.Node:
 
 
 def is_view(node: fx.Node) -> bool:
-    return node.op == "call_function" and node.target in view_rules
+    return node.op == "call_function" and node.target in view_rules and MAKES_SIZE not in node.meta
 
 
 def resolve(node: fx.Node, index: tuple[Index, ...]) -> tuple[fx.Node, tuple[Index, ...]]:
@@ -129,10 +132,7 @@ def permute(node: fx.Node, index: tuple[Index, ...]) -> tuple[Index, ...]:
 def expand(node: fx.Node, index: tuple[Index, ...]) -> tuple[Index, ...]:
     shape, base = shape_of(node), shape_of(base_of(node))
     lead = len(shape) - len(base)
-    return tuple(
-        i if ix.same_size(s, t) else ix.ZERO
-        for i, s, t in zip(index[lead:], base, shape[lead:], strict=True)
-    )
+    return tuple(ix.ZERO if s == 1 else i for i, s in zip(index[lead:], base, strict=True))
 
 
 def _start(value: Any, size: Size) -> Size | None:

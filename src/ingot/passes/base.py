@@ -226,6 +226,31 @@ def core_passes() -> list[Pass]:
     return [Normalize(), Fold(), Simplify(), Cleanup()]
 
 
+def native_passes(program: Program) -> list[Pass]:
+    """All that native code wants, from aten level."""
+    from ingot.passes.attention import Attention
+
+    passes = [*control_passes(program), *check_passes(program), *core_passes()]
+    return [*passes, Attention(), *image_passes(program)]
+
+
+def check_passes(program: Program) -> list[Pass]:
+    """For sizes that depend on values."""
+    from ingot.passes.checks import Checks
+
+    check = torch.ops.aten._assert_scalar.default
+    return [Checks()] if any(node.target is check for node in program.graph.nodes) else []
+
+
+def control_passes(program: Program) -> list[Pass]:
+    """For branches and loops."""
+    from ingot.passes.control import Steer
+    from ingot.program.control import control_of
+
+    steered = any(control_of(node) is not None for node in program.graph.nodes)
+    return [Steer()] if steered else []
+
+
 def image_passes(program: Program) -> list[Pass]:
     """For convolutions with weights that stay from call to call, and can be packed."""
     from ingot.passes.borders import Borders

@@ -19,11 +19,19 @@ from ingot.fuse.views import base_of, is_view
 
 
 @dataclass(frozen=True)
-class Place:
-    """`offset` bytes behind the start of `root`: a tensor of the host's, or a piece of the
-    arena."""
+class Moved:
+    """Memory that is another in every iteration of a loop: where a base points to."""
 
-    root: fx.Node
+    node: fx.Node
+    """The input or output of the loop's body that lies there."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """`offset` bytes behind the start of `root`: a tensor of the host's, a piece of the arena, or
+    what a loop moves."""
+
+    root: fx.Node | Moved
     offset: Size = 0
 
 
@@ -38,6 +46,10 @@ class Places:
         if found is None:
             found = self._known[node] = self._find(node)
         return found
+
+    def put(self, node: fx.Node, place: Place) -> None:
+        """An input or output of a body lies where its surroundings say."""
+        self._known[node] = place
 
     def _find(self, node: fx.Node) -> Place:
         if node in self._in_place:

@@ -1,8 +1,11 @@
 """Who does what in a plan. Comes in: the steps and their kernels; goes out: which of them run
-natively, which products are our own, and which values are tensors because the host touches them.
+natively, which products are our own, which branches and loops run without the host, and which
+values are tensors because the host touches them or makes room for them.
 """
 
 from __future__ import annotations
+
+import operator
 
 import torch
 from torch import fx
@@ -12,13 +15,20 @@ from ingot.execute.fallback import region_inputs
 from ingot.fuse.shapes import shape_of, strides_of
 from ingot.fuse.views import base_of, is_view
 from ingot.plan.attentions import Attention, attentions_of
+from ingot.plan.control import fits
 from ingot.plan.convolutions import Convolution, convolutions_of
 from ingot.plan.derived import is_derived
 from ingot.plan.places import backed, native_view
 from ingot.plan.products import Product, products_of
 from ingot.plan.winograd import faster
+from ingot.program.control import Control, control_of
+from ingot.program.graph import output_node
+from ingot.program.spec import is_symbolic_arithmetic
+from ingot.program.symbols import symbols_before
 from ingot.stages import CallStep, Fused, KernelStep, Step
 
+aten = torch.ops.aten
+SIZE_QUESTIONS = {aten.sym_size.int, aten.sym_numel.default, aten.sym_stride.int}
 Heavy = Product | Convolution | Attention
 """What a call becomes that native code of our own does."""
 
@@ -28,8 +38,20 @@ class Roles:
         self.inputs = [n for n in fused.program.graph.nodes if n.op == "placeholder"]
         self._kernels = kernels
         self._known = _input_symbols(self.inputs)
-        lasting = _lasting(fused, self.inputs)
         self.products: dict[Step, list[Heavy]] = {}
+        self._find_products(fused)
+        self.hosted: set[fx.Node] = set()
+        """Values that are tensors of their own."""
+        self.controls: dict[Step, Control] = {}
+        """Branches and loops whose every step is native."""
+        self.idle: set[Step] = set()
+        """Arithmetic on sizes that only native steps ask for: they work it out themselves."""
+        self._find_controls(fused)
+        self._find_hosted(fused)
+
+    def _find_products(self, fused: Fused) -> None:
+        lasting = fused.program.lasting()
+        lasting |= {node for node in fused.program.graph.nodes if is_derived(node)}
         for step in fused.steps:
             if isinstance(step, CallStep):
                 products: list[Heavy] = [*products_of(step.node, lasting)]
@@ -37,17 +59,48 @@ class Roles:
                 products += attentions_of(step.node)
                 if products:
                     self.products[step] = products
-        self.hosted: set[fx.Node] = set()
-        """Values that are tensors of their own."""
-        self._find_hosted(fused)
+
+    def _find_controls(self, fused: Fused) -> None:
+        for step in fused.steps:
+            if not isinstance(step, CallStep) or not step.bodies:
+                continue
+            control = control_of(step.node)
+            assert control is not None
+            for body in step.bodies:
+                self._find_products(body)
+                self._find_controls(body)
+            in_sight = symbols_before(step.node)
+            if fits(step, control, in_sight) and all(map(self._is_native, step.bodies)):
+                self.controls[step] = control
+                for body in step.bodies:
+                    self.idle.update(filter(_counts, body.steps))
+        self._find_idle(fused)
+
+    def _is_native(self, body: Fused) -> bool:
+        return not any(self.is_host(step) for step in body.steps if not _counts(step))
+
+    def _find_idle(self, fused: Fused) -> None:
+        nodes = {step.node for step in self.controls if isinstance(step, CallStep)}
+        for step in reversed(fused.steps):
+            if isinstance(step, CallStep) and is_count(step.node) and nodes >= {*step.node.users}:
+                self.idle.add(step)
+                nodes.add(step.node)
 
     def is_host(self, step: Step) -> bool:
         """Does the host run it?"""
-        if step in self.products:
+        if step in self.products or step in self.controls or step in self.idle:
             return False
         if isinstance(step, KernelStep):
             return step.region not in self._kernels.by_region
+        if self.is_result(step.node):
+            return False
         return step.node in self.hosted or not native_view(step.node)
+
+    def is_result(self, node: fx.Node) -> bool:
+        """Is it what a native branch or loop gives?"""
+        return node.target is operator.getitem and any(
+            step.node is node.args[0] for step in self.controls if isinstance(step, CallStep)
+        )
 
     def _find_hosted(self, fused: Fused) -> None:
         for node in fused.program.graph.nodes:
@@ -57,8 +110,11 @@ class Roles:
                 self._host(*node.all_input_nodes)
         for step in reversed(fused.steps):
             for node in _made(step):
-                if not self._fits_arena(node):
+                if step not in self.controls and not self._fits_arena(node):
                     self._host(node)
+            if step in self.controls:
+                assert isinstance(step, CallStep)
+                self._host_inside(step)
             if not self.is_host(step):
                 continue
             self._host(*_made(step))
@@ -66,6 +122,22 @@ class Roles:
                 self._host(*step.node.all_input_nodes)
             else:
                 self._host(*region_inputs(step.region))
+
+    def _host_inside(self, control: CallStep) -> None:
+        """Constants of bodies, and values that do not fit the arena: the host makes room for them
+        before it starts."""
+        for body in control.bodies:
+            graph = body.program.graph
+            self.hosted.update(n for n in graph.nodes if n.op == "get_attr")
+            for step in body.steps:
+                if step in self.controls:
+                    assert isinstance(step, CallStep)
+                    self._host_inside(step)
+                elif isinstance(step, KernelStep) or not is_view(step.node):
+                    self.hosted.update(n for n in _made(step) if not self._fits_arena(n))
+            ends = [n for n in graph.nodes if n.op == "placeholder"]
+            ends += output_node(graph).all_input_nodes
+            self.hosted.update(n for n in ends if _is_tensor(n) and not self._fits_arena(n))
 
     def _host(self, *nodes: fx.Node) -> None:
         for node in nodes:
@@ -85,16 +157,20 @@ def _made(step: Step) -> list[fx.Node]:
     return [step.node] if isinstance(step, CallStep) else list(step.region.stored)
 
 
-def _lasting(fused: Fused, inputs: list[fx.Node]) -> set[fx.Node]:
-    """Inputs that are the module's own tensors and are not written here, and constants."""
-    signature = fused.program.signature
-    written = {spec.target for spec in signature.outputs if spec.target is not None}
-    stay = {
-        node
-        for i, (node, spec) in enumerate(zip(inputs, signature.inputs, strict=True))
-        if spec.kind in ("parameter", "buffer", "constant") and i not in written
-    }
-    return stay | {n for n in fused.program.graph.nodes if n.op == "get_attr" or is_derived(n)}
+def is_count(node: fx.Node) -> bool:
+    """Is it arithmetic on sizes?"""
+    asks_or_counts = node.target in SIZE_QUESTIONS or is_symbolic_arithmetic(node.target)
+    return asks_or_counts and isinstance(
+        node.meta.get("val"), torch.SymInt | torch.SymFloat | torch.SymBool
+    )
+
+
+def _counts(step: Step) -> bool:
+    return isinstance(step, CallStep) and is_count(step.node)
+
+
+def _is_tensor(node: fx.Node) -> bool:
+    return isinstance(node.meta.get("val"), torch.Tensor)
 
 
 def _input_symbols(inputs: list[fx.Node]) -> set[str]:

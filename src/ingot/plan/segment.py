@@ -7,7 +7,7 @@ is never changed once it is made.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,6 +39,16 @@ class NativeStep:
     words: tuple[Word, ...]
     source: Any
     """The region or the call, for errors."""
+    tables: tuple[tuple[NativeStep, ...], ...] = ()
+    """What it runs: the addresses of these come before its words."""
+
+
+def _words(steps: Iterable[NativeStep]) -> Iterator[Word]:
+    """In the order in which tables are written."""
+    for step in steps:
+        for table in step.tables:
+            yield from _words(table)
+        yield from step.words
 
 
 @dataclass
@@ -56,6 +66,13 @@ class ArenaPlan:
 
     def use(self, node: Owner, step: int) -> None:
         self.last[node] = step
+
+    def repeat(self, start: int, end: int) -> None:
+        """Steps from `start` on run again and again until `end`: what was there before and is used
+        there lives as long."""
+        for node, last in self.last.items():
+            if last >= start and self.first[node] < start:
+                self.last[node] = end
 
     def symbols(self) -> list[sympy.Symbol]:
         return symbols_in(self.sizes.values())
@@ -87,7 +104,7 @@ class Segment:
         self._evaluate: Callable[[Sequence[int]], list[int]] | None = None
 
     def _offsets(self) -> list[Size]:
-        return [word.offset for step in self.steps for word in step.words]
+        return [word.offset for word in _words(self.steps)]
 
     def symbols(self) -> list[sympy.Symbol]:
         return symbols_in(self._offsets())
@@ -104,14 +121,25 @@ class Segment:
         if self._evaluate is None:
             self._evaluate = evaluator(self._offsets(), self.symbols())
         places, _ = self.arena.bound(arena_values)
-        offsets = iter(self._evaluate(values))
-        flat: list[int] = []
-        for step in self.steps:
-            flat += (step.function, len(step.words))
-            for word in step.words:
-                start = 0 if word.root is None else places[word.root]
-                flat += (word.base, start + next(offsets))
-        return (ctypes.c_int64 * (len(flat) + 1))(*flat, 0)
+        return _table(self.steps, places, iter(self._evaluate(values)))
+
+
+def _table(steps: Iterable[NativeStep], places: Mapping[Any, int], offsets: Iterator[int]) -> Any:
+    """The words of the steps, one after the other; it holds the tables that they run."""
+    flat: list[int] = []
+    held = []
+    for step in steps:
+        inner = [_table(table, places, offsets) for table in step.tables]
+        held += inner
+        flat += (step.function, len(inner) + len(step.words))
+        for table in inner:
+            flat += (ZERO, ctypes.addressof(table))
+        for word in step.words:
+            start = 0 if word.root is None else places[word.root]
+            flat += (word.base, start + next(offsets))
+    table = (ctypes.c_int64 * (len(flat) + 1))(*flat, 0)
+    table.held = held  # type: ignore[attr-defined]
+    return table
 
 
 def _remember(known: dict[Any, Any], key: Any, value: Any) -> None:

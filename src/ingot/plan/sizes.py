@@ -30,6 +30,18 @@ class SizePrinter(sympy.printing.str.StrPrinter):
 
     _print_PythonMod = _print_Mod
 
+    def _print_Relational(self, expr: Any) -> str:
+        return f"(({self._print(expr.lhs)}) {expr.rel_op} ({self._print(expr.rhs)}))"
+
+    def _print_Not(self, expr: Any) -> str:
+        return f"(not {self._print(expr.args[0])})"
+
+    def _print_And(self, expr: Any) -> str:
+        return f"({' and '.join(self._print(a) for a in expr.args)})"
+
+    def _print_Or(self, expr: Any) -> str:
+        return f"({' or '.join(self._print(a) for a in expr.args)})"
+
     def _print_Max(self, expr: Any) -> str:
         return f"max({', '.join(self._print(a) for a in expr.args)})"
 

@@ -146,6 +146,31 @@ def _check_sizes(program: Program, values: Sequence[Any]) -> None:
             expected = wanted.node.expr.xreplace({s: sympy.Integer(v) for s, v in bound.items()})
             if expected.is_Integer:
                 _check_size(name, dim, int(expected), given)
+    _check_guards(program, pairs, bound)
+
+
+def _check_guards(
+    program: Program, pairs: Sequence[tuple[str, int, Any, int]], bound: Mapping[Any, int]
+) -> None:
+    values = {symbol: sympy.Integer(value) for symbol, value in bound.items()}
+    for guard in program.guards:
+        if guard.condition.xreplace(values) not in (False, sympy.false):
+            continue
+        texts = {
+            wanted.node.expr: sympy.Symbol(_where(name, dim))
+            for name, dim, wanted, _ in reversed(pairs)
+            if isinstance(wanted, torch.SymInt) and wanted.node.expr.is_Symbol
+        }
+        used = sorted(guard.condition.free_symbols, key=str)
+        given = ", ".join(f"{texts[s]} is {bound[s]}" for s in used)
+        raise InputError(
+            f"{given}; the program was made for {guard.condition.xreplace(texts)}",
+            hints=["compile it with arguments like these as well"],
+        )
+
+
+def _where(name: str, dim: int) -> str:
+    return f"dim {dim} of {name}" if dim >= 0 else name
 
 
 def _sizes(wanted: Any, value: Any) -> list[tuple[int, Any, int]]:
@@ -156,8 +181,7 @@ def _sizes(wanted: Any, value: Any) -> list[tuple[int, Any, int]]:
 
 def _check_size(name: str, dim: int, wanted: int, given: int) -> None:
     if wanted != given:
-        where = f"dim {dim} of {name}" if dim >= 0 else name
-        raise InputError(f"{where} is {given}; the program was made for {wanted}")
+        raise InputError(f"{_where(name, dim)} is {given}; the program was made for {wanted}")
 
 
 def _check_range(program: Program, name: str, dim: int, symbol: str, given: int) -> None:
@@ -166,5 +190,6 @@ def _check_range(program: Program, name: str, dim: int, symbol: str, given: int)
         return
     if given < known.lower or (known.upper is not None and given > known.upper):
         limit = "" if known.upper is None else known.upper
-        where = f"dim {dim} of {name}" if dim >= 0 else name
-        raise InputError(f"{where} is {given}; the program takes {known.lower}..{limit}")
+        raise InputError(
+            f"{_where(name, dim)} is {given}; the program takes {known.lower}..{limit}"
+        )

@@ -96,6 +96,17 @@ def _same_number(x: Any, y: Any) -> bool:
     return isinstance(x, int) and isinstance(y, int) and x == y
 
 
+def same_sizes(a: Sequence[Any], b: Sequence[Any]) -> bool:
+    """same_numbers, where a symbolic number that turned out to be plain counts as plain."""
+    return same_numbers([_plain(n) for n in a], [_plain(n) for n in b])
+
+
+def _plain(number: Any) -> Any:
+    if isinstance(number, torch.SymInt) and number.node.expr.is_Integer:
+        return int(number.node.expr)
+    return number
+
+
 def fake_mode(graph: Graph) -> Any:
     """The FakeTensorMode the graph was traced in, if any of its values tells."""
     for node in graph.nodes:

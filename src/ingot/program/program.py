@@ -14,6 +14,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
+import sympy
 import torch
 from torch._ops import OpOverload
 from torch.export import ExportedProgram
@@ -80,6 +81,14 @@ class SymbolRange:
 
 
 @dataclass(frozen=True)
+class SizeGuard:
+    """What the tracer took for granted of the inputs' sizes."""
+
+    condition: sympy.Basic
+    """Over the program's symbols."""
+
+
+@dataclass(frozen=True)
 class Fixed:
     """An argument that became part of the program: it has to be this value again."""
 
@@ -113,10 +122,24 @@ class Program:
     """The module's own parameters, buffers and constants, by the `target` of their inputs."""
     calling: CallSpec | None = None
     """None: a graph that torch.compile calls, not a user."""
+    guards: tuple[SizeGuard, ...] = ()
+    """What has to hold of the sizes besides their ranges. torch.compile checks its own."""
 
     @property
     def graph(self) -> Graph:
         return self.graph_module.graph
+
+    def lasting(self) -> set[Node]:
+        """Inputs whose memory is the same tensor's in every call: the module's own that are not
+        written here, and constants."""
+        written = {spec.target for spec in self.signature.outputs if spec.target is not None}
+        pairs = zip(placeholders(self.graph), self.signature.inputs, strict=True)
+        stay = {
+            node
+            for i, (node, spec) in enumerate(pairs)
+            if spec.kind in ("parameter", "buffer", "constant") and i not in written
+        }
+        return stay | {n for n in self.graph.nodes if n.op == "get_attr"}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What the model returns for these arguments, its writes included."""

@@ -1,0 +1,68 @@
+"""The user's own words for what they check. Comes in: calls of torch._check while a program is
+traced; goes out: their texts and lines, for the assertions that stand for them in the graph. By
+itself the tracer keeps only the condition, and says `Runtime assertion failed for expression
+u0 >= 0`.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from unittest import mock
+
+import sympy
+import torch
+from torch.fx import Graph
+
+from ingot.errors import Place
+from ingot.program.source import is_library
+
+aten = torch.ops.aten
+
+
+@dataclass(frozen=True)
+class Check:
+    condition: sympy.Basic
+    text: str
+    place: Place | None
+
+    def message(self) -> str:
+        return self.text if self.place is None else f"{self.text}\n  at {self.place}"
+
+
+@contextmanager
+def noting_checks(found: list[Check]) -> Iterator[None]:
+    """Notes every torch._check of a symbolic condition."""
+    original: Callable[..., None] = torch._check
+
+    def check(cond: Any, message: Any = None) -> None:
+        if isinstance(cond, torch.SymBool):
+            text = f"torch._check failed: {cond}" if message is None else str(message())
+            found.append(Check(cond.node.expr, text, _user_line()))
+        original(cond, message)
+
+    with mock.patch.object(torch, "_check", check):
+        yield
+
+
+def _user_line() -> Place | None:
+    for frame in reversed(traceback.extract_stack()[:-2]):
+        if not is_library(frame.filename):
+            return Place(frame.filename, frame.lineno or 0, frame.line or "")
+    return None
+
+
+def restore_texts(graph: Graph, checks: list[Check]) -> None:
+    """Give each assertion the text of the check that it stands for."""
+    by_condition = {str(check.condition): check for check in reversed(checks)}
+    for node in graph.nodes:
+        if node.target is not aten._assert_scalar.default:
+            continue
+        condition = node.args[0].meta.get("val") if hasattr(node.args[0], "meta") else None
+        if isinstance(condition, torch.SymBool):
+            check = by_condition.get(str(condition.node.expr))
+            if check is not None:
+                node.args = (node.args[0], check.message())

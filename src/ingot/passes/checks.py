@@ -1,0 +1,72 @@
+"""Checks that cannot fail. Comes in: a program whose tracer left an assertion for every bound of a
+size that depends on values; goes out: the same without those that hold by what the size is: no
+size is negative, and a mask has no more places than elements. A check of the user's own stays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import sympy
+import torch
+from torch.fx import Node
+
+from ingot.passes.base import Draft, Pass
+from ingot.program.graph import placeholders
+from ingot.program.symbols import makers
+
+aten = torch.ops.aten
+
+
+@dataclass(frozen=True)
+class Checks(Pass):
+    name: ClassVar[str] = "checks"
+
+    def rewrite(self, draft: Draft) -> list[str]:
+        known = makers(draft.graph)
+        for node in placeholders(draft.graph):
+            if isinstance(val(node), torch.Tensor):
+                known.update({str(size): node for size in val(node).shape})
+        checks = [n for n in draft.graph.nodes if n.target is aten._assert_scalar.default]
+        idle = [check for check in checks if _holds(check.args[0], known)]
+        for check in idle:
+            draft.graph.erase_node(check)
+        return [f"checks that cannot fail: {len(idle)}"] if idle else []
+
+
+def _holds(condition: Any, known: dict[str, Node]) -> bool:
+    value = condition.meta.get("val") if isinstance(condition, Node) else condition
+    if not isinstance(value, torch.SymBool):
+        return value is True
+    expr = value.node.expr
+    if expr == sympy.true:
+        return True
+    if not isinstance(expr, sympy.Ge | sympy.Le) or not isinstance(expr.lhs, sympy.Symbol):
+        return False
+    maker = known.get(expr.lhs.name)
+    if maker is None or not expr.rhs.is_Integer or not isinstance(val(maker), torch.Tensor):
+        return False
+    if isinstance(expr, sympy.Ge):
+        return int(expr.rhs) <= 0
+    most = _most(maker)
+    return most is not None and most <= int(expr.rhs)
+
+
+def val(node: Node) -> Any:
+    return node.meta.get("val")
+
+
+def _most(maker: Node) -> int | None:
+    """How long its result can be."""
+    if maker.target is aten.nonzero.default:
+        mask = maker.args[0]
+    elif maker.target is aten.index.Tensor:
+        masks = [m for m in maker.args[1] if m is not None]  # type: ignore[union-attr]
+        mask = masks[0] if len(masks) == 1 else None
+    else:
+        return None
+    if not isinstance(mask, Node):
+        return None
+    count: Any = val(mask).numel()
+    return count if isinstance(count, int) else None

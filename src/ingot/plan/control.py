@@ -1,0 +1,102 @@
+"""Which branches and loops can be a native step, as far as their values go. What holds for one that
+can: every size in its bodies is known before it starts; what is carried is laid out the same way in
+every iteration, without overlap; predicates are booleans, or made of sizes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import fx
+
+from ingot.codegen.executor import MOST_ARGUMENTS
+from ingot.fuse.shapes import shape_of, strides_of
+from ingot.program.control import Control
+from ingot.program.graph import output_values, placeholders, same_sizes
+from ingot.program.symbols import symbol_names
+from ingot.stages import CallStep
+
+FIXED_WORDS = 4
+"""Of a loop's step, besides two for each value that it moves."""
+
+
+def fits(step: CallStep, control: Control, in_sight: set[str]) -> bool:
+    moved = 2 * (len(control.carried) + len(control.sliced) + len(step.node.users))
+    if moved + FIXED_WORDS > MOST_ARGUMENTS:
+        return False
+    if control.kind == "branch" and not _fits_predicate(control.predicate, in_sight):
+        return False
+    if control.kind == "scan" and not control.sliced:
+        return False
+    results = step.node.meta["val"]
+    graphs = [body.program.graph for body in step.bodies]
+    return (
+        all(_is_plain(value) for value in results)
+        and all(_takes(graph, control) for graph in graphs)
+        and all(_known(graph, in_sight) for graph in graphs)
+        and _tests(graphs[0], control)
+    )
+
+
+def _fits_predicate(predicate: Any, in_sight: set[str]) -> bool:
+    value = predicate.meta.get("val") if isinstance(predicate, fx.Node) else predicate
+    if isinstance(value, torch.Tensor):
+        return _is_flag(value)
+    if isinstance(value, torch.SymBool):
+        return symbol_names(value) <= in_sight
+    return isinstance(value, bool)
+
+
+def _is_flag(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.dtype is torch.bool and value.dim() == 0
+
+
+def _tests(graph: fx.Graph, control: Control) -> bool:
+    """Does the first body of a loop say whether to go on?"""
+    (test, *more) = output_values(graph)
+    return control.kind != "loop" or (
+        not more and isinstance(test, fx.Node) and _is_flag(test.meta["val"])
+    )
+
+
+def _is_plain(value: Any) -> bool:
+    return (
+        isinstance(value, torch.Tensor)
+        and value.layout is torch.strided
+        and not value.is_neg()
+        and not value.is_complex()
+    )
+
+
+def _takes(graph: fx.Graph, control: Control) -> bool:
+    """Does the body get its operands as they lie?"""
+    inputs = placeholders(graph)
+    carried = len(control.carried)
+    for k, (inner, outer) in enumerate(zip(inputs, control.operands(), strict=True)):
+        if not isinstance(outer, fx.Node):
+            return False
+        value: Any = inner.meta["val"]
+        given: Any = outer.meta.get("val")
+        if isinstance(value, torch.SymInt):
+            if k < carried or not isinstance(given, torch.SymInt):
+                return False
+            continue
+        if not _is_plain(value) or not _is_plain(given) or value.dtype is not given.dtype:
+            return False
+        lead = int(control.is_sliced(k))
+        same = same_sizes(value.shape, given.shape[lead:]) and same_sizes(
+            value.stride(), given.stride()[lead:]
+        )
+        if not same or (k < carried and _overlaps(inner)):
+            return False
+    return True
+
+
+def _overlaps(node: fx.Node) -> bool:
+    sizes = zip(shape_of(node), strides_of(node), strict=True)
+    return any(stride == 0 and size != 1 for size, stride in sizes)
+
+
+def _known(graph: fx.Graph, in_sight: set[str]) -> bool:
+    return all(symbol_names(node.meta.get("val")) <= in_sight for node in graph.nodes)

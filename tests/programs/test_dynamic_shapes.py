@@ -1,0 +1,138 @@
+"""Sizes that move: one program for all of them, through torch.compile and ahead of time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.export import Dim
+
+import ingot
+
+A = Dim.AUTO
+
+
+def agrees(function: Callable[..., Any], shapes: Any, calls: Sequence[tuple[Any, ...]]) -> Any:
+    """Compiled with the first arguments, right for all of them."""
+    with torch.no_grad():
+        compiled = ingot.compile(
+            function, calls[0], dynamic_shapes=shapes, options={"strict": True}
+        )
+        for args in calls:
+            torch.testing.assert_close(compiled(*args), function(*args), rtol=1e-4, atol=1e-5)
+    return compiled
+
+
+def rows(*sizes: int) -> list[tuple[Tensor]]:
+    return [(torch.randn(n, 8),) for n in sizes]
+
+
+def test_one_and_zero_are_ordinary_sizes() -> None:
+    linear = nn.Linear(8, 8)
+    agrees(lambda x: linear(x).softmax(-1), ({0: A},), rows(4, 1, 0, 9))
+    agrees(lambda x: (x * 2).sum(0) / max(x.size(0), 1), ({0: A},), rows(4, 1, 0, 9))
+
+
+def test_sizes_as_values() -> None:
+    def function(x: Tensor) -> tuple[Tensor, Tensor]:
+        n = x.size(0)
+        return torch.full((n,), n / 2), x.clone()[: n // 2] * n
+
+    agrees(function, ({0: A},), rows(6, 1, 9, 0))
+
+
+def test_fractions_of_sizes() -> None:
+    def function(x: Tensor) -> Tensor:
+        n, m = x.shape
+        return (x * (n / m) + n / 2).round() + torch.arange(m, dtype=torch.float32) * (m / 3)
+
+    calls = [(torch.randn(n, m),) for n, m in ((6, 4), (1, 9), (33, 17))]
+    compiled = agrees(function, ({0: A, 1: A},), calls)
+    assert compiled.compiled.fused.count("fallback") == 0
+
+
+def test_int_arguments() -> None:
+    def function(x: Tensor, n: int) -> tuple[Tensor, int]:
+        return x.clone()[:, : n // 2] * n, n + 1
+
+    compiled = ingot.compile(function, (torch.randn(3, 16), 4), dynamic_shapes=(None, Dim.DYNAMIC))
+    for n in (4, 7, 12, 2):
+        x = torch.randn(3, 16)
+        torch.testing.assert_close(compiled(x, n), function(x, n))
+
+
+def test_two_sizes_that_belong_together() -> None:
+    agrees(
+        lambda x, y: x + y,
+        ({0: A}, {0: A}),
+        [(torch.randn(n, 8), torch.randn(n, 8)) for n in (6, 1, 9)],
+    )
+
+
+def test_dynamic_transformer_layer() -> None:
+    layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval()
+    calls = [(torch.randn(b, n, 8),) for b, n in ((2, 5), (1, 7), (4, 1), (3, 33))]
+    agrees(layer, ({0: A, 1: A},), calls)
+
+
+def test_dynamic_images() -> None:
+    conv = nn.Conv2d(3, 4, 3, padding=1)
+    calls = [(torch.randn(b, 3, h, w),) for b, h, w in ((2, 8, 8), (1, 5, 7), (3, 16, 9))]
+    agrees(lambda x: conv(x).relu().mean((2, 3)), ({0: A, 2: A, 3: A},), calls)
+
+
+def test_ranges_are_kept() -> None:
+    function = lambda x: x.softmax(0)  # noqa: E731
+    compiled = agrees(function, ({0: Dim("n", min=1, max=16)},), rows(4, 1, 16))
+    for n in (0, 17):
+        with pytest.raises(ingot.InputError, match=r"dim 0 of x is \d+; the program takes 1..16"):
+            compiled(torch.randn(n, 8))
+
+
+def test_a_branch_on_a_size_becomes_a_guard() -> None:
+    def function(x: Tensor) -> Tensor:
+        return x * 2 if x.size(0) > 5 else x * 3
+
+    compiled = agrees(function, ({0: A},), rows(8, 6, 30))
+    with pytest.raises(ingot.InputError, match="dim 0 of x is 5"):
+        compiled(torch.randn(5, 8))
+
+
+def test_a_size_that_has_to_divide() -> None:
+    compiled = agrees(lambda x: x.view(-1, 4).sum(0), ({0: A},), rows(4, 8))
+    assert compiled(torch.randn(3, 8)).shape == (4,)
+
+
+def test_layouts_of_dynamic_inputs() -> None:
+    compiled = agrees(lambda x: x.exp() + 1, ({0: A, 1: A},), [(torch.randn(3, 5),)])
+    turned = torch.randn(7, 4).t()
+    torch.testing.assert_close(compiled(turned), turned.exp() + 1)
+
+
+def test_mark_dynamic() -> None:
+    from torch._dynamo.utils import counters
+
+    compiled = torch.compile(F.gelu, backend="ingot", fullgraph=True, options={"strict": True})
+    counters.clear()
+    calls = rows(4, 5, 17, 33)
+    torch._dynamo.mark_dynamic(calls[0][0], 0)
+    for (x,) in calls:
+        torch.testing.assert_close(compiled(x), F.gelu(x))
+    assert counters["stats"]["unique_graphs"] == 1
+
+
+@pytest.mark.parametrize(("dynamic", "graphs"), [(True, 1), (None, 2), (False, 4)])
+def test_dynamic_means_what_it_means(dynamic: bool | None, graphs: int) -> None:
+    from torch._dynamo.utils import counters
+
+    compiled = torch.compile(
+        lambda x: F.gelu(x).sum(0), backend="ingot", dynamic=dynamic, options={"strict": True}
+    )
+    counters.clear()
+    for (x,) in rows(4, 5, 17, 33):
+        torch.testing.assert_close(compiled(x), F.gelu(x).sum(0), rtol=1e-4, atol=1e-5)
+    assert counters["stats"]["unique_graphs"] == graphs

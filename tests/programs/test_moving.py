@@ -1,0 +1,64 @@
+"""Programs whose shapes move or depend on values, each with many random inputs, empty results among
+them: compiled once, equal to eager, and natively but for the operations that are named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch._dynamo.utils import counters
+
+import ingot
+from ingot import observe
+from ingot.stages import CallStep, Compiled
+
+from .moving import Moving, programs
+
+RUNS = 50
+PROGRAMS = {moving.name: moving for moving in programs()}
+
+
+def through_dynamo(moving: Moving, _: Any) -> Callable[..., Any]:
+    return torch.compile(moving.function, backend="ingot", fullgraph=True, options={"strict": True})
+
+
+def ahead(moving: Moving, args: Any) -> Callable[..., Any]:
+    return ingot.compile(
+        moving.function, args, dynamic_shapes=moving.dynamic_shapes, options={"strict": True}
+    )
+
+
+def hosted(compiled: Compiled) -> set[str]:
+    """Names of the operations that PyTorch runs and of what the host steers."""
+    own = compiled.products | compiled.controls
+    calls = [s.node for s in compiled.fused.steps if isinstance(s, CallStep) and s not in own]
+    targets = [n.target for n in calls if not _is_number(n) and "view" not in _kind(compiled, n)]
+    return {str(t).removeprefix("aten.").split(".")[0] for t in targets}
+
+
+def _kind(compiled: Compiled, node: torch.fx.Node) -> str:
+    kinds = {s.node: s.kind for s in compiled.fused.steps if isinstance(s, CallStep)}
+    return kinds[node]
+
+
+def _is_number(node: torch.fx.Node) -> bool:
+    return not isinstance(node.meta.get("val"), torch.Tensor | list | tuple)
+
+
+@pytest.mark.parametrize("road", [through_dynamo, ahead], ids=["torch.compile", "ahead"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_equals_eager(name: str, road: Callable[..., Any]) -> None:
+    moving = PROGRAMS[name]
+    generator = torch.Generator().manual_seed(11)
+    inputs = [moving.inputs(generator) for _ in range(RUNS)]
+    heard: list[Compiled] = []
+    counters.clear()
+    with torch.no_grad(), observe.listening(heard.append):
+        compiled = road(moving, inputs[0])
+        for args in inputs:
+            got, want = compiled(*args), moving.function(*args)
+            torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-5)
+    assert len(heard) == (1 if road is ahead else moving.graphs)
+    assert hosted(heard[-1]) <= moving.host, hosted(heard[-1]) - moving.host
