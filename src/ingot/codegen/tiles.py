@@ -20,10 +20,9 @@ import torch
 from ingot.codegen.builder import Builder
 from ingot.codegen.functions import I64, Writer
 from ingot.codegen.gemm import Shape, tile_shape
-from ingot.codegen.jit import FUNCTION_ATTRIBUTES, compile_module
+from ingot.codegen.jit import FUNCTION_ATTRIBUTES, Native, compile_module
 from ingot.codegen.values import Val
 
-KINDS = ("runs", "terms", "channels")
 ARGUMENTS = (
     "a", "ins", "pieces", "count", "b", "bias", "c", "outs", "addend", "adds", "low", "high",
     "used", "next",
@@ -53,17 +52,14 @@ def tile_type(dtype: torch.dtype) -> str:
     return f"({', '.join(kinds.get(name, '!llvm.ptr') for name in ARGUMENTS)}) -> ()"
 
 
+def tile_function(tile: Tile, rows: int) -> int:
+    """The address of the tile with so many rows."""
+    return _compiled(tile, rows).addresses["tile"]
+
+
 @cache
-def tile_functions(tile: Tile, tall: int) -> tuple[int, int]:
-    """The addresses of the tiles with `tall` rows and with one less."""
-    functions = {f"tile{rows}": _TileWriter(tile, rows).text() for rows in {tall, max(1, tall - 1)}}
-    native = compile_module([], functions)
-    _kept.append(native)
-    return native.addresses[f"tile{tall}"], native.addresses[f"tile{max(1, tall - 1)}"]
-
-
-_kept: list[object] = []
-"""Code that was compiled: it lives as long as the process."""
+def _compiled(tile: Tile, rows: int) -> Native:
+    return compile_module([], {"tile": _TileWriter(tile, rows).text()})
 
 
 def clamped(b: Builder, x: Val, low: Val, high: Val) -> Val:
@@ -87,7 +83,7 @@ class _TileWriter(Writer):
         attributes = FUNCTION_ATTRIBUTES.replace("[[", '["noinline", [')
         kinds = tile_type(self.tile.dtype)[1:].split(") -> ")[0].split(", ")
         head = ", ".join(f"%{name}: {kind}" for name, kind in zip(ARGUMENTS, kinds, strict=True))
-        return self.function(f"@tile{self.rows}({head}) attributes {{{attributes}}}")
+        return self.function(f"@tile({head}) attributes {{{attributes}}}")
 
     # -- the sum -----------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from torch import fx
 
 from ingot.codegen.convolution import FIELDS, convolution_function
 from ingot.codegen.gemm import packed, tile_shape
-from ingot.codegen.tiles import Tile, tile_functions
+from ingot.codegen.tiles import Tile, tile_function
 from ingot.fuse.shapes import arguments_of, shape_of, strides_of, tensor_of
 from ingot.plan.derived import derived
 from ingot.plan.geometry import Geometry, border_ranges, offsets
@@ -78,14 +78,14 @@ class Convolution:
         """The fields that are neither values nor tables."""
         g, (low, high) = self.geometry, self.bounds
         shape = tile_shape(self.dtype)
-        whole = tile_functions(Tile(g.kind, self.dtype, shape.vectors, False), g.tall)
+        heights = (g.tall, g.tall - (g.tall_tiles < g.tiles))
         used = g.columns % shape.columns
-        edge = whole
-        if used:
-            tile = Tile(g.kind, self.dtype, -(-used // shape.lanes), used % shape.lanes > 0)
-            edge = tile_functions(tile, g.tall)
+        whole = Tile(g.kind, self.dtype, shape.vectors, False)
+        edge = Tile(g.kind, self.dtype, -(-used // shape.lanes), used % shape.lanes > 0)
+        tile, short = (tile_function(whole, rows) for rows in heights)
+        edge_tile, edge_short = (tile_function(edge if used else whole, rows) for rows in heights)
         return {
-            "tile": whole[0], "short": whole[1], "edge_tile": edge[0], "edge_short": edge[1],
+            "tile": tile, "short": short, "edge_tile": edge_tile, "edge_short": edge_short,
             "rows": g.tall_tiles, "tall": g.tall, "tiles": g.tiles, "block": g.block,
             "n": g.columns, "k": g.terms, "chunk_count": len(g.chunks) // 4,
             "edge_count": len(self.edges) // 2, "across": shape.columns if g.depthwise else 0,

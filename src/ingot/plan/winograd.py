@@ -12,7 +12,7 @@ import torch
 
 from ingot.codegen.gemm import tile_shape
 from ingot.codegen.machine import this_machine
-from ingot.codegen.tiles import Tile, tile_functions
+from ingot.codegen.tiles import Tile, tile_function
 from ingot.codegen.winograd import FIELDS, PLACES, transformed, winograd_function
 from ingot.plan.convolutions import Convolution, Filters, bits
 from ingot.plan.geometry import Geometry, offsets
@@ -109,7 +109,7 @@ class Winograd(Convolution):
             for kind, dim in (("row", 1), ("pixel", 2))
         )
         return {
-            "tile": tile_functions(tile, tall)[0], "patches": patches.pixels, "block": block,
+            "tile": tile_function(tile, tall), "patches": patches.pixels, "block": block,
             "tall": tall, "n": g.columns, "k": patches.terms,
             "chunk_count": len(patches.chunks) // 4, "edge_count": len(self.edges) // 2,
             "room": self._room(), "teams": torch.get_num_threads(), **rows, **pixels,
