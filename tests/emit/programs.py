@@ -181,7 +181,6 @@ SMALL: dict[str, Case] = {
         lambda x, y: torch.cat([x, y]).softmax(-1) @ y.T,
         (torch.randn(5, 4), torch.randn(3, 4)),
         {"dynamic_shapes": ({0: Dim("n", max=512)}, {0: Dim("m")})},
-        refused={"tosa": "cat", "stablehlo run": "no way to run it"},
     ),
     "cumulative": Case(lambda x: (x.cumsum(1), x.cumprod(0)), (torch.randn(3, 5),)),
     "sort": Case(lambda x: x.sort(descending=True), (torch.randn(3, 5),), refused=NOT_RUN),

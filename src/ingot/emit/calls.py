@@ -21,6 +21,8 @@ from ingot.program.text import target_name
 
 CALL = "ingot_call"
 """The key of a node's meta that makes it a call: the name of the function."""
+BODY = "ingot_body"
+"""The key for what the function's body will be, where we know one (`bodies.py`)."""
 
 
 def import_call(

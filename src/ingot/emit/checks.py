@@ -65,10 +65,13 @@ def _size_from_values(node: Node) -> tuple[str, str] | None:
 
 
 def _computed_size(node: Node) -> tuple[str, str] | None:
-    if node.op == "call_function" and isinstance(node.meta.get("val"), torch.SymInt):
+    """What makes a tensor of such a size is a call with a body by now (`sizes.py`)."""
+    if node.op != "call_function" or isinstance(node.meta.get("val"), torch.SymInt):
+        return None
+    if any(isinstance(source.meta.get("val"), torch.SymInt) for source in node.all_input_nodes):
         return (
-            "the dialect does not compute with sizes, and this one is dynamic",
-            "export with static shapes, or one program for each size",
+            "it takes a dynamic size that the dialect cannot compute",
+            "give the dimension an upper bound, as in Dim('n', max=1024), or a fixed size",
         )
     return None
 

@@ -36,6 +36,30 @@ def gelu(x: Tensor, approximate: str = "none") -> Tensor:
     return 0.5 * x * (1.0 + torch.erf(x * math.sqrt(0.5)))
 
 
+@decomposes(aten.var_mean.correction)
+def var_mean(
+    x: Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False
+) -> tuple[Tensor, Tensor]:
+    """In the dtype of its input; torch-mlir's own goes through float64."""
+    dims = list(range(x.dim())) if dim is None else list(dim)
+    count = math.prod(x.shape[d] for d in dims)
+    if x.dtype.is_complex or not isinstance(count, int):
+        return NotImplemented
+    mean = x.sum(dims, keepdim=True) / count
+    far = x - mean
+    rest = max(0, count - (1 if correction is None else correction))
+    variance = (far * far).sum(dims, keepdim=keepdim) / rest
+    return variance, mean if keepdim else x.sum(dims) / count
+
+
+@decomposes(aten.split_with_sizes.default)
+def split_with_sizes(x: Tensor, sizes: list[int], dim: int = 0) -> tuple[Tensor, ...]:
+    if all(isinstance(size, int) for size in x.shape):
+        return NotImplemented
+    starts = [sum(sizes[:i]) for i in range(len(sizes))]
+    return tuple(x.narrow(dim, start, size) for start, size in zip(starts, sizes))
+
+
 @decomposes(aten._unique2.default)
 def unique(
     x: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False

@@ -80,8 +80,11 @@ def run(
     arguments: Sequence[dict[str, Any]],
     file: str,
     limits: Limits,
+    *,
+    refine: bool = False,
 ) -> list[Any]:
-    """The results of `function`; arrays come and go as bytes."""
+    """The results of `function`; arrays come and go as bytes. With `refine` its types are made
+    those of the arguments first."""
     request = {
         "do": "run",
         "module": module,
@@ -90,6 +93,7 @@ def run(
         "to_llvm": _pairs([to_llvm]),
         "arguments": list(arguments),
         "file": file,
+        "refine": refine,
     }
     reply = _checked(_ask(request, limits), module, [*steps, to_llvm])
     return list(reply["results"])

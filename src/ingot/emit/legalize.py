@@ -17,6 +17,7 @@ from ingot.emit.decompositions import own_decompositions
 from ingot.emit.expand import Expand
 from ingot.emit.levels import Dialect
 from ingot.emit.rewrites import early_rules, spelling_rules
+from ingot.emit.sizes import Sizes
 from ingot.passes.base import Draft, Pass, RuleTable, apply_rules, run_passes
 from ingot.passes.fold import Fold
 from ingot.program.graph import output_node, output_values, placeholders
@@ -53,6 +54,7 @@ def legalize(
         Respell(early_rules),
         Expand({**decompositions(), **extra}),
         Respell(spelling_rules),
+        *([] if dialect.sizes else [Sizes(dialect.one_size)]),
         Sweep(),
     ]
     return replace(run_passes(program, steps), calling=None)

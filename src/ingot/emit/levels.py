@@ -26,6 +26,12 @@ class Dialect:
     """From here to linalg, to be run."""
     branches: bool = True
     """torch-mlir lowers branches to it."""
+    sizes: bool = True
+    """torch-mlir computes with dynamic sizes in it."""
+    one_size: bool = False
+    """A reshape to it works out one dynamic size, and not two."""
+    finish: Step | None = None
+    """Behind the bodies of calls that make tensors of dynamic sizes."""
 
 
 def _module(*passes: str) -> str:
@@ -52,7 +58,8 @@ _TOSA_TO_LINALG = Step(
     "TOSA to linalg",
     _module(
         "func.func(tosa-to-scf)",
-        "func.func(tosa-optional-decompositions,canonicalize,tosa-infer-shapes,tosa-make-broadcastable,"
+        "canonicalize",
+        "func.func(tosa-infer-shapes,tosa-optional-decompositions,canonicalize,tosa-infer-shapes,tosa-make-broadcastable,"
         "tosa-to-linalg-named,canonicalize,tosa-layerwise-constant-fold,tosa-make-broadcastable,"
         "tosa-to-linalg,tosa-to-arith{include-apply-rescale=true},tosa-to-tensor)",
         "canonicalize",
@@ -63,6 +70,9 @@ _STABLEHLO_TO_LINALG = Step(
     _module(
         "func.func(remove-shape-constraints)",
         "canonicalize",
+        "stablehlo-refine-shapes",
+        "func.func(stablehlo-aggressive-simplification)",
+        "canonicalize",
         "stablehlo-legalize-to-linalg{enable-primitive-ops=false}",
         "convert-shape-to-std",
         "stablehlo-convert-to-signless",
@@ -71,17 +81,41 @@ _STABLEHLO_TO_LINALG = Step(
     ),
 )
 
+_TOSA_FINISH = Step("sizes in TOSA", _module("inline", "symbol-dce", "canonicalize", "cse"))
+_STABLEHLO_FINISH = Step(
+    "sizes in StableHLO",
+    _module(
+        "func.func(remove-shape-constraints)",
+        "inline",
+        "symbol-dce",
+        "canonicalize",
+        "func.func(shape-legalize-to-stablehlo)",
+        "canonicalize",
+        "cse",
+    ),
+)
+
 DIALECTS: dict[str, Dialect] = {
     dialect.name: dialect
     for dialect in (
         Dialect("torch", (_BACKEND,), (_LINALG,)),
         Dialect("linalg", (_BACKEND, _LINALG), ()),
-        Dialect("tosa", (_BACKEND, _TOSA), (_TOSA_TO_LINALG,), branches=False),
+        Dialect(
+            "tosa",
+            (_BACKEND, _TOSA),
+            (_TOSA_TO_LINALG,),
+            branches=False,
+            sizes=False,
+            one_size=True,
+            finish=_TOSA_FINISH,
+        ),
         Dialect(
             "stablehlo",
             (_BACKEND, _STABLEHLO),
             (_STABLEHLO_TO_LINALG,),
             branches=False,
+            sizes=False,
+            finish=_STABLEHLO_FINISH,
         ),
     )
 }

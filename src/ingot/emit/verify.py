@@ -111,6 +111,7 @@ def run_module(
                 arguments,
                 file.name,
                 limits,
+                refine=not module.dialect.sizes,
             )
         except isolate.PipelineError as error:
             raise EmitError(

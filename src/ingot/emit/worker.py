@@ -37,6 +37,8 @@ def run(request: Request) -> Reply:
     """Compile the module to machine code and call its function on the arrays in a shared file."""
     with ir.Context() as context:
         module = _parse(context, request["module"])
+        if request["refine"]:
+            _fix_sizes(ir.SymbolTable(module.operation)[request["function"]], request["arguments"])
         failed = _run_steps(module, request["steps"])
         if failed:
             return failed
@@ -63,6 +65,20 @@ def _parse(context: ir.Context, data: bytes | str) -> ir.Module:
             ir.Module.create().operation
         )
     return ir.Module.parse(data)
+
+
+def _fix_sizes(function: Any, arguments: list[dict[str, Any]]) -> None:
+    """Give the function's arguments the sizes they have this time; upstream's passes carry them
+    on to all other values."""
+    kinds = []
+    for argument, spec in zip(function.arguments, arguments):
+        if "shape" in spec:
+            element = argument.type.element_type
+            with ir.Location.unknown():
+                argument.set_type(ir.RankedTensorType.get(spec["shape"], element))
+        kinds.append(argument.type)
+    kind = ir.FunctionType.get(kinds, function.type.results)
+    function.attributes["function_type"] = ir.TypeAttr.get(kind)
 
 
 CALLS_REFUSED = ("failed to legalize operation 'func.call'", "Module does not conform to the")
