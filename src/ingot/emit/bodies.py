@@ -27,6 +27,10 @@ def give_bodies(text: str, program: Program, dialect: str) -> str:
     return text
 
 
+def has_bodies(program: Program) -> bool:
+    return any(BODY in node.meta for node in program.graph.nodes)
+
+
 def _defined(text: str, node: Node, body: Sized, writer: type[Words]) -> str:
     name = node.meta[CALL]
     declaration = re.compile(

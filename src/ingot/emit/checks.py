@@ -76,6 +76,36 @@ def _computed_size(node: Node) -> tuple[str, str] | None:
     return None
 
 
+def _ordered_integers(node: Node) -> tuple[str, str] | None:
+    if node.target not in _ORDERING or node.args[0].meta["val"].dtype.is_floating_point:  # type: ignore[union-attr]
+        return None
+    return (
+        "it orders integers, and the dialect's lowering orders floating-point numbers only",
+        "order them as float32 where they are below 2**24, or as float64",
+    )
+
+
+_ORDERING = (torch.ops.aten.sort.default, torch.ops.aten.sort.stable, torch.ops.aten.topk.default)
+
+
+def _far_index(node: Node) -> tuple[str, str] | None:
+    """Indices are 32-bit integers there; one is smaller than what it counts."""
+    if node.target not in _INDEXING:
+        return None
+    source: Any = node.args[0]
+    if all(isinstance(n, torch.SymInt) or n < 1 << 31 for n in source.meta["val"].shape):
+        return None
+    return ("its indices may need more than 32 bits", "split the tensor, or use the linalg dialect")
+
+
+_INDEXING = (
+    torch.ops.aten.index.Tensor,
+    torch.ops.aten.gather.default,
+    torch.ops.aten.index_select.default,
+    torch.ops.aten.embedding.default,
+)
+
+
 def _control_flow(node: Node) -> tuple[str, str] | None:
     if isinstance(node.target, HigherOrderOperator):
         return (
@@ -99,7 +129,15 @@ _CHECKS: dict[str, tuple[Check, ...]] = {
     "torch": (_custom_op,),
     "linalg": (_custom_op,),
     "stablehlo": (_custom_op, _size_from_values, _control_flow, _complex_number),
-    "tosa": (_custom_op, _size_from_values, _computed_size, _control_flow, _complex_number),
+    "tosa": (
+        _custom_op,
+        _size_from_values,
+        _computed_size,
+        _ordered_integers,
+        _far_index,
+        _control_flow,
+        _complex_number,
+    ),
 }
 
 

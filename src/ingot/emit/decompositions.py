@@ -60,6 +60,40 @@ def split_with_sizes(x: Tensor, sizes: list[int], dim: int = 0) -> tuple[Tensor,
     return tuple(x.narrow(dim, start, size) for start, size in zip(starts, sizes))
 
 
+@decomposes(aten.remainder.Tensor, aten.remainder.Scalar)
+def remainder(x: Tensor, y: Any) -> Tensor:
+    """Of integers, with the sign of the divisor; StableHLO's has that of the dividend."""
+    kinds = [v.dtype if isinstance(v, Tensor) else type(v) for v in (x, y)]
+    if any(kind is float or getattr(kind, "is_floating_point", False) for kind in kinds):
+        return NotImplemented
+    return x - torch.div(x, y, rounding_mode="floor") * y
+
+
+@decomposes(aten.relu.default)
+def relu(x: Tensor) -> Tensor:
+    return NotImplemented if x.dtype.is_floating_point else torch.clamp(x, min=0)
+
+
+@decomposes(aten.pow.Tensor_Scalar)
+def integer_power(x: Tensor, exponent: Any) -> Tensor:
+    if x.dtype.is_floating_point or x.dtype.is_complex or exponent not in range(1, 9):
+        return NotImplemented
+    power = x
+    for _ in range(exponent - 1):
+        power = power * x
+    return power
+
+
+@decomposes(aten.__lshift__.Scalar)
+def shifted_left(x: Tensor, count: int) -> Tensor:
+    return x * 2**count
+
+
+@decomposes(aten.__rshift__.Scalar)
+def shifted_right(x: Tensor, count: int) -> Tensor:
+    return torch.div(x, 2**count, rounding_mode="floor")
+
+
 @decomposes(aten._unique2.default)
 def unique(
     x: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ingot.emit import isolate
-from ingot.emit.bodies import give_bodies
+from ingot.emit.bodies import give_bodies, has_bodies
 from ingot.emit.calls import as_calls, has_calls
 from ingot.emit.checks import check, probe
 from ingot.emit.importer import import_program, returned
@@ -52,7 +52,7 @@ def emit_legal(legal: Program, target: Dialect, limits: isolate.Limits) -> MlirM
     """A program that is legalized already."""
     try:
         text = _lowered(legal, target, limits)
-        if target.finish is not None and legal.symbols:
+        if target.finish is not None and (legal.symbols or has_bodies(legal)):
             bodies = give_bodies(text, legal, target.name)
             text = isolate.lower(bodies, [target.finish], limits, calls=has_calls(legal))
     except isolate.PipelineError as error:

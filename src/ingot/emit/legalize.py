@@ -15,6 +15,7 @@ import torch
 from ingot.emit.branches import Choose
 from ingot.emit.decompositions import own_decompositions
 from ingot.emit.expand import Expand
+from ingot.emit.integers import WideSums
 from ingot.emit.levels import Dialect
 from ingot.emit.rewrites import early_rules, spelling_rules
 from ingot.emit.sizes import Sizes
@@ -55,6 +56,7 @@ def legalize(
         Expand({**decompositions(), **extra}),
         Respell(spelling_rules),
         *([] if dialect.sizes else [Sizes(dialect.one_size)]),
+        *([WideSums()] if dialect.narrows else []),
         Sweep(),
     ]
     return replace(run_passes(program, steps), calling=None)

@@ -30,6 +30,8 @@ class Dialect:
     """torch-mlir computes with dynamic sizes in it."""
     one_size: bool = False
     """A reshape to it works out one dynamic size, and not two."""
+    narrows: bool = False
+    """torch-mlir adds 64-bit integers in 32 bits."""
     finish: Step | None = None
     """Behind the bodies of calls that make tensors of dynamic sizes."""
 
@@ -107,6 +109,7 @@ DIALECTS: dict[str, Dialect] = {
             branches=False,
             sizes=False,
             one_size=True,
+            narrows=True,
             finish=_TOSA_FINISH,
         ),
         Dialect(

@@ -42,14 +42,16 @@ class Sized:
 
     kind: str
     """What it makes: reshape, expand, slice, pick, choose,
-    rows, join, gather, convert, arange, full, scalar."""
+    rows, join, gather, convert, wide_sum,
+    arange, full, scalar."""
     sizes: tuple[Size, ...]
     """Of the result; of a slice, the places where it starts."""
     witnesses: tuple[Witness, ...]
     fill: Any = None
     """The number that fills it; of a slice, the sizes; of arange, (start, step, the largest count);
-    of a join, (dim, operands); of gathered numbers, (rows, their sizes, how many of each); of
-    picked rows, (dim, sizes before, rows, sizes behind, how many are picked)."""
+    of a sum, (its name, the first operand's rank, both operands' sizes); of a join, (dim,
+    operands); of gathered numbers, (rows, their sizes, how many of each); of picked rows, (dim,
+    sizes before, rows, sizes behind, how many are picked)."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ def unknown(val: Any) -> int:
     return sum(map(is_dynamic, val.shape)) if isinstance(val, torch.Tensor) else 0
 
 
-def _size(size: Any) -> Size:
+def size_of(size: Any) -> Size:
     return sympy.sympify(size.node.expr) if is_dynamic(size) else int(size)
 
 
@@ -127,9 +129,9 @@ def mark(
     draft: Draft, node: Node, kind: str, sizes: Sequence[Any], fill: Any = None
 ) -> Node | None:
     """Make the node a call."""
-    plain = tuple(map(_size, sizes))
+    plain = tuple(map(size_of, sizes))
     more = fill if isinstance(fill, tuple) else ()
-    witnesses = find_witnesses(draft, [*plain, *(n for n in more if isinstance(n, sympy.Expr))])
+    witnesses = find_witnesses(draft, [*plain, *more])
     if witnesses is None or CALL in node.meta or not all(map(_is_writable, plain)):
         return None
     body = Sized(kind, plain, witnesses, fill)
@@ -206,7 +208,7 @@ def gathered(draft: Draft, node: Node) -> Node | None:
     if not unknown(node.meta["val"]) or not last or not same_numbers(shape[:-1], places[:-1]):
         return None
     rows = math.prod(shape[:-1])
-    return mark(draft, node, "gather", places, tuple(map(_size, (rows, shape[-1], places[-1]))))
+    return mark(draft, node, "gather", places, tuple(map(size_of, (rows, shape[-1], places[-1]))))
 
 
 @several_rules.on(aten.unsqueeze.default, aten.squeeze.default, aten.squeeze.dim, aten.squeeze.dims)
@@ -253,7 +255,7 @@ def picked(draft: Draft, node: Node) -> Node | None:
         return None
     dim = dim % len(shape)
     parts = (math.prod(shape[:dim]), shape[dim], math.prod(shape[dim + 1 :]))
-    fill = (dim, *map(_size, (*parts, *index.meta["val"].shape)))
+    fill = (dim, *map(size_of, (*parts, *index.meta["val"].shape)))
     return mark(draft, node, "pick", node.meta["val"].shape, fill)
 
 
@@ -312,7 +314,7 @@ def cut(draft: Draft, node: Node) -> Node | None:
     val = node.meta["val"]
     if starts is None or not (unknown(val) or any(map(is_dynamic, starts))):
         return None
-    return mark(draft, node, "slice", starts, tuple(map(_size, val.shape)))
+    return mark(draft, node, "slice", starts, tuple(map(size_of, val.shape)))
 
 
 _ELEMENTWISE: dict[Any, slice] = {

@@ -112,6 +112,20 @@ class Tosa(Words):
         value = self.reshaped(value, table, body.sizes, made, body)
         return self.cast(value, made, element)
 
+    def wide_sum(self, body: Sized) -> str:
+        name, rank, *sizes = body.fill
+        values, kinds = [], []
+        for i, own in enumerate((sizes[:rank], sizes[rank:])):
+            missing = len(body.sizes) - len(own)
+            known, element = shape_and_element(self.inputs[i])
+            kinds.append(f"tensor<{'x'.join([*['1'] * missing, *known, element])}>")
+            whole = [*[1] * missing, *own]
+            value = f"%a{i}"
+            if missing:
+                value = self.reshaped(value, self.inputs[i], whole, kinds[i], body)
+            values.append(value)
+        return self.add(f"tosa.{name} {', '.join(values)} : ({', '.join(kinds)}) -> {self.result}")
+
     def join(self, body: Sized) -> str:
         dim, *order = body.fill
         values = ", ".join(f"%a{i}" for i in order)
