@@ -16,6 +16,7 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from ingot.emit.calls import CALL
 from ingot.emit.expand import inputs_and_key
+from ingot.emit.pairs import has_pair_form, touches_complex
 from ingot.emit.problems import Problem, problem
 from ingot.program.program import InputSpec, Level, OutputSpec, Program, Signature
 
@@ -116,10 +117,10 @@ def _control_flow(node: Node) -> tuple[str, str] | None:
 
 
 def _complex_number(node: Node) -> tuple[str, str] | None:
-    val = node.meta.get("val")
-    if isinstance(val, torch.Tensor) and val.dtype.is_complex:
+    """Those with a form as pairs of reals are named only if all are."""
+    if touches_complex(node) and not has_pair_form(node):
         return (
-            "the dialect has no complex arithmetic",
+            "the dialect has no complex arithmetic, and this has no form as pairs of reals",
             "write it with real and imaginary parts, or use the linalg dialect",
         )
     return None

@@ -10,14 +10,23 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.fx import Node
+
+from ingot.emit.expand import APPLIES
 
 aten = torch.ops.aten
 
 own_decompositions: dict[Any, Callable[..., Any]] = {}
 
 
-def decomposes(*targets: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def decomposes(
+    *targets: Any, when: Callable[[Node], bool] | None = None
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """`when`: only such operands."""
+
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        if when is not None:
+            APPLIES[function] = when
         for target in targets:
             if target in own_decompositions:
                 raise ValueError(f"{target} is taken apart already")
@@ -25,6 +34,17 @@ def decomposes(*targets: Any) -> Callable[[Callable[..., Any]], Callable[..., An
         return function
 
     return register
+
+
+def _integers(node: Node) -> bool:
+    vals = [source.meta["val"] for source in node.all_input_nodes]
+    dtypes = [val.dtype for val in vals if isinstance(val, Tensor)]
+    return not any(d.is_floating_point or d.is_complex for d in dtypes)
+
+
+def _dynamic(node: Node) -> bool:
+    source: Any = node.args[0]
+    return any(not isinstance(size, int) for size in source.meta["val"].shape)
 
 
 @decomposes(aten.gelu.default)
@@ -52,31 +72,28 @@ def var_mean(
     return variance, mean if keepdim else x.sum(dims) / count
 
 
-@decomposes(aten.split_with_sizes.default)
+@decomposes(aten.split_with_sizes.default, when=_dynamic)
 def split_with_sizes(x: Tensor, sizes: list[int], dim: int = 0) -> tuple[Tensor, ...]:
-    if all(isinstance(size, int) for size in x.shape):
-        return NotImplemented
     starts = [sum(sizes[:i]) for i in range(len(sizes))]
     return tuple(x.narrow(dim, start, size) for start, size in zip(starts, sizes))
 
 
-@decomposes(aten.remainder.Tensor, aten.remainder.Scalar)
+@decomposes(aten.remainder.Tensor, aten.remainder.Scalar, when=_integers)
 def remainder(x: Tensor, y: Any) -> Tensor:
     """Of integers, with the sign of the divisor; StableHLO's has that of the dividend."""
-    kinds = [v.dtype if isinstance(v, Tensor) else type(v) for v in (x, y)]
-    if any(kind is float or getattr(kind, "is_floating_point", False) for kind in kinds):
+    if isinstance(y, float):
         return NotImplemented
     return x - torch.div(x, y, rounding_mode="floor") * y
 
 
-@decomposes(aten.relu.default)
-def relu(x: Tensor) -> Tensor:
-    return NotImplemented if x.dtype.is_floating_point else torch.clamp(x, min=0)
+@decomposes(aten.relu.default, when=_integers)
+def integer_relu(x: Tensor) -> Tensor:
+    return torch.clamp(x, min=0)
 
 
-@decomposes(aten.pow.Tensor_Scalar)
+@decomposes(aten.pow.Tensor_Scalar, when=_integers)
 def integer_power(x: Tensor, exponent: Any) -> Tensor:
-    if x.dtype.is_floating_point or x.dtype.is_complex or exponent not in range(1, 9):
+    if exponent not in range(1, 9):
         return NotImplemented
     power = x
     for _ in range(exponent - 1):

@@ -20,6 +20,7 @@ from ingot.emit.calls import BODY, CALL, call_attributes, import_call
 from ingot.emit.control_flow import import_cond
 from ingot.emit.literals import literal
 from ingot.emit.loops import import_loop
+from ingot.emit.pairs import PAIRS
 from ingot.emit.sizes import Sized
 from ingot.program.graph import copy_module, output_node, output_values, placeholders
 from ingot.program.program import InputSpec, Program
@@ -71,6 +72,8 @@ def _import_ready(module: GraphModule) -> None:
 
 def _argument_attributes(program: Program, spec: InputSpec, node: Node) -> ir.DictAttr:
     named = {"ingot.name": spec.target or spec.name, "ingot.kind": spec.kind}
+    if PAIRS in node.meta:
+        named["ingot.complex"] = "pairs"
     val = node.meta["val"]
     if isinstance(val, torch.Tensor) and any(isinstance(n, torch.SymInt) for n in val.shape):
         named["ingot.sizes"] = ", ".join(_size_text(program, n) for n in val.shape)

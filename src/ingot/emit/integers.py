@@ -203,7 +203,7 @@ _RULES: dict[Any, Callable[[_Ranges, Node], Range]] = {
     aten.full_like.default: lambda known, node: known.value(node.args[1]),
     aten.where.self: lambda known, node: _any_of(known, *node.args[1:]),
     aten.cat.default: lambda known, node: _any_of(known, *node.args[0]),  # type: ignore[misc]
-    aten.constant_pad_nd.default: lambda known, node: _any_of(known, node.args[0], *node.args[2:], 0),
+    aten.constant_pad_nd.default: lambda known, node: _any_of(known, 0, *node.args[::2]),
     aten.add.Tensor: _sum,
     aten.sub.Tensor: _sum,
     aten.mul.Tensor: _product,

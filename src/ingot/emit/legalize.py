@@ -17,6 +17,8 @@ from ingot.emit.decompositions import own_decompositions
 from ingot.emit.expand import Expand
 from ingot.emit.integers import WideSums
 from ingot.emit.levels import Dialect
+from ingot.emit.pair_rules import BY_PARTS, by_parts
+from ingot.emit.pairs import Pairs, is_complex
 from ingot.emit.rewrites import early_rules, spelling_rules
 from ingot.emit.sizes import Sizes
 from ingot.passes.base import Draft, Pass, RuleTable, apply_rules, run_passes
@@ -51,15 +53,22 @@ def legalize(
         *([] if dialect.branches else [Choose()]),
         ValuesOnly(),
         Embed(),
+        *([] if dialect.complex else [Pairs()]),
         Fold(),
         Respell(early_rules),
-        Expand({**decompositions(), **extra}),
+        Expand({**_for_complex(program), **decompositions(), **extra}),
         Respell(spelling_rules),
         *([] if dialect.sizes else [Sizes(dialect.one_size)]),
         *([WideSums()] if dialect.narrows else []),
         Sweep(),
     ]
     return replace(run_passes(program, steps), calling=None)
+
+
+def _for_complex(program: Program) -> dict[Any, Any]:
+    if not any(map(is_complex, program.graph.nodes)):
+        return {}
+    return {op: by_parts(op) for op in BY_PARTS}
 
 
 @cache

@@ -26,6 +26,8 @@ class Dialect:
     """From here to linalg, to be run."""
     branches: bool = True
     """torch-mlir lowers branches to it."""
+    complex: bool = True
+    """torch-mlir lowers complex numbers to it."""
     sizes: bool = True
     """torch-mlir computes with dynamic sizes in it."""
     one_size: bool = False
@@ -107,6 +109,7 @@ DIALECTS: dict[str, Dialect] = {
             (_BACKEND, _TOSA),
             (_TOSA_TO_LINALG,),
             branches=False,
+            complex=False,
             sizes=False,
             one_size=True,
             narrows=True,
@@ -117,6 +120,7 @@ DIALECTS: dict[str, Dialect] = {
             (_BACKEND, _STABLEHLO),
             (_STABLEHLO_TO_LINALG,),
             branches=False,
+            complex=False,
             sizes=False,
             finish=_STABLEHLO_FINISH,
         ),
