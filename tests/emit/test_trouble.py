@@ -14,6 +14,7 @@ import ingot
 from ingot.emit import isolate
 from ingot.emit.levels import Step
 from ingot.emit.lockstep import first_difference
+from ingot.emit.verify import run_module
 
 
 def test_all_problems_are_told_at_once_at_the_users_lines() -> None:
@@ -58,6 +59,63 @@ def test_a_custom_op_is_taken_apart_on_request() -> None:
     op = torch.ops.emit_tests.twice.default
     text = program.to_mlir("linalg", decompositions={op: lambda x: x + x}).text
     assert "arith.addf" in text
+
+
+TEXTS = {
+    "linalg": """
+func.func @twice(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %0 = linalg.add ins(%x, %x : tensor<3xf32>, tensor<3xf32>) outs(%x : tensor<3xf32>)
+    -> tensor<3xf32>
+  return %0 : tensor<3xf32>
+}""",
+    "tosa": """
+func.func private @any_name(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %0 = tosa.add %x, %x : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  return %0 : tensor<3xf32>
+}""",
+    "stablehlo": """
+func.func @twice(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %0 = stablehlo.add %x, %x : tensor<3xf32>
+  return %0 : tensor<3xf32>
+}""",
+}
+
+
+@pytest.mark.parametrize("dialect", TEXTS)
+def test_a_custom_op_is_what_the_user_wrote_in_mlir(dialect: str) -> None:
+    x = torch.randn(3)
+    program = ingot.export(lambda x: twice(twice(x) + 1), (x,))
+    own = {torch.ops.emit_tests.twice.default: TEXTS[dialect]}
+    text = program.to_mlir(dialect, decompositions=own).text
+    assert "call @" not in text
+    program.verify(dialect, (x,), decompositions=own)
+
+
+def test_mlir_of_another_type_is_told() -> None:
+    program = ingot.export(lambda x: twice(x), (torch.randn(4),))
+    own = {torch.ops.emit_tests.twice.default: TEXTS["tosa"]}
+    with pytest.raises(ingot.EmitError, match=r"\(tensor<3xf32>\) -> tensor<3xf32>") as caught:
+        program.to_mlir("tosa", decompositions=own)
+    assert "(tensor<4xf32>) -> tensor<4xf32>" in str(caught.value)
+
+
+def positive(x: Tensor) -> Tensor:
+    torch._assert_async((x > 0).all(), "all have to be positive")
+    return x.log()
+
+
+def test_checks_are_kept_or_dropped() -> None:
+    good, bad = torch.tensor([1.0, 2.0]), torch.tensor([1.0, -2.0])
+    program = ingot.export(positive, (good,))
+    assert "cf.assert" not in program.to_mlir("linalg").text
+    assert "all have to be positive" in program.to_mlir("linalg", checks=True).text
+    assert "all have to be positive" in program.to_mlir("torch", checks=True).text
+    program.verify("linalg", (good,), checks=True)
+    with pytest.raises(ingot.EmitError, match="all have to be positive"):
+        run_module(program.to_mlir("linalg", checks=True), {"x": bad})
+    with pytest.raises(ingot.EmitError, match="no checks that run"):
+        program.to_mlir("tosa", checks=True)
+    program.verify("tosa", (good,))
 
 
 @pytest.mark.parametrize("dialect", ["linalg", "tosa", "stablehlo"])

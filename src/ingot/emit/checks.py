@@ -14,6 +14,7 @@ from torch._ops import HigherOrderOperator, OpOverload
 from torch.fx import Graph, GraphModule, Node
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
+from ingot.emit.assertions import ASSERTIONS
 from ingot.emit.calls import CALL
 from ingot.emit.expand import inputs_and_key
 from ingot.emit.pairs import has_pair_form, touches_complex
@@ -107,6 +108,12 @@ _INDEXING = (
 )
 
 
+def _assertion(node: Node) -> tuple[str, str] | None:
+    if node.target not in ASSERTIONS:
+        return None
+    return ("the dialect has no checks that run", "checks=False drops them; linalg keeps them")
+
+
 def _control_flow(node: Node) -> tuple[str, str] | None:
     if isinstance(node.target, HigherOrderOperator):
         return (
@@ -129,9 +136,10 @@ def _complex_number(node: Node) -> tuple[str, str] | None:
 _CHECKS: dict[str, tuple[Check, ...]] = {
     "torch": (_custom_op,),
     "linalg": (_custom_op,),
-    "stablehlo": (_custom_op, _size_from_values, _control_flow, _complex_number),
+    "stablehlo": (_custom_op, _assertion, _size_from_values, _control_flow, _complex_number),
     "tosa": (
         _custom_op,
+        _assertion,
         _size_from_values,
         _computed_size,
         _ordered_integers,

@@ -16,6 +16,7 @@ from torch_mlir import ir
 from torch_mlir.dialects import torch as torch_dialect
 from torch_mlir.extras import fx_importer
 
+from ingot.emit.assertions import ASSERTIONS, import_assertion
 from ingot.emit.calls import BODY, CALL, call_attributes, import_call
 from ingot.emit.control_flow import import_cond
 from ingot.emit.literals import literal
@@ -143,6 +144,8 @@ class _NodeImporter(fx_importer.GraphNodeImporter):
     ) -> None:
         if CALL in node.meta:
             import_call(self, loc, node, _operands(node), call_attributes(node))
+        elif node.target in ASSERTIONS:
+            import_assertion(self, loc, node)
         else:
             super()._import_torch_op_overload(loc, node, concrete_target)
 

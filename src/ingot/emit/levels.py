@@ -17,6 +17,13 @@ class Step:
     pipeline: str
 
 
+def _module(*passes: str) -> str:
+    return f"builtin.module({','.join(passes)})"
+
+
+_INLINE = Step("bodies of calls", _module("inline", "symbol-dce", "canonicalize", "cse"))
+
+
 @dataclass(frozen=True)
 class Dialect:
     name: str
@@ -34,12 +41,8 @@ class Dialect:
     """A reshape to it works out one dynamic size, and not two."""
     narrows: bool = False
     """torch-mlir adds 64-bit integers in 32 bits."""
-    finish: Step | None = None
-    """Behind the bodies of calls that make tensors of dynamic sizes."""
-
-
-def _module(*passes: str) -> str:
-    return f"builtin.module({','.join(passes)})"
+    finish: Step = _INLINE
+    """Behind the bodies of calls."""
 
 
 _BACKEND = Step(
@@ -85,9 +88,8 @@ _STABLEHLO_TO_LINALG = Step(
     ),
 )
 
-_TOSA_FINISH = Step("sizes in TOSA", _module("inline", "symbol-dce", "canonicalize", "cse"))
 _STABLEHLO_FINISH = Step(
-    "sizes in StableHLO",
+    "bodies of calls",
     _module(
         "func.func(remove-shape-constraints)",
         "inline",
@@ -113,7 +115,6 @@ DIALECTS: dict[str, Dialect] = {
             sizes=False,
             one_size=True,
             narrows=True,
-            finish=_TOSA_FINISH,
         ),
         Dialect(
             "stablehlo",

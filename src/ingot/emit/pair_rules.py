@@ -1,5 +1,5 @@
 """Arithmetic of complex numbers by their two parts. One rule for each op: called with the op and
-its arguments, of which complex tensors are Pairs; returns a Pair, or a tensor if the result is real.
+its arguments, of which complex tensors are Pairs; returns a Pair, or a tensor for a real result.
 """
 
 from __future__ import annotations

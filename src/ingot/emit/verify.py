@@ -18,6 +18,7 @@ from torch.fx import Node
 from ingot.emit import isolate
 from ingot.emit.emit import to_mlir
 from ingot.emit.importer import FUNCTION
+from ingot.emit.legalize import Expansion
 from ingot.emit.levels import TO_LLVM
 from ingot.emit.module import MlirModule
 from ingot.emit.pairs import as_pairs
@@ -70,8 +71,10 @@ def verify_program(
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
     limits: isolate.Limits = isolate.USUAL,
+    decompositions: Mapping[Any, Expansion] | None = None,
+    checks: bool = False,
 ) -> Comparison:
-    module = to_mlir(program, dialect, limits)
+    module = to_mlir(program, dialect, limits, decompositions, checks=checks)
     values = [copied(v) for v in bind(program, args, kwargs)]
     names = [spec.name for spec in program.signature.inputs]
     with torch.no_grad():
