@@ -232,6 +232,15 @@ SMALL |= {
         torch.bool,
     )
 }  # fmt: skip
+EVERYWHERE = ("torch", "linalg", "tosa", "stablehlo")
+SMALL |= {
+    f"constants {str(dtype).removeprefix('torch.')}": Case(
+        Constants(dtype),
+        (torch.randn(4),),
+        refused=dict.fromkeys(EVERYWHERE, "has no unsigned integers of more than 8 bits"),
+    )
+    for dtype in (torch.uint16, torch.uint32, torch.uint64)
+}
 MASKS = [(a, b, c) for a in (True, False) for b in (True, False) for c in (True, False)]
 SMALL |= {
     f"convolution_backward {a:d}{b:d}{c:d}": Case(

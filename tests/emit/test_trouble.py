@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -163,7 +164,9 @@ def test_a_hang_ends_in_time_with_a_reproducer() -> None:
     with pytest.raises(ingot.EmitError, match="took longer") as caught:
         run(SPIN, isolate.Limits(seconds=1.0))
     script = str(caught.value).rsplit("sh ", 1)[-1].strip()
-    assert subprocess.run(["sh", "-n", script], check=False).returncode == 0
+    again = subprocess.run(["sh", script], check=False, capture_output=True, text=True)
+    assert again.returncode == 0, "one command runs the same pipelines"
+    assert "llvm.func @main" in again.stdout
     assert (Path(script).parent / "input.mlir").read_text() == SPIN
 
 
@@ -179,6 +182,32 @@ def test_a_crash_is_an_exception_and_the_helper_lives_on() -> None:
         run(crash, isolate.USUAL)
     x = torch.randn(3)
     ingot.export(torch.sin, (x,)).verify("linalg", (x,))
+
+
+def test_isolation_costs_little() -> None:
+    """The way to the warm helper and back, with a pipeline that does nothing."""
+    nothing, step = "module {}", Step("nothing", "builtin.module()")
+    isolate.lower(nothing, [step], isolate.USUAL)
+    times = []
+    for _ in range(5):
+        start = time.perf_counter()
+        isolate.lower(nothing, [step], isolate.USUAL)
+        times.append(time.perf_counter() - start)
+    assert min(times) < 0.150
+
+
+def test_a_program_that_cannot_be_traced_is_told_at_the_users_line() -> None:
+    def branches(x: Tensor) -> Tensor:
+        if x.sum() > 0:
+            return x
+        return -x
+
+    with pytest.raises(ingot.CaptureError) as caught:
+        ingot.export(branches, (torch.randn(3),))
+    text = str(caught.value)
+    assert "if x.sum() > 0:" in text
+    assert "torch.cond" in text, "the nearest way round"
+    assert "site-packages" not in text
 
 
 def test_too_much_memory_is_an_exception() -> None:

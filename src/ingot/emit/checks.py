@@ -48,6 +48,16 @@ def _custom_op(node: Node) -> tuple[str, str] | None:
     return None
 
 
+def _wide_unsigned(node: Node) -> tuple[str, str] | None:
+    val = node.meta.get("val")
+    if isinstance(val, torch.Tensor) and val.dtype in _WIDE_UNSIGNED:
+        return ("the torch dialect has no unsigned integers of more than 8 bits", "use int64")
+    return None
+
+
+_WIDE_UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
+
+
 def _numbers(node: Node) -> list[Any]:
     val = node.meta.get("val")
     values = val if isinstance(val, tuple | list) else (val,)
@@ -134,11 +144,19 @@ def _complex_number(node: Node) -> tuple[str, str] | None:
 
 
 _CHECKS: dict[str, tuple[Check, ...]] = {
-    "torch": (_custom_op,),
-    "linalg": (_custom_op,),
-    "stablehlo": (_custom_op, _assertion, _size_from_values, _control_flow, _complex_number),
+    "torch": (_custom_op, _wide_unsigned),
+    "linalg": (_custom_op, _wide_unsigned),
+    "stablehlo": (
+        _custom_op,
+        _wide_unsigned,
+        _assertion,
+        _size_from_values,
+        _control_flow,
+        _complex_number,
+    ),
     "tosa": (
         _custom_op,
+        _wide_unsigned,
         _assertion,
         _size_from_values,
         _computed_size,
