@@ -131,6 +131,20 @@ def complex_numbers(x: Tensor) -> tuple[Tensor, Tensor]:
     return w.real, w.abs()
 
 
+class ComplexModule(nn.Module):
+    """Complex weights, constants, arguments and results."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(3, 3, dtype=torch.complex64))
+        self.held = torch.randn(100, dtype=torch.complex64)
+
+    def forward(self, z: Tensor) -> tuple[Tensor, ...]:
+        y = (z @ self.weight) * self.held[:3].conj() - z / (2 + 1j) + 1j
+        y = torch.cat([y, z]).exp()
+        return y, (y * y).sum(0), torch.view_as_real(y.T), y.mean(), y == y.conj()
+
+
 def rotary(x: Tensor, angles: Tensor) -> Tensor:
     pairs = torch.view_as_complex(x.reshape(*x.shape[:-1], -1, 2))
     turned = pairs * torch.polar(torch.ones_like(angles), angles)
@@ -151,7 +165,7 @@ class TrainingStep(nn.Module):
 
 
 VALUE_SIZES = dict.fromkeys(("tosa", "stablehlo"), "its size depends on values")
-COMPLEX = dict.fromkeys(("tosa", "stablehlo"), "no complex arithmetic")
+COMPLEX = dict.fromkeys(("tosa", "stablehlo"), "no form as pairs of reals")
 NOT_RUN = {"stablehlo run": "no way to run it"}
 
 SMALL: dict[str, Case] = {
@@ -175,13 +189,21 @@ SMALL: dict[str, Case] = {
     "autocast": Case(autocast_region, (torch.randn(4, 4), torch.randn(4, 4))),
     "input mutation": Case(writes_to_input, (torch.randn(3, 4),)),
     "buffers": Case(Counter(), (torch.randn(5, 4),)),
-    "complex": Case(complex_numbers, (torch.randn(3),), refused=COMPLEX),
-    "rotary": Case(rotary, (torch.randn(2, 3, 8), torch.randn(3, 4)), refused=COMPLEX),
+    "complex": Case(complex_numbers, (torch.randn(3),)),
+    "complex module": Case(ComplexModule(), (torch.randn(2, 3, dtype=torch.complex64),)),
+    "angle": Case(
+        lambda x: torch.complex(x, -x).angle(), (torch.randn(3),), refused={"tosa": "atan2"}
+    ),
+    "fft": Case(
+        lambda x: torch.fft.fft(x).abs(),
+        (torch.randn(4, 8),),
+        refused={**dict.fromkeys(("torch", "linalg"), "_fft_r2c"), **COMPLEX},
+    ),
+    "rotary": Case(rotary, (torch.randn(2, 3, 8), torch.randn(3, 4))),
     "dynamic": Case(
         lambda x, y: torch.cat([x, y]).softmax(-1) @ y.T,
         (torch.randn(5, 4), torch.randn(3, 4)),
         {"dynamic_shapes": ({0: Dim("n", max=512)}, {0: Dim("m")})},
-        refused={"tosa": "cat", "stablehlo run": "no way to run it"},
     ),
     "cumulative": Case(lambda x: (x.cumsum(1), x.cumprod(0)), (torch.randn(3, 5),)),
     "sort": Case(lambda x: x.sort(descending=True), (torch.randn(3, 5),), refused=NOT_RUN),
@@ -210,6 +232,15 @@ SMALL |= {
         torch.bool,
     )
 }  # fmt: skip
+EVERYWHERE = ("torch", "linalg", "tosa", "stablehlo")
+SMALL |= {
+    f"constants {str(dtype).removeprefix('torch.')}": Case(
+        Constants(dtype),
+        (torch.randn(4),),
+        refused=dict.fromkeys(EVERYWHERE, "has no unsigned integers of more than 8 bits"),
+    )
+    for dtype in (torch.uint16, torch.uint32, torch.uint64)
+}
 MASKS = [(a, b, c) for a in (True, False) for b in (True, False) for c in (True, False)]
 SMALL |= {
     f"convolution_backward {a:d}{b:d}{c:d}": Case(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from typing import Any
 
 import pytest
@@ -97,19 +98,37 @@ def test_opt_with_attentions_and_hidden_states() -> None:
     assert len(result.hidden_states) == 3
 
 
+def of_any_length(model: nn.Module, kwargs: dict[str, Any]) -> ingot.Program:
+    """Run back in every dialect at two lengths."""
+    length = Dim("length", min=2, max=60)
+    shapes = {"input_ids": {1: length}, "attention_mask": {1: length}}
+    shapes |= {name: None for name in kwargs if name not in shapes}
+    program = verified(model, (), kwargs, DIALECTS, shapes)
+    other = {**kwargs, **hugging_face.padded(hugging_face.tokens(2, 17))}
+    for dialect in DIALECTS:
+        program.verify(dialect, (), other)
+    return program
+
+
+@pytest.mark.slow
 def test_opt_with_any_length() -> None:
     model, kwargs = hugging_face.opt()
-    length = Dim("length", min=2, max=60)
-    shapes = {"input_ids": {1: length}, "attention_mask": {1: length}, "use_cache": None}
-    settings = {"use_cache": True}
-    program = verified(model, (), {**kwargs, **settings}, ("torch", "linalg"), shapes)
-    other = hugging_face.padded(hugging_face.tokens(2, 17))
-    program.verify("linalg", (), {**other, **settings})
-    text = program.to_mlir("stablehlo").text
-    assert "tensor<2x?xi64>" in text
-    assert " in 2..60" in text, "symbols and their ranges are on the arguments"
-    with pytest.raises(ingot.EmitError, match="does not compute with sizes"):
-        program.to_mlir("tosa")
+    program = of_any_length(model, {**kwargs, "use_cache": True})
+    texts = {dialect: program.to_mlir(dialect).text for dialect in ("tosa", "stablehlo")}
+    for text in texts.values():
+        assert "tensor<2x?xi64>" in text
+        assert " in 2..60" in text, "symbols and their ranges are on the arguments"
+        assert "call @" not in text
+    foreign = re.findall(r"= (?:shape|tensor)\.\w+", texts["stablehlo"])
+    assert not foreign, "sizes are computed in StableHLO itself"
+    assert "tosa.dim" in texts["tosa"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["bert", "gpt2", "llama", "t5"])
+def test_language_models_with_any_length(name: str) -> None:
+    model, kwargs = hugging_face.BUILDERS[name]()
+    of_any_length(model, kwargs)
 
 
 @pytest.mark.parametrize("kind", ["DynamicCache", "StaticCache"])

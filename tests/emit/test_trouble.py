@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ import ingot
 from ingot.emit import isolate
 from ingot.emit.levels import Step
 from ingot.emit.lockstep import first_difference
+from ingot.emit.verify import run_module
 
 
 def test_all_problems_are_told_at_once_at_the_users_lines() -> None:
@@ -58,6 +60,63 @@ def test_a_custom_op_is_taken_apart_on_request() -> None:
     op = torch.ops.emit_tests.twice.default
     text = program.to_mlir("linalg", decompositions={op: lambda x: x + x}).text
     assert "arith.addf" in text
+
+
+TEXTS = {
+    "linalg": """
+func.func @twice(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %0 = linalg.add ins(%x, %x : tensor<3xf32>, tensor<3xf32>) outs(%x : tensor<3xf32>)
+    -> tensor<3xf32>
+  return %0 : tensor<3xf32>
+}""",
+    "tosa": """
+func.func private @any_name(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %0 = tosa.add %x, %x : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  return %0 : tensor<3xf32>
+}""",
+    "stablehlo": """
+func.func @twice(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %0 = stablehlo.add %x, %x : tensor<3xf32>
+  return %0 : tensor<3xf32>
+}""",
+}
+
+
+@pytest.mark.parametrize("dialect", TEXTS)
+def test_a_custom_op_is_what_the_user_wrote_in_mlir(dialect: str) -> None:
+    x = torch.randn(3)
+    program = ingot.export(lambda x: twice(twice(x) + 1), (x,))
+    own = {torch.ops.emit_tests.twice.default: TEXTS[dialect]}
+    text = program.to_mlir(dialect, decompositions=own).text
+    assert "call @" not in text
+    program.verify(dialect, (x,), decompositions=own)
+
+
+def test_mlir_of_another_type_is_told() -> None:
+    program = ingot.export(lambda x: twice(x), (torch.randn(4),))
+    own = {torch.ops.emit_tests.twice.default: TEXTS["tosa"]}
+    with pytest.raises(ingot.EmitError, match=r"\(tensor<3xf32>\) -> tensor<3xf32>") as caught:
+        program.to_mlir("tosa", decompositions=own)
+    assert "(tensor<4xf32>) -> tensor<4xf32>" in str(caught.value)
+
+
+def positive(x: Tensor) -> Tensor:
+    torch._assert_async((x > 0).all(), "all have to be positive")
+    return x.log()
+
+
+def test_checks_are_kept_or_dropped() -> None:
+    good, bad = torch.tensor([1.0, 2.0]), torch.tensor([1.0, -2.0])
+    program = ingot.export(positive, (good,))
+    assert "cf.assert" not in program.to_mlir("linalg").text
+    assert "all have to be positive" in program.to_mlir("linalg", checks=True).text
+    assert "all have to be positive" in program.to_mlir("torch", checks=True).text
+    program.verify("linalg", (good,), checks=True)
+    with pytest.raises(ingot.EmitError, match="all have to be positive"):
+        run_module(program.to_mlir("linalg", checks=True), {"x": bad})
+    with pytest.raises(ingot.EmitError, match="no checks that run"):
+        program.to_mlir("tosa", checks=True)
+    program.verify("tosa", (good,))
 
 
 @pytest.mark.parametrize("dialect", ["linalg", "tosa", "stablehlo"])
@@ -105,7 +164,9 @@ def test_a_hang_ends_in_time_with_a_reproducer() -> None:
     with pytest.raises(ingot.EmitError, match="took longer") as caught:
         run(SPIN, isolate.Limits(seconds=1.0))
     script = str(caught.value).rsplit("sh ", 1)[-1].strip()
-    assert subprocess.run(["sh", "-n", script], check=False).returncode == 0
+    again = subprocess.run(["sh", script], check=False, capture_output=True, text=True)
+    assert again.returncode == 0, "one command runs the same pipelines"
+    assert "llvm.func @main" in again.stdout
     assert (Path(script).parent / "input.mlir").read_text() == SPIN
 
 
@@ -121,6 +182,32 @@ def test_a_crash_is_an_exception_and_the_helper_lives_on() -> None:
         run(crash, isolate.USUAL)
     x = torch.randn(3)
     ingot.export(torch.sin, (x,)).verify("linalg", (x,))
+
+
+def test_isolation_costs_little() -> None:
+    """The way to the warm helper and back, with a pipeline that does nothing."""
+    nothing, step = "module {}", Step("nothing", "builtin.module()")
+    isolate.lower(nothing, [step], isolate.USUAL)
+    times = []
+    for _ in range(5):
+        start = time.perf_counter()
+        isolate.lower(nothing, [step], isolate.USUAL)
+        times.append(time.perf_counter() - start)
+    assert min(times) < 0.150
+
+
+def test_a_program_that_cannot_be_traced_is_told_at_the_users_line() -> None:
+    def branches(x: Tensor) -> Tensor:
+        if x.sum() > 0:
+            return x
+        return -x
+
+    with pytest.raises(ingot.CaptureError) as caught:
+        ingot.export(branches, (torch.randn(3),))
+    text = str(caught.value)
+    assert "if x.sum() > 0:" in text
+    assert "torch.cond" in text, "the nearest way round"
+    assert "site-packages" not in text
 
 
 def test_too_much_memory_is_an_exception() -> None:

@@ -7,8 +7,8 @@ attributes. Who reads the module gives it a body; for loops that is us, once the
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence, Set
-from dataclasses import replace
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -21,6 +21,17 @@ from ingot.program.text import target_name
 
 CALL = "ingot_call"
 """The key of a node's meta that makes it a call: the name of the function."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """What the user wrote for an operation: one function in the dialect asked for."""
+
+    text: str
+
+
+BODY = "ingot_body"
+"""The key for what the function's body will be, where we know one (`bodies.py`)."""
 
 
 def import_call(
@@ -78,6 +89,21 @@ def call_attributes(node: Node) -> dict[str, str]:
     arguments = [repr(a) for a in node.args if not isinstance(a, Node)]
     arguments += [f"{key}={value!r}" for key, value in node.kwargs.items()]
     return {"ingot.op": target_name(node.target), "ingot.arguments": ", ".join(arguments)}
+
+
+def with_texts(program: Program, texts: Mapping[Any, str]) -> Program:
+    """The program with each op that the user wrote a function for as a call of that."""
+    if not texts:
+        return program
+    module = copy_module(program.graph_module)
+    for node in module.graph.nodes:
+        if node.op == "call_function" and node.target in texts:
+            node.meta = {
+                **node.meta,
+                CALL: f"ingot_own_{node.name}",
+                BODY: Text(texts[node.target]),
+            }
+    return replace(program, graph_module=module)
 
 
 def as_calls(program: Program, names: Set[str]) -> Program:

@@ -14,8 +14,10 @@ from torch._ops import HigherOrderOperator, OpOverload
 from torch.fx import Graph, GraphModule, Node
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
+from ingot.emit.assertions import ASSERTIONS
 from ingot.emit.calls import CALL
 from ingot.emit.expand import inputs_and_key
+from ingot.emit.pairs import has_pair_form, touches_complex
 from ingot.emit.problems import Problem, problem
 from ingot.program.program import InputSpec, Level, OutputSpec, Program, Signature
 
@@ -46,6 +48,16 @@ def _custom_op(node: Node) -> tuple[str, str] | None:
     return None
 
 
+def _wide_unsigned(node: Node) -> tuple[str, str] | None:
+    val = node.meta.get("val")
+    if isinstance(val, torch.Tensor) and val.dtype in _WIDE_UNSIGNED:
+        return ("the torch dialect has no unsigned integers of more than 8 bits", "use int64")
+    return None
+
+
+_WIDE_UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
+
+
 def _numbers(node: Node) -> list[Any]:
     val = node.meta.get("val")
     values = val if isinstance(val, tuple | list) else (val,)
@@ -65,12 +77,51 @@ def _size_from_values(node: Node) -> tuple[str, str] | None:
 
 
 def _computed_size(node: Node) -> tuple[str, str] | None:
-    if node.op == "call_function" and isinstance(node.meta.get("val"), torch.SymInt):
+    """What makes a tensor of such a size is a call with a body by now (`sizes.py`)."""
+    if node.op != "call_function" or isinstance(node.meta.get("val"), torch.SymInt):
+        return None
+    if any(isinstance(source.meta.get("val"), torch.SymInt) for source in node.all_input_nodes):
         return (
-            "the dialect does not compute with sizes, and this one is dynamic",
-            "export with static shapes, or one program for each size",
+            "it takes a dynamic size that the dialect cannot compute",
+            "give the dimension an upper bound, as in Dim('n', max=1024), or a fixed size",
         )
     return None
+
+
+def _ordered_integers(node: Node) -> tuple[str, str] | None:
+    if node.target not in _ORDERING or node.args[0].meta["val"].dtype.is_floating_point:  # type: ignore[union-attr]
+        return None
+    return (
+        "it orders integers, and the dialect's lowering orders floating-point numbers only",
+        "order them as float32 where they are below 2**24, or as float64",
+    )
+
+
+_ORDERING = (torch.ops.aten.sort.default, torch.ops.aten.sort.stable, torch.ops.aten.topk.default)
+
+
+def _far_index(node: Node) -> tuple[str, str] | None:
+    """Indices are 32-bit integers there; one is smaller than what it counts."""
+    if node.target not in _INDEXING:
+        return None
+    source: Any = node.args[0]
+    if all(isinstance(n, torch.SymInt) or n < 1 << 31 for n in source.meta["val"].shape):
+        return None
+    return ("its indices may need more than 32 bits", "split the tensor, or use the linalg dialect")
+
+
+_INDEXING = (
+    torch.ops.aten.index.Tensor,
+    torch.ops.aten.gather.default,
+    torch.ops.aten.index_select.default,
+    torch.ops.aten.embedding.default,
+)
+
+
+def _assertion(node: Node) -> tuple[str, str] | None:
+    if node.target not in ASSERTIONS:
+        return None
+    return ("the dialect has no checks that run", "checks=False drops them; linalg keeps them")
 
 
 def _control_flow(node: Node) -> tuple[str, str] | None:
@@ -83,20 +134,37 @@ def _control_flow(node: Node) -> tuple[str, str] | None:
 
 
 def _complex_number(node: Node) -> tuple[str, str] | None:
-    val = node.meta.get("val")
-    if isinstance(val, torch.Tensor) and val.dtype.is_complex:
+    """Those with a form as pairs of reals are named only if all are."""
+    if touches_complex(node) and not has_pair_form(node):
         return (
-            "the dialect has no complex arithmetic",
+            "the dialect has no complex arithmetic, and this has no form as pairs of reals",
             "write it with real and imaginary parts, or use the linalg dialect",
         )
     return None
 
 
 _CHECKS: dict[str, tuple[Check, ...]] = {
-    "torch": (_custom_op,),
-    "linalg": (_custom_op,),
-    "stablehlo": (_custom_op, _size_from_values, _control_flow, _complex_number),
-    "tosa": (_custom_op, _size_from_values, _computed_size, _control_flow, _complex_number),
+    "torch": (_custom_op, _wide_unsigned),
+    "linalg": (_custom_op, _wide_unsigned),
+    "stablehlo": (
+        _custom_op,
+        _wide_unsigned,
+        _assertion,
+        _size_from_values,
+        _control_flow,
+        _complex_number,
+    ),
+    "tosa": (
+        _custom_op,
+        _wide_unsigned,
+        _assertion,
+        _size_from_values,
+        _computed_size,
+        _ordered_integers,
+        _far_index,
+        _control_flow,
+        _complex_number,
+    ),
 }
 
 

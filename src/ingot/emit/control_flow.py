@@ -19,7 +19,7 @@ def import_cond(importer: Any, loc: ir.Location, node: Node) -> None:
         choice = ir.Operation.create(
             "torch.prim.If",
             results=results,
-            operands=[_as_bool(importer, loc, predicate)],
+            operands=[as_bool(importer, loc, predicate)],
             regions=2,
         )
         for region, branch in zip(choice.regions, branches):
@@ -37,7 +37,7 @@ def import_cond(importer: Any, loc: ir.Location, node: Node) -> None:
         importer.bind_node_value(node, value, i)
 
 
-def _as_bool(importer: Any, loc: ir.Location, predicate: Any) -> ir.Value:
+def as_bool(importer: Any, loc: ir.Location, predicate: Any) -> ir.Value:
     value = importer._import_argument(loc, predicate)
     if not isinstance(predicate, Node) or not isinstance(predicate.meta["val"], torch.Tensor):
         return value

@@ -10,14 +10,23 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.fx import Node
+
+from ingot.emit.expand import APPLIES
 
 aten = torch.ops.aten
 
 own_decompositions: dict[Any, Callable[..., Any]] = {}
 
 
-def decomposes(*targets: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def decomposes(
+    *targets: Any, when: Callable[[Node], bool] | None = None
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """`when`: only such operands."""
+
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        if when is not None:
+            APPLIES[function] = when
         for target in targets:
             if target in own_decompositions:
                 raise ValueError(f"{target} is taken apart already")
@@ -27,6 +36,17 @@ def decomposes(*targets: Any) -> Callable[[Callable[..., Any]], Callable[..., An
     return register
 
 
+def _integers(node: Node) -> bool:
+    vals = [source.meta["val"] for source in node.all_input_nodes]
+    dtypes = [val.dtype for val in vals if isinstance(val, Tensor)]
+    return not any(d.is_floating_point or d.is_complex for d in dtypes)
+
+
+def _dynamic(node: Node) -> bool:
+    source: Any = node.args[0]
+    return any(not isinstance(size, int) for size in source.meta["val"].shape)
+
+
 @decomposes(aten.gelu.default)
 def gelu(x: Tensor, approximate: str = "none") -> Tensor:
     """torch-mlir's own has rounded constants in its tanh form."""
@@ -34,6 +54,61 @@ def gelu(x: Tensor, approximate: str = "none") -> Tensor:
         inner = math.sqrt(2.0 / math.pi) * (x + 0.044715 * x * x * x)
         return 0.5 * x * (1.0 + torch.tanh(inner))
     return 0.5 * x * (1.0 + torch.erf(x * math.sqrt(0.5)))
+
+
+@decomposes(aten.var_mean.correction)
+def var_mean(
+    x: Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False
+) -> tuple[Tensor, Tensor]:
+    """In the dtype of its input; torch-mlir's own goes through float64."""
+    dims = list(range(x.dim())) if dim is None else list(dim)
+    count = math.prod(x.shape[d] for d in dims)
+    if x.dtype.is_complex or not isinstance(count, int):
+        return NotImplemented
+    mean = x.sum(dims, keepdim=True) / count
+    far = x - mean
+    rest = max(0, count - (1 if correction is None else correction))
+    variance = (far * far).sum(dims, keepdim=keepdim) / rest
+    return variance, mean if keepdim else x.sum(dims) / count
+
+
+@decomposes(aten.split_with_sizes.default, when=_dynamic)
+def split_with_sizes(x: Tensor, sizes: list[int], dim: int = 0) -> tuple[Tensor, ...]:
+    starts = [sum(sizes[:i]) for i in range(len(sizes))]
+    return tuple(x.narrow(dim, start, size) for start, size in zip(starts, sizes))
+
+
+@decomposes(aten.remainder.Tensor, aten.remainder.Scalar, when=_integers)
+def remainder(x: Tensor, y: Any) -> Tensor:
+    """Of integers, with the sign of the divisor; StableHLO's has that of the dividend."""
+    if isinstance(y, float):
+        return NotImplemented
+    return x - torch.div(x, y, rounding_mode="floor") * y
+
+
+@decomposes(aten.relu.default, when=_integers)
+def integer_relu(x: Tensor) -> Tensor:
+    return torch.clamp(x, min=0)
+
+
+@decomposes(aten.pow.Tensor_Scalar, when=_integers)
+def integer_power(x: Tensor, exponent: Any) -> Tensor:
+    if exponent not in range(1, 9):
+        return NotImplemented
+    power = x
+    for _ in range(exponent - 1):
+        power = power * x
+    return power
+
+
+@decomposes(aten.__lshift__.Scalar)
+def shifted_left(x: Tensor, count: int) -> Tensor:
+    return x * 2**count
+
+
+@decomposes(aten.__rshift__.Scalar)
+def shifted_right(x: Tensor, count: int) -> Tensor:
+    return torch.div(x, 2**count, rounding_mode="floor")
 
 
 @decomposes(aten._unique2.default)

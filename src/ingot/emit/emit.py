@@ -7,14 +7,15 @@ pipelines in the helper process.
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ingot.emit import isolate
+from ingot.emit.bodies import give_bodies, has_bodies
 from ingot.emit.calls import as_calls, has_calls
 from ingot.emit.checks import check, probe
 from ingot.emit.importer import import_program, returned
-from ingot.emit.legalize import legalize
+from ingot.emit.legalize import Expansion, legalize
 from ingot.emit.levels import Dialect, find_dialect
 from ingot.emit.loops import give_loops_bodies
 from ingot.emit.module import MlirModule
@@ -27,14 +28,16 @@ def to_mlir(
     program: Program,
     dialect: str,
     limits: isolate.Limits = isolate.USUAL,
-    decompositions: Mapping[Any, Callable[..., Any]] | None = None,
+    decompositions: Mapping[Any, Expansion] | None = None,
     partial: bool = False,
+    checks: bool = False,
 ) -> MlirModule:
     """`decompositions` takes ops apart that the pipelines do not know, the user's own above all;
-    with `partial` whatever the dialect cannot take stays a call of a function that is declared."""
+    with `partial` whatever the dialect cannot take stays a call of a function that is declared;
+    with `checks` what the program asserts while it runs is kept."""
     target = find_dialect(dialect)
     isolate.start()
-    legal = legalize(program, target, decompositions or {})
+    legal = legalize(program, target, decompositions or {}, checks)
     problems = check(legal, target.name)
     if partial:
         legal = as_calls(legal, {problem.node for problem in problems})
@@ -51,6 +54,9 @@ def emit_legal(legal: Program, target: Dialect, limits: isolate.Limits) -> MlirM
     """A program that is legalized already."""
     try:
         text = _lowered(legal, target, limits)
+        if has_bodies(legal) or (legal.symbols and not target.sizes):
+            bodies = give_bodies(text, legal, target.name)
+            text = isolate.lower(bodies, [target.finish], limits, calls=has_calls(legal))
     except isolate.PipelineError as error:
         found = refusals(legal, target, limits)
         raise (

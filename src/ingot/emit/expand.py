@@ -23,6 +23,14 @@ from ingot.program.graph import fake_mode, output_values, placeholders
 Decompositions = Mapping[Any, Callable[..., Any]]
 
 
+APPLIES: dict[Callable[..., Any], Callable[[Node], bool]] = {}
+"""Decompositions that are for some operands only, and what says so without a trace."""
+
+
+def _always(node: Node) -> bool:
+    return True
+
+
 @dataclass(frozen=True)
 class Expand(Pass):
     name: ClassVar[str] = "expand"
@@ -35,6 +43,8 @@ class Expand(Pass):
         mode = fake_mode(draft.graph)
         for node in list(draft.graph.nodes):
             if node.op != "call_function" or node.target not in self.table:
+                continue
+            if not APPLIES.get(self.table[node.target], _always)(node):
                 continue
             inputs, key = inputs_and_key(node)
             if key not in traced:

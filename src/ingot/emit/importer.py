@@ -11,14 +11,18 @@ from typing import Any
 
 import torch
 from torch.fx import GraphModule, Node
+from torch.fx.node import map_arg
 from torch_mlir import ir
 from torch_mlir.dialects import torch as torch_dialect
 from torch_mlir.extras import fx_importer
 
-from ingot.emit.calls import CALL, call_attributes, import_call
+from ingot.emit.assertions import ASSERTIONS, import_assertion
+from ingot.emit.calls import BODY, CALL, call_attributes, import_call
 from ingot.emit.control_flow import import_cond
 from ingot.emit.literals import literal
 from ingot.emit.loops import import_loop
+from ingot.emit.pairs import PAIRS
+from ingot.emit.sizes import Sized
 from ingot.program.graph import copy_module, output_node, output_values, placeholders
 from ingot.program.program import InputSpec, Program
 from ingot.program.source import node_place
@@ -55,8 +59,11 @@ def _import_ready(module: GraphModule) -> None:
     """What torch-mlir's importer expects of a graph, here and in branches."""
     for node in module.graph.nodes:
         node.meta.pop("tensor_meta", None)
+        if isinstance(node.meta.get(BODY), Sized):  # it reads sizes off its witnesses
+            node.args = map_arg(node.args, lambda n: n if _is_tensor(n) else 0)
     end = output_node(module.graph)
     end.args = (tuple(v for v in output_values(module.graph) if isinstance(v, Node)),)
+    module.graph.eliminate_dead_code()
     for name, child in list(module.named_children()):
         if isinstance(child, GraphModule):
             inner = copy_module(child)
@@ -66,6 +73,8 @@ def _import_ready(module: GraphModule) -> None:
 
 def _argument_attributes(program: Program, spec: InputSpec, node: Node) -> ir.DictAttr:
     named = {"ingot.name": spec.target or spec.name, "ingot.kind": spec.kind}
+    if PAIRS in node.meta:
+        named["ingot.complex"] = "pairs"
     val = node.meta["val"]
     if isinstance(val, torch.Tensor) and any(isinstance(n, torch.SymInt) for n in val.shape):
         named["ingot.sizes"] = ", ".join(_size_text(program, n) for n in val.shape)
@@ -102,6 +111,21 @@ class _Literals(fx_importer.FxImporterHooks):
         return literal(value, importer._cc)
 
 
+def _operands(node: Node) -> list[Node]:
+    """What a call takes: a call that makes a tensor of a computed size takes no sizes, and the
+    inputs that have them."""
+    body = node.meta.get(BODY)
+    if not isinstance(body, Sized):
+        return list(node.all_input_nodes)
+    inputs = {source.name: source for source in placeholders(node.graph)}
+    tensors = filter(_is_tensor, node.all_input_nodes)
+    return [*tensors, *(inputs[witness.input] for witness in body.witnesses)]
+
+
+def _is_tensor(node: Node) -> bool:
+    return isinstance(node.meta["val"], torch.Tensor)
+
+
 class _NodeImporter(fx_importer.GraphNodeImporter):
     __slots__ = ()
 
@@ -119,7 +143,9 @@ class _NodeImporter(fx_importer.GraphNodeImporter):
         self, loc: ir.Location, node: Node, concrete_target: Any = None
     ) -> None:
         if CALL in node.meta:
-            import_call(self, loc, node, node.all_input_nodes, call_attributes(node))
+            import_call(self, loc, node, _operands(node), call_attributes(node))
+        elif node.target in ASSERTIONS:
+            import_assertion(self, loc, node)
         else:
             super()._import_torch_op_overload(loc, node, concrete_target)
 

@@ -7,6 +7,7 @@ helper is started once and kept ready.
 from __future__ import annotations
 
 import atexit
+import json
 import os
 import socket
 import subprocess
@@ -80,8 +81,11 @@ def run(
     arguments: Sequence[dict[str, Any]],
     file: str,
     limits: Limits,
+    *,
+    refine: bool = False,
 ) -> list[Any]:
-    """The results of `function`; arrays come and go as bytes."""
+    """The results of `function`; arrays come and go as bytes. With `refine` its types are made
+    those of the arguments first."""
     request = {
         "do": "run",
         "module": module,
@@ -90,6 +94,7 @@ def run(
         "to_llvm": _pairs([to_llvm]),
         "arguments": list(arguments),
         "file": file,
+        "refine": refine,
     }
     reply = _checked(_ask(request, limits), module, [*steps, to_llvm])
     return list(reply["results"])
@@ -169,14 +174,8 @@ def write_reproducer(module: bytes | str, steps: Sequence[Step]) -> str:
     folder = Path(tempfile.mkdtemp(prefix="ingot-reproducer-"))
     source = folder / ("input.mlirbc" if isinstance(module, bytes) else "input.mlir")
     source.write_bytes(module if isinstance(module, bytes) else module.encode())
-    commands = []
-    for i, step in enumerate(steps):
-        made = folder / f"after-{i}.mlir"
-        commands.append(
-            f"{sys.executable} -m torch_mlir.tools.opt --pass-pipeline='{step.pipeline}' "
-            f"{source} -o {made}"
-        )
-        source = made
+    (folder / "pipelines.json").write_text(json.dumps(_pairs(steps), indent=1))
     script = folder / "reproduce.sh"
-    script.write_text("#!/bin/sh\nset -e\n" + "\n".join(commands) + "\n")
+    command = f"{sys.executable} -m ingot.emit.worker {source} {folder / 'pipelines.json'}"
+    script.write_text(f"#!/bin/sh\nexec {command}\n")
     return f"sh {script}"

@@ -12,11 +12,17 @@ from typing import Any, ClassVar
 
 import torch
 
+from ingot.emit.assertions import ASSERTIONS
 from ingot.emit.branches import Choose
+from ingot.emit.calls import with_texts
 from ingot.emit.decompositions import own_decompositions
 from ingot.emit.expand import Expand
+from ingot.emit.integers import WideSums
 from ingot.emit.levels import Dialect
+from ingot.emit.pair_rules import BY_PARTS, by_parts
+from ingot.emit.pairs import Pairs, is_complex
 from ingot.emit.rewrites import early_rules, spelling_rules
+from ingot.emit.sizes import Sizes
 from ingot.passes.base import Draft, Pass, RuleTable, apply_rules, run_passes
 from ingot.passes.fold import Fold
 from ingot.program.graph import output_node, output_values, placeholders
@@ -28,9 +34,7 @@ SMALL = 64
 """Constants of at most so many elements are written into the text."""
 
 CHECKS: tuple[Any, ...] = (
-    aten._assert_async.default,
-    aten._assert_async.msg,
-    aten._assert_scalar.default,
+    *ASSERTIONS,
     aten._assert_tensor_metadata.default,
     aten.sym_constrain_range.default,
     aten.sym_constrain_range_for_size.default,
@@ -41,21 +45,37 @@ WELL_KNOWN = (aten.t.default, aten.transpose.int, aten.addmm.default)
 """What the pipelines take as it is; not worth a trace."""
 
 
+Expansion = Callable[..., Any] | str
+"""How an op is taken apart: in Python, or by a function in the text of the dialect asked for."""
+
+
 def legalize(
-    program: Program, dialect: Dialect, extra: Mapping[Any, Callable[..., Any]]
+    program: Program, dialect: Dialect, extra: Mapping[Any, Expansion], checks: bool = False
 ) -> Program:
-    """`extra` takes more ops apart."""
+    """`extra` takes more ops apart; with `checks` those of the program stay."""
+    texts = {op: how for op, how in extra.items() if isinstance(how, str)}
+    functions = {op: how for op, how in extra.items() if not isinstance(how, str)}
+    program = with_texts(program, texts)
     steps: list[Pass] = [
         *([] if dialect.branches else [Choose()]),
-        ValuesOnly(),
+        ValuesOnly(checks),
         Embed(),
+        *([] if dialect.complex else [Pairs()]),
         Fold(),
         Respell(early_rules),
-        Expand({**decompositions(), **extra}),
+        Expand({**_for_complex(program), **decompositions(), **functions}),
         Respell(spelling_rules),
+        *([] if dialect.sizes else [Sizes(dialect.one_size)]),
+        *([WideSums()] if dialect.narrows else []),
         Sweep(),
     ]
     return replace(run_passes(program, steps), calling=None)
+
+
+def _for_complex(program: Program) -> dict[Any, Any]:
+    if not any(map(is_complex, program.graph.nodes)):
+        return {}
+    return {op: by_parts(op) for op in BY_PARTS}
 
 
 @cache
@@ -68,9 +88,11 @@ def decompositions() -> dict[Any, Any]:
 
 @dataclass(frozen=True)
 class ValuesOnly(Pass):
-    """An output that is an overwritten input is what was written; checks are dropped."""
+    """An output that is an overwritten input is what was written; checks are dropped, or those of
+    ranges, which compute nothing."""
 
     name: ClassVar[str] = "values-only"
+    checks: bool = False
 
     def rewrite(self, draft: Draft) -> list[str]:
         values = list(output_values(draft.graph))
@@ -85,7 +107,8 @@ class ValuesOnly(Pass):
         draft.signature = replace(
             draft.signature, outputs=tuple(OutputSpec(s.kind, s.target) for s in specs)
         )
-        dropped = [node for node in draft.graph.nodes if node.target in CHECKS]
+        kept = ASSERTIONS if self.checks else ()
+        dropped = [n for n in draft.graph.nodes if n.target in CHECKS and n.target not in kept]
         for node in dropped:
             draft.graph.erase_node(node)
         return [f"dropped {len(dropped)} checks"] if dropped else []

@@ -17,6 +17,13 @@ class Step:
     pipeline: str
 
 
+def _module(*passes: str) -> str:
+    return f"builtin.module({','.join(passes)})"
+
+
+_INLINE = Step("bodies of calls", _module("inline", "symbol-dce", "canonicalize", "cse"))
+
+
 @dataclass(frozen=True)
 class Dialect:
     name: str
@@ -26,10 +33,16 @@ class Dialect:
     """From here to linalg, to be run."""
     branches: bool = True
     """torch-mlir lowers branches to it."""
-
-
-def _module(*passes: str) -> str:
-    return f"builtin.module({','.join(passes)})"
+    complex: bool = True
+    """torch-mlir lowers complex numbers to it."""
+    sizes: bool = True
+    """torch-mlir computes with dynamic sizes in it."""
+    one_size: bool = False
+    """A reshape to it works out one dynamic size, and not two."""
+    narrows: bool = False
+    """torch-mlir adds 64-bit integers in 32 bits."""
+    finish: Step = _INLINE
+    """Behind the bodies of calls."""
 
 
 _BACKEND = Step(
@@ -52,7 +65,8 @@ _TOSA_TO_LINALG = Step(
     "TOSA to linalg",
     _module(
         "func.func(tosa-to-scf)",
-        "func.func(tosa-optional-decompositions,canonicalize,tosa-infer-shapes,tosa-make-broadcastable,"
+        "canonicalize",
+        "func.func(tosa-infer-shapes,tosa-optional-decompositions,canonicalize,tosa-infer-shapes,tosa-make-broadcastable,"
         "tosa-to-linalg-named,canonicalize,tosa-layerwise-constant-fold,tosa-make-broadcastable,"
         "tosa-to-linalg,tosa-to-arith{include-apply-rescale=true},tosa-to-tensor)",
         "canonicalize",
@@ -63,6 +77,9 @@ _STABLEHLO_TO_LINALG = Step(
     _module(
         "func.func(remove-shape-constraints)",
         "canonicalize",
+        "stablehlo-refine-shapes",
+        "func.func(stablehlo-aggressive-simplification)",
+        "canonicalize",
         "stablehlo-legalize-to-linalg{enable-primitive-ops=false}",
         "convert-shape-to-std",
         "stablehlo-convert-to-signless",
@@ -71,17 +88,42 @@ _STABLEHLO_TO_LINALG = Step(
     ),
 )
 
+_STABLEHLO_FINISH = Step(
+    "bodies of calls",
+    _module(
+        "func.func(remove-shape-constraints)",
+        "inline",
+        "symbol-dce",
+        "canonicalize",
+        "func.func(shape-legalize-to-stablehlo)",
+        "canonicalize",
+        "cse",
+    ),
+)
+
 DIALECTS: dict[str, Dialect] = {
     dialect.name: dialect
     for dialect in (
         Dialect("torch", (_BACKEND,), (_LINALG,)),
         Dialect("linalg", (_BACKEND, _LINALG), ()),
-        Dialect("tosa", (_BACKEND, _TOSA), (_TOSA_TO_LINALG,), branches=False),
+        Dialect(
+            "tosa",
+            (_BACKEND, _TOSA),
+            (_TOSA_TO_LINALG,),
+            branches=False,
+            complex=False,
+            sizes=False,
+            one_size=True,
+            narrows=True,
+        ),
         Dialect(
             "stablehlo",
             (_BACKEND, _STABLEHLO),
             (_STABLEHLO_TO_LINALG,),
             branches=False,
+            complex=False,
+            sizes=False,
+            finish=_STABLEHLO_FINISH,
         ),
     )
 }

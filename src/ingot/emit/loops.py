@@ -14,6 +14,7 @@ from torch.fx import Node
 from torch_mlir import ir
 
 from ingot.emit.calls import CALL, import_call
+from ingot.emit.words import split_types
 
 _DECLARATION = re.compile(
     r"^ *func\.func private @(?P<name>ingot_loop_\w+)\((?P<inputs>.*)\) -> (?P<results>.*?)"
@@ -57,8 +58,8 @@ class _Parts:
 
 
 def _definition(match: re.Match[str], dialect: str) -> str:
-    inputs = _split(match["inputs"])
-    results = _split(match["results"].removeprefix("(").removesuffix(")"))
+    inputs = split_types(match["inputs"])
+    results = split_types(match["results"].removeprefix("(").removesuffix(")"))
     found = dict(re.findall(r'ingot\.(\w+) = "([^"]*)"', match["attributes"]))
     arguments = ", ".join(f"%a{i}: {kind}" for i, kind in enumerate(inputs))
     parts = _Parts(**found)
@@ -71,18 +72,6 @@ def _definition(match: re.Match[str], dialect: str) -> str:
         f"{loop}\n"
         f"    return {_numbered('%r', len(results))} : {', '.join(results)}\n  }}"
     )
-
-
-def _split(types: str) -> list[str]:
-    """At commas that are in no brackets."""
-    parts, depth = [""], 0
-    for letter in types:
-        depth += (letter in "<(") - (letter in ">)")
-        if letter == "," and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += letter
-    return [part.strip() for part in parts if part.strip()]
 
 
 def _numbered(name: str, count: int) -> str:

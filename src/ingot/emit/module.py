@@ -14,6 +14,8 @@ import torch
 
 from ingot.emit.files import write_all
 from ingot.emit.levels import Dialect
+from ingot.emit.pairs import as_pairs
+from ingot.program.graph import placeholders
 from ingot.program.program import Program
 
 
@@ -36,8 +38,11 @@ class MlirModule:
 
     def weights(self) -> dict[str, torch.Tensor]:
         """The tensors that belong to the model, by the `ingot.name` of their argument."""
-        specs = self.program.signature.inputs
-        return {s.target: self.program.state[s.target] for s in specs if s.target is not None}
+        found = {}
+        for spec, node in zip(self.program.signature.inputs, placeholders(self.program.graph)):
+            if spec.target is not None:
+                found[spec.target] = as_pairs(node, self.program.state[spec.target])
+        return found
 
     def save(self, path: str | os.PathLike[str]) -> tuple[Path, ...]:
         """Write the text to `path` and the weights beside it as safetensors; both or nothing."""

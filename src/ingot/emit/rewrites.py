@@ -57,6 +57,40 @@ def mask_is_where_it_holds(draft: Draft, node: Node) -> Node | None:
     return draft.call(node, aten.index.Tensor, (source, columns), node.meta["val"])
 
 
+@early_rules.on(aten.index.Tensor)
+def crossed_rows_are_picked_in_turn(draft: Draft, node: Node) -> Node | None:
+    """`x[i, j]` where `i` and `j` vary along dims of their own picks rows, then columns."""
+    source, indices = args_of(node)
+    vals = [i.meta["val"] for i in indices if i is not None]
+    if len(vals) < 2 or len(vals) != len(indices) or any(v.dtype is torch.bool for v in vals):
+        return None
+    rank = max(val.dim() for val in vals)
+    owners = [_own_dims(val, rank) for val in vals]
+    flat = [dim for dims in owners for dim in dims]
+    if flat != sorted(set(flat)) or any(len(dims) != 1 for dims in owners):
+        return None
+    for dim, index in enumerate(indices):
+        size = index.meta["val"].shape[owners[dim][0] - rank]
+        line = index.meta["val"].new_empty((size,))
+        row = draft.call(node, aten.view.default, (index, [-1]), line)
+        old = source.meta["val"]
+        val = old.new_empty((*old.shape[:dim], size, *old.shape[dim + 1 :]))
+        source = draft.call(node, aten.index_select.default, (source, dim, row), val)
+    for dim in range(rank):
+        if dim not in flat:
+            old = source.meta["val"]
+            val = old.new_empty((*old.shape[:dim], 1, *old.shape[dim:]))
+            source = draft.call(node, aten.unsqueeze.default, (source, dim), val)
+    return source
+
+
+def _own_dims(val: torch.Tensor, rank: int) -> list[int]:
+    """Where an index varies, among the dims of all indices together."""
+    return [
+        rank - val.dim() + i for i, n in enumerate(val.shape) if not (isinstance(n, int) and n == 1)
+    ]
+
+
 @early_rules.on(aten.sum.default, aten.sum.dim_IntList)
 def sum_of_masked_is_masked_sum(draft: Draft, node: Node) -> Node | None:
     """`x[mask].sum()` needs no size that depends on values."""
@@ -131,6 +165,16 @@ def complex_sum_of_parts(draft: Draft, node: Node) -> Node | None:
     total = draft.call(node, node.target, tuple(parts), aten.view_as_real(val), **node.kwargs)
     return draft.call(node, aten.view_as_complex.default, (total,), val)
 
+
+@spelling_rules.on(torch.ops.prims.convert_element_type.default)
+def truth_is_not_zero(draft: Draft, node: Node) -> Node | None:
+    source, dtype = args_of(node)
+    if dtype is not torch.bool or source.meta["val"].dtype in (torch.bool, *_COMPLEX):
+        return None
+    return draft.call(node, aten.ne.Scalar, (source, 0), node.meta["val"])
+
+
+_COMPLEX = (torch.complex32, torch.complex64, torch.complex128)
 
 _POOLS: dict[Any, int] = {
     aten.max_pool1d.default: 1,

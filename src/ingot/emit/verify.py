@@ -18,8 +18,10 @@ from torch.fx import Node
 from ingot.emit import isolate
 from ingot.emit.emit import to_mlir
 from ingot.emit.importer import FUNCTION
+from ingot.emit.legalize import Expansion
 from ingot.emit.levels import TO_LLVM
 from ingot.emit.module import MlirModule
+from ingot.emit.pairs import as_pairs
 from ingot.emit.problems import first_line
 from ingot.errors import EmitError, MismatchError
 from ingot.program.call import bind
@@ -69,8 +71,10 @@ def verify_program(
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
     limits: isolate.Limits = isolate.USUAL,
+    decompositions: Mapping[Any, Expansion] | None = None,
+    checks: bool = False,
 ) -> Comparison:
-    module = to_mlir(program, dialect, limits)
+    module = to_mlir(program, dialect, limits, decompositions, checks=checks)
     values = [copied(v) for v in bind(program, args, kwargs)]
     names = [spec.name for spec in program.signature.inputs]
     with torch.no_grad():
@@ -99,7 +103,10 @@ def run_module(
 ) -> list[Any]:
     """Results of the module's function, one for each of `returned`; inputs by placeholder name."""
     legal = module.program
-    values = [inputs[spec.name] for spec in legal.signature.inputs]
+    values = [
+        as_pairs(node, inputs[spec.name])
+        for spec, node in zip(legal.signature.inputs, placeholders(legal.graph))
+    ]
     with tempfile.NamedTemporaryFile(dir=_memory_folder()) as file:
         arguments = _write_arguments(file, values)
         try:
@@ -111,6 +118,7 @@ def run_module(
                 arguments,
                 file.name,
                 limits,
+                refine=not module.dialect.sizes,
             )
         except isolate.PipelineError as error:
             raise EmitError(
@@ -158,7 +166,12 @@ def _judge(
 ) -> Comparison:
     tolerance = coarsest(program)
     differences = [
-        compare(f"output {i} ({program.signature.outputs[i].kind})", value, expected[i], tolerance)
+        compare(
+            f"output {i} ({program.signature.outputs[i].kind})",
+            _from_pairs(value, expected[i]),
+            expected[i],
+            tolerance,
+        )
         for i, value in zip(module.returned, got)
     ]
     wrong = [d for d in differences if d.why]
@@ -166,6 +179,12 @@ def _judge(
         text = "\n  ".join(d.as_text() for d in wrong)
         raise MismatchError(f"{module.dialect.name}, run natively:\n  {text}")
     return Comparison(module.dialect.name, tuple(differences))
+
+
+def _from_pairs(got: Any, want: Any) -> Any:
+    """Complex again, where the dialect returns pairs."""
+    complex_wanted = isinstance(want, torch.Tensor) and want.dtype.is_complex
+    return torch.view_as_complex(got) if complex_wanted and not got.is_complex() else got
 
 
 def coarsest(program: Program) -> float:

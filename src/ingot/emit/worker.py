@@ -7,6 +7,7 @@ no torch: it is ready in a fraction of a second.
 from __future__ import annotations
 
 import ctypes
+import json
 import mmap
 import os
 import resource
@@ -15,6 +16,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from multiprocessing.connection import Connection, Pipe
+from pathlib import Path
 from typing import Any
 
 from torch_mlir import ir, passmanager
@@ -37,6 +39,8 @@ def run(request: Request) -> Reply:
     """Compile the module to machine code and call its function on the arrays in a shared file."""
     with ir.Context() as context:
         module = _parse(context, request["module"])
+        if request["refine"]:
+            _fix_sizes(ir.SymbolTable(module.operation)[request["function"]], request["arguments"])
         failed = _run_steps(module, request["steps"])
         if failed:
             return failed
@@ -63,6 +67,20 @@ def _parse(context: ir.Context, data: bytes | str) -> ir.Module:
             ir.Module.create().operation
         )
     return ir.Module.parse(data)
+
+
+def _fix_sizes(function: Any, arguments: list[dict[str, Any]]) -> None:
+    """Give the function's arguments the sizes they have this time; upstream's passes carry them
+    on to all other values."""
+    kinds = []
+    for argument, spec in zip(function.arguments, arguments):
+        if "shape" in spec:
+            element = argument.type.element_type
+            with ir.Location.unknown():
+                argument.set_type(ir.RankedTensorType.get(spec["shape"], element))
+        kinds.append(argument.type)
+    kind = ir.FunctionType.get(kinds, function.type.results)
+    function.attributes["function_type"] = ir.TypeAttr.get(kind)
 
 
 CALLS_REFUSED = ("failed to legalize operation 'func.call'", "Module does not conform to the")
@@ -212,7 +230,19 @@ def _end_name(status: int) -> str:
     return f"exit {os.WEXITSTATUS(status)}"
 
 
+def reproduce(source: str, pipelines: str) -> None:
+    """Run the pipelines over a file in this very process and print what comes of it."""
+    data = Path(source).read_bytes()
+    with ir.Context() as context:
+        module = _parse(context, data if source.endswith("bc") else data.decode())
+        failed = _run_steps(module, json.loads(Path(pipelines).read_text()))
+        print(failed or module.operation.get_asm(enable_debug_info=False))
+    sys.exit(1 if failed else 0)
+
+
 def main() -> None:
+    if len(sys.argv) > 2:
+        reproduce(*sys.argv[1:])
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     pipe = Connection(int(sys.argv[1]))
     while True:

@@ -151,16 +151,21 @@ class Program:
         self,
         dialect: str,
         *,
-        decompositions: Mapping[Any, Callable[..., Any]] | None = None,
+        decompositions: Mapping[Any, Callable[..., Any] | str] | None = None,
         partial: bool = False,
+        checks: bool = False,
     ) -> MlirModule:
         """The program in `dialect`: "torch", "linalg", "tosa" or "stablehlo". `decompositions`
-        takes more ops apart, the user's own above all; with `partial` what the dialect cannot take
-        stays a call of a function that is only declared."""
+        takes more ops apart, the user's own above all: in Python, or as MLIR text that holds one
+        function in the dialect. With `partial` what the dialect cannot take stays a call of a
+        function that is only declared. With `checks` what the program asserts while it runs is
+        kept."""
         from ingot.emit.emit import to_mlir
 
         lowered = self.lowered("aten")
-        return to_mlir(lowered, dialect, decompositions=decompositions, partial=partial)
+        return to_mlir(
+            lowered, dialect, decompositions=decompositions, partial=partial, checks=checks
+        )
 
     def verify(
         self,
@@ -169,16 +174,21 @@ class Program:
         kwargs: Mapping[str, Any] | None = None,
         *,
         lockstep: bool = False,
+        decompositions: Mapping[Any, Callable[..., Any] | str] | None = None,
+        checks: bool = False,
     ) -> Comparison:
         """Write the program in `dialect`, run that natively and compare with eager. A difference
-        raises MismatchError; with `lockstep` it names the first operation that differs."""
+        raises MismatchError; with `lockstep` it names the first operation that differs. The others
+        are those of `to_mlir`."""
         from ingot.emit.lockstep import verify_in_lockstep
         from ingot.emit.verify import verify_program
 
         program = self.lowered("aten")
         if lockstep:
             verify_in_lockstep(program, dialect, args, kwargs or {})
-        return verify_program(program, dialect, args, kwargs or {})
+        return verify_program(
+            program, dialect, args, kwargs or {}, decompositions=decompositions, checks=checks
+        )
 
     @staticmethod
     def from_exported(exported: ExportedProgram, keep: Iterable[OpOverload] = ()) -> Program:
