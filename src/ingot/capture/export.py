@@ -23,8 +23,8 @@ from ingot.capture.checks import Check, noting_checks, restore_texts
 from ingot.capture.exported import program_from_exported, written_inputs
 from ingot.capture.regions import keeping_toggles
 from ingot.capture.structures import register_structures
-from ingot.capture.trouble import capture_error
-from ingot.errors import OptionError, did_you_mean
+from ingot.capture.trouble import capture_error, error_place
+from ingot.errors import CaptureError, OptionError, did_you_mean
 from ingot.program.program import Level, Program
 from ingot.program.source import is_library
 from ingot.program.verify import verify
@@ -101,6 +101,8 @@ def _trace(
                 return torch.export.export(
                     module, args, kwargs, dynamic_shapes=dynamic_shapes, strict=strict
                 )
+        except CaptureError as error:  # our own: strict tracing would not see what it is about
+            raise CaptureError(error.why, place=error_place(error), hints=error.hints) from None
         except Exception as error:
             first = first or error
     assert first is not None
