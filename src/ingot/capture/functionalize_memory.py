@@ -38,6 +38,8 @@ class Memory:
     cells: list[Cell] = field(default_factory=list)
     inference: bool = False
     """Allocated under inference_mode: must not be written to outside."""
+    written_at: Node | None = None
+    """The node of the given graph that wrote to it first."""
 
 
 @dataclass(eq=False)

@@ -25,6 +25,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.node import map_arg
 from torch.utils import _pytree as pytree
 
+from ingot.capture.functionalize_layouts import Layouts, decided_by_layout
 from ingot.capture.functionalize_memory import Cell, Memories, Step, Value
 from ingot.capture.functionalize_scopes import Scope, used_in
 from ingot.capture.functionalize_states import States, autocast_state, frame_for
@@ -32,6 +33,7 @@ from ingot.capture.functionalize_views import step_for
 from ingot.errors import CaptureError
 from ingot.program.graph import output_values
 from ingot.program.liars import liars, promises_view, writes_silently
+from ingot.program.program import Assumption
 from ingot.program.regions import carry, inference_mode, region_kinds, region_parts
 from ingot.program.source import node_place
 
@@ -73,6 +75,9 @@ class Functionalizer:
         self.constants: dict[str, Tensor] = {}
         self.inputs: dict[Value, Node] = {}
         """The program's own inputs that are tensors."""
+        self.layouts = Layouts()
+        self.assumes: set[Assumption] = set()
+        """What a call of the program is taken to have."""
         self.counts: dict[str, int] = {}
         self.at: Node | None = None
         """The node of the given graph that is being run."""
@@ -149,6 +154,7 @@ class Functionalizer:
                 "make a copy first: y = y.clone()",
             )
         cell = value.cell
+        cell.memory.written_at = cell.memory.written_at or self.at
         before = self.content(cell)
         content = put(value.steps, before, new)
         lost = self._loses_history(before, content)
@@ -345,6 +351,7 @@ class Functionalizer:
             return [self.add_view(source, *row) for row in zip(out, steps, items)]
         if (same := self.memories.value_of(out)) is not None:
             self.note(f"{op}: replaced by its argument, which it returns")
+            self._note_layout(op, args, kwargs, [same])
             return same
         if op is aten.as_strided.default:
             source = self._whole_memory(source)
@@ -392,8 +399,20 @@ class Functionalizer:
         with torch.no_grad():
             graph = make_fx(parts)(*given)
         results = self.run(graph, [leaves[i] for i in places])
+        source = args[0] if args else None
+        if isinstance(source, Value) and decided_by_layout(
+            op, self.eager(args), self.eager(kwargs)
+        ):
+            self.layouts.note(source, results)
         structure = output_structure(graph)
         return results if structure else results[0]
+
+    def _note_layout(self, op: OpOverload, args: Any, kwargs: Any, results: Sequence[Any]) -> None:
+        source = args[0] if args else None
+        if isinstance(source, Value) and decided_by_layout(
+            op, self.eager(args), self.eager(kwargs)
+        ):
+            self.layouts.note(source, results)
 
     # Arguments
 

@@ -86,7 +86,10 @@ def _new_places(given: Program, lowered: Program) -> dict[int, int]:
 
 
 def _calling(given: Program, lowered: Program) -> CallSpec:
-    return replace(call_spec(lowered), out_spec=call_spec(given).out_spec)
+    known = call_spec(given)
+    return replace(
+        call_spec(lowered), out_spec=known.out_spec, assumes=known.assumes, plain=known.plain
+    )
 
 
 def lower_program(program: Program, level: Level) -> Program:
