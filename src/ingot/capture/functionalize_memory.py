@@ -108,6 +108,14 @@ class Memories:
         self.by_storage[_storage(eager)] = memory
         return self.add(Value(eager, cell, (), node, 0))
 
+    def add_alias(self, source: Value, eager: Tensor, node: Node) -> Value:
+        """A tensor in the memory of `source` that autograd knows by itself."""
+        memory = source.cell.memory
+        cell = Cell(memory, node, node, (*source.cell.path, *source.steps))
+        memory.cells.append(cell)
+        self.by_storage[_storage(eager)] = memory
+        return self.add(Value(eager, cell, (), node, 0))
+
     def add(self, value: Value) -> Value:
         self.by_tensor[id(value.eager)] = value
         self.alive.append((value.eager, value))

@@ -374,10 +374,7 @@ class Functionalizer:
     def _detach(self, source: Value) -> Value:
         eager = self.run_eager(aten.detach.default, (source,), {})
         node = self.emit(aten.detach.default, self.read(source))
-        memory = source.cell.memory
-        cell = Cell(memory, node, node, (*source.cell.path, *source.steps))
-        memory.cells.append(cell)
-        return self.memories.add(Value(eager, cell, (), node, 0))
+        return self.memories.add_alias(source, eager, node)
 
     # Taking apart
 

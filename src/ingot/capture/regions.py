@@ -21,6 +21,7 @@ import torch._export.passes.replace_set_grad_with_hop_pass as grad_pass
 from torch.fx.experimental.proxy_tensor import PreDispatchTorchFunctionMode
 from torch.overrides import _get_current_function_mode_stack
 
+from ingot.capture.custom_gradients import seeing_functions
 from ingot.capture.unseen import seeing_autograd
 
 # The package hides these modules behind functions of the same names.
@@ -39,6 +40,7 @@ def keeping_toggles() -> Iterator[None]:
         stack.enter_context(_autocast_as_written(torch.is_autocast_cache_enabled()))
         stack.enter_context(torch.enable_grad())
         stack.enter_context(seeing_autograd())
+        stack.enter_context(seeing_functions())
         yield
 
 

@@ -12,10 +12,10 @@ from unittest import mock
 
 import torch
 from torch import Tensor
-from torch._ops import _get_dispatch_mode_pre_dispatch
 from torch.overrides import TorchFunctionMode
 
 from ingot.errors import CaptureError
+from ingot.program.custom_gradient import is_tracing
 
 _REFUSED: dict[Any, tuple[str, str]] = {
     Tensor.data.__set__: (  # type: ignore[attr-defined]
@@ -49,10 +49,6 @@ class UnseenCalls(TorchFunctionMode):
             why, hint = _REFUSED[func]
             raise CaptureError(why, hints=[hint])
         return func(*args, **kwargs)
-
-
-def is_tracing() -> bool:
-    return _get_dispatch_mode_pre_dispatch(torch._C._TorchDispatchModeKey.PROXY) is not None
 
 
 @contextmanager

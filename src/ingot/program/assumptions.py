@@ -19,9 +19,10 @@ from ingot.program.overlap import overlap
 from ingot.program.program import CallSpec, Level, Program
 
 
-def check_modes(calling: CallSpec) -> None:
+def check_modes(calling: CallSpec, values: Sequence[Any]) -> None:
     """Regions that changed nothing where the program was made are not in it any more."""
-    if "grad" in calling.assumes and not torch.is_grad_enabled():
+    with_grad = any(isinstance(value, Tensor) and value.requires_grad for value in values)
+    if "grad" in calling.assumes and with_grad and not torch.is_grad_enabled():
         raise InputError(
             "grad is disabled; the program was made with grad enabled, and a region of it that "
             "enables grad was folded away",

@@ -48,7 +48,7 @@ def bind(program: Program, args: Sequence[Any], kwargs: Mapping[str, Any]) -> li
             check_plain(calling, i, path, leaf)
             values[wanted] = leaf
     sizes = _check_sizes(program, values)
-    check_modes(calling)
+    check_modes(calling, values)
     check_aliases(program, values)
     return in_known_layout(program, calling, values, sizes)
 
