@@ -85,12 +85,14 @@ def pre_dispatch_program(exported: ExportedProgram, keep: Iterable[OpOverload] =
 
 def _plain(exported: ExportedProgram) -> frozenset[int]:
     """The user's arguments that do not require grad, though they could."""
+    required = _required(exported)
     specs = exported.graph_signature.input_specs
     pairs = zip(placeholders(exported.graph), specs)
-    user = [node.meta.get("val") for node, s in pairs if s.kind is InputKind.USER_INPUT]
+    user = [node for node, spec in pairs if spec.kind is InputKind.USER_INPUT]
     return frozenset(
-        i for i, val in enumerate(user)
-        if isinstance(val, Tensor) and _may_require_grad(val) and not val.requires_grad
+        i for i, node in enumerate(user)
+        if isinstance(val := node.meta.get("val"), Tensor)
+        and _may_require_grad(val) and node.name not in required
     )  # fmt: skip
 
 
@@ -147,6 +149,7 @@ def _inputs(exported: ExportedProgram, run: Functionalizer, any_grad: bool) -> l
     """A Value, Number or plain value for each placeholder; tied tensors are one Value."""
     found: list[Any] = []
     known: dict[Any, Value] = {}
+    required = _required(exported)
     specs = exported.graph_signature.input_specs
     for node, spec in zip(placeholders(exported.graph), specs):
         val = node.meta.get("val")
@@ -156,13 +159,15 @@ def _inputs(exported: ExportedProgram, run: Functionalizer, any_grad: bool) -> l
             found.append(spec.arg.value if fixed else Number(made, val))
             continue
         leaf = _requires_grad(exported, spec)
-        made = run.base_scope.add_input(node.name, _given(val, leaf, any_grad), dict(node.meta))
+        if spec.kind is InputKind.USER_INPUT and not any_grad:
+            leaf = node.name in required
+        made = run.base_scope.add_input(node.name, _given(val, leaf), dict(node.meta))
         layout = val.shape, val.stride(), val.storage_offset()
         key = val.untyped_storage()._cdata, str(layout)
         if spec.kind is not InputKind.USER_INPUT and key in known:
             found.append(known[key])
             continue
-        value = run.memories.add_fresh(_given(val, leaf, any_grad), made, False)
+        value = run.memories.add_fresh(_given(val, leaf), made, False)
         run.inputs[value] = made
         found.append(value)
         if spec.kind is not InputKind.USER_INPUT:
@@ -178,12 +183,19 @@ def _requires_grad(exported: ExportedProgram, spec: InputSpec) -> bool | None:
     return isinstance(tensor, Tensor) and tensor.requires_grad
 
 
-def _given(val: Tensor, leaf: bool | None, any_grad: bool) -> Tensor:
+def _required(exported: ExportedProgram) -> set[str]:
+    """The user's arguments that require grad. What the tracer knows of them it may have learned
+    after they were written to."""
+    names = exported.graph_signature.user_inputs
+    examples = pytree.tree_leaves(exported.example_inputs)
+    pairs = zip(names, examples) if len(names) == len(examples) else ()
+    return {str(name) for name, t in pairs if isinstance(t, Tensor) and t.requires_grad}
+
+
+def _given(val: Tensor, leaf: bool | None) -> Tensor:
     if not _may_require_grad(val):
         return like(val)
-    if leaf is not None:
-        return like(val).requires_grad_(leaf)
-    return with_history(val) if any_grad else like(val).requires_grad_(val.requires_grad)
+    return with_history(val) if leaf is None else like(val).requires_grad_(leaf)
 
 
 def _written_before(

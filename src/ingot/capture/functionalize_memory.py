@@ -110,11 +110,14 @@ class Memories:
 
     def add_alias(self, source: Value, eager: Tensor, node: Node) -> Value:
         """A tensor in the memory of `source` that autograd knows by itself."""
-        memory = source.cell.memory
-        cell = Cell(memory, node, node, (*source.cell.path, *source.steps))
-        memory.cells.append(cell)
-        self.by_storage[_storage(eager)] = memory
+        cell = self.add_cell(source.cell, source.steps, node)
+        self.by_storage[_storage(eager)] = cell.memory
         return self.add(Value(eager, cell, (), node, 0))
+
+    def add_cell(self, source: Cell, steps: tuple[Step, ...], node: Node) -> Cell:
+        cell = Cell(source.memory, node, node, (*source.path, *steps))
+        source.memory.cells.append(cell)
+        return cell
 
     def add(self, value: Value) -> Value:
         self.by_tensor[id(value.eager)] = value

@@ -27,12 +27,13 @@ from torch.utils import _pytree as pytree
 
 from ingot.capture.functionalize_layouts import Layouts, decided_by_layout
 from ingot.capture.functionalize_memory import Cell, Memories, Step, Value
-from ingot.capture.functionalize_scopes import Scope, used_in
+from ingot.capture.functionalize_scopes import Scope, made_under, used_in
 from ingot.capture.functionalize_states import States, autocast_state, frame_for
-from ingot.capture.functionalize_views import step_for
+from ingot.capture.functionalize_views import Emitter, invert_by_positions, repeats, step_for
 from ingot.errors import CaptureError
 from ingot.program.graph import output_values
 from ingot.program.liars import liars, promises_view, writes_silently
+from ingot.program.overlap import overlaps_itself
 from ingot.program.program import Assumption
 from ingot.program.regions import carry, inference_mode, region_kinds, region_parts
 from ingot.program.source import node_place
@@ -140,6 +141,8 @@ class Functionalizer:
         grad = self.states.grad_enabled()
         fits = value.seen_version == cell.version and not (grad and value.seen_untracked)
         if fits and value.seen is not None and self.scope().reaches(value.seen):
+            if cell.from_inference and self._is_inference_tensor(value.seen):
+                value.seen = self.emit(aten.clone.default, value.seen)
             return value.seen
         node = self.content(cell)
         for step in value.steps:
@@ -147,7 +150,12 @@ class Functionalizer:
         value.seen, value.seen_version, value.seen_untracked = node, cell.version, not grad
         return node
 
-    def write(self, value: Value, new: Node) -> None:
+    def _is_inference_tensor(self, node: Node) -> bool:
+        """It was made under inference_mode, and is met outside of it."""
+        return not self.states.inference() and made_under(node, inference_mode)
+
+    def write(self, value: Value, new: Node, over: bool = False) -> None:
+        """`over`: what was there before has no part in `new`."""
         if value.cell.memory.inference and not self.states.inference():
             raise self.error(
                 "a tensor made under inference_mode is written to outside of it",
@@ -156,8 +164,8 @@ class Functionalizer:
         cell = value.cell
         cell.memory.written_at = cell.memory.written_at or self.at
         before = self.content(cell)
-        content = put(value.steps, before, new)
-        lost = self._loses_history(before, content)
+        content = put(self, value.steps, before, new)
+        lost = self._loses_history(before, content, over)
         content = self._overwritten(before, content) if lost else content
         cell.data = content
         cell.version += 1
@@ -169,11 +177,12 @@ class Functionalizer:
         value.seen_untracked = not self.states.grad_enabled()
         self._tell_others(cell)
 
-    def _loses_history(self, old: Node, new: Node) -> bool:
-        """Eager's tensor requires grad after the write as before, though what is written does
-        not."""
-        flags = old.meta["val"].requires_grad, new.meta["val"].requires_grad
-        return self.states.grad_enabled() and flags == (True, False)
+    def _loses_history(self, old: Node, new: Node, over: bool) -> bool:
+        """Eager's tensor requires grad after the write as before, though what is written does not,
+        or need not when the program is called."""
+        if not self.states.grad_enabled() or not old.meta["val"].requires_grad:
+            return False
+        return not new.meta["val"].requires_grad or (over and old not in new.all_input_nodes)
 
     def _overwritten(self, old: Node, new: Node) -> Node:
         """`new` with the history of having been written over `old`, whose gradient is zero."""
@@ -187,7 +196,7 @@ class Functionalizer:
         """The other cells of the memory have new data, and their own history."""
         first = cell.memory.cells[0]
         if cell is not first:
-            first.data = put(cell.path, first.data, cell.data)
+            first.data = put(self, cell.path, first.data, cell.data)
             first.version += 1
         for other in cell.memory.cells[1:]:
             if other is cell:
@@ -373,8 +382,16 @@ class Functionalizer:
 
     def _detach(self, source: Value) -> Value:
         eager = self.run_eager(aten.detach.default, (source,), {})
+        if source.steps and overlaps_itself(eager):
+            # A cell has each element once: it is the whole, and the view is a view of it.
+            cell = self.memories.add_cell(source.cell, (), self._detached(source.cell))
+            node = through(source.steps)(cell.data)
+            return self.memories.add(Value(eager, cell, source.steps, node, 0))
         node = self.emit(aten.detach.default, self.read(source))
         return self.memories.add_alias(source, eager, node)
+
+    def _detached(self, cell: Cell) -> Node:
+        return self.emit(aten.detach.default, self.content(cell))
 
     # Taking apart
 
@@ -424,16 +441,28 @@ class Functionalizer:
         return CaptureError(why, place=place, hints=hints)
 
 
-def put(steps: Sequence[Step], content: Node, new: Node) -> Node:
+def put(emitter: Emitter, steps: Sequence[Step], content: Node, new: Node) -> Node:
     """The new content when `new` is written through the steps."""
-    sources = []
-    node = content
-    for step in steps:
-        sources.append(node)
+    sources, node = [content], content
+    for i, step in enumerate(steps):
         node = step.forward(node)
-    for step, source in zip(reversed(steps), reversed(sources)):
+        if repeats(sources[-1], node):
+            new = invert_by_positions(emitter, sources[-1], new, through(steps[i:]))
+            steps = steps[:i]
+            break
+        sources.append(node)
+    for step, source in zip(reversed(steps), reversed(sources[: len(steps)])):
         new = step.inverse(source, new)
     return new
+
+
+def through(steps: Sequence[Step]) -> Callable[[Node], Node]:
+    def forward(node: Node) -> Node:
+        for step in steps:
+            node = step.forward(node)
+        return node
+
+    return forward
 
 
 def output_structure(module: GraphModule) -> bool:

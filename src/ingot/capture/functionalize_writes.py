@@ -16,7 +16,7 @@ from torch._ops import OpOverload
 from torch.fx import Node
 
 from ingot.capture.functionalize_forms import Form, functional_form, written_arguments
-from ingot.capture.functionalize_memory import Cell, Value
+from ingot.capture.functionalize_memory import Value
 from ingot.capture.functionalize_run import Functionalizer, is_composite
 from ingot.capture.functionalize_states import autocast_state, frame_for
 from ingot.capture.functionalize_views import shape_of, step_for
@@ -76,7 +76,7 @@ def run_write(run: Functionalizer, op: OpOverload, args: Any, kwargs: Any) -> An
                 f"{op}: {_FORBIDDEN[aten.resize_.default]}, which has no functional form"
             )
     if op is aten.copy_.default:
-        run.write(args[0], _copied(run, args[0], args[1]))
+        run.write(args[0], _copied(run, args[0], args[1]), over=True)
         return args[0]
     form = functional_form(op)
     if form is None and is_composite(op):
@@ -150,10 +150,7 @@ def _restyle(run: Functionalizer, op: OpOverload, args: Any, kwargs: Any) -> Val
 def _detach_in_place(run: Functionalizer, value: Value) -> Value:
     node = run.emit(aten.detach.default, run.read(value))
     run.run_eager(aten.detach_.default, (value,), {})
-    memory = value.cell.memory
-    cell = Cell(memory, node, node, (*value.cell.path, *value.steps))
-    memory.cells.append(cell)
-    value.cell, value.steps = cell, ()
+    value.cell, value.steps = run.memories.add_cell(value.cell, value.steps, node), ()
     return value
 
 
