@@ -39,7 +39,7 @@ from ingot.capture.functionalize_trim import trim
 from ingot.errors import CaptureError
 from ingot.journal import Entry, Journal
 from ingot.program.call import call_spec
-from ingot.program.graph import composite_count, fake_mode, output_values, placeholders
+from ingot.program.graph import composite_ops, fake_mode, output_values, placeholders
 from ingot.program.overlap import overlap
 from ingot.program.program import Assumption, Level, Program
 from ingot.program.regions import inference_mode
@@ -103,8 +103,10 @@ def _may_require_grad(val: Tensor) -> bool:
 def _journal(
     exported: ExportedProgram, program: Program, run: Functionalizer, start: float
 ) -> Journal:
-    before, after = (composite_count(m) for m in (exported.graph_module, program.graph_module))
-    notes = [f"composite ops: {before} before, {after} kept", *run.states.notes]
+    before, after = (composite_ops(m) for m in (exported.graph_module, program.graph_module))
+    notes = [f"composite ops: {before.total()} before, {after.total()} after"]
+    notes += [f"{op}: {count} before, {after[op]} after" for op, count in before.items()]
+    notes += run.states.notes
     notes += [f"{text} ({count}×)" for text, count in run.counts.items()]
     ms = 1e3 * (time.perf_counter() - start)
     sizes = len(exported.graph.nodes), len(program.graph.nodes)
