@@ -3,10 +3,15 @@ in corners of the rules of autograd and inference_mode."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import pytest
 import torch
 from torch import Tensor
+
+import ingot
+from ingot.errors import CaptureError
 
 from .check import check
 
@@ -72,3 +77,43 @@ def test_a_view_made_under_inference_mode_is_used_outside() -> None:
         return first.unsqueeze(-1) @ y[:1, :1], z * 2
 
     check(function, *plain_and_grad())
+
+
+def test_data_does_not_tell_autograd_of_writes() -> None:
+    def function(x: Tensor) -> Any:
+        y = x * 1
+        first = y.unbind(-1)[0]
+        y.data.zero_()
+        return first.clone(), y * 2
+
+    check(function, torch.randn(3, 4, requires_grad=True))
+
+
+@pytest.mark.parametrize("alias", [Tensor.detach, lambda y: y], ids=["detach", "itself"])
+def test_others_do(alias: Callable[[Tensor], Tensor]) -> None:
+    def function(x: Tensor) -> Any:
+        y = x * 1
+        first = y.unbind(-1)[0]
+        alias(y).zero_()
+        return first.clone()
+
+    x = torch.randn(3, 4, requires_grad=True)
+    with pytest.raises(RuntimeError, match="multiple views"):
+        function(x)
+    with pytest.raises(CaptureError, match="multiple views"):
+        ingot.export(function, (x,), level="pre-dispatch")
+
+
+def test_a_view_made_under_inference_mode_is_not_written_with_grad() -> None:
+    def function(x: Tensor) -> Any:
+        y = x * 1
+        with torch.inference_mode(), torch.enable_grad():
+            part = y[1:]
+        part.fill_(3)
+        return y
+
+    x = torch.randn(3, 4, requires_grad=True)
+    with pytest.raises(RuntimeError, match="inference mode"):
+        function(x)
+    with pytest.raises(CaptureError, match="mode"):
+        ingot.export(function, (x,), level="pre-dispatch")

@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch import nn
 from torch._ops import OpOverload
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.export import ExportedProgram
 
 from ingot.capture.checks import Check, noting_checks, restore_texts
@@ -98,9 +99,13 @@ def _trace(
         try:
             noting = nullcontext() if strict else noting_checks(checks)
             with _structures_of_results(module), _user_lines(), _quiet(), noting:
-                return torch.export.export(
+                exported = torch.export.export(
                     module, args, kwargs, dynamic_shapes=dynamic_shapes, strict=strict
                 )
+            if not any(isinstance(t, FakeTensor) for t in exported.constants.values()):
+                return exported
+            # Strict tracing lost sight of a tensor, and took it for a constant.
+            first = first or CaptureError("a tensor of the program was taken for a constant")
         except CaptureError as error:  # our own: strict tracing would not see what it is about
             raise CaptureError(error.why, place=error_place(error), hints=error.hints) from None
         except Exception as error:

@@ -30,6 +30,7 @@ from ingot.capture.functionalize_memory import Cell, Memories, Step, Value
 from ingot.capture.functionalize_scopes import Scope, made_under, used_in
 from ingot.capture.functionalize_states import States, autocast_state, frame_for
 from ingot.capture.functionalize_views import Emitter, invert_by_positions, repeats, step_for
+from ingot.capture.unseen import UNTOLD
 from ingot.errors import CaptureError
 from ingot.program.graph import output_values
 from ingot.program.liars import liars, promises_view, writes_silently
@@ -112,7 +113,8 @@ class Functionalizer:
         args, kwargs = used_in(scope, (args, dict(kwargs)))
         if val is None:
             vals = map_arg((args, kwargs), lambda n: n.meta["val"])
-            val = target(*vals[0], **vals[1])
+            with torch.set_grad_enabled(self.states.grad_enabled()):
+                val = target(*vals[0], **vals[1])
         node = scope.graph.call_function(target, args, dict(kwargs))
         given = self.at.meta if self.at is not None else {}
         node.meta = {key: given[key] for key in _KEPT_META if key in given}
@@ -294,7 +296,7 @@ class Functionalizer:
         from ingot.capture.functionalize_writes import run_silent_write, run_write
 
         if op is aten.detach.default:
-            return self._detach(args[0])
+            return self._detach(args[0], self.at is not None and UNTOLD in self.at.meta)
         if writes_silently(op, args, kwargs):
             return run_silent_write(self, op, args, kwargs)
         if is_composite(op) and ("fresh" in liars().get(op, ()) or self._is_foreign(op)):
@@ -316,7 +318,8 @@ class Functionalizer:
     def run_eager(self, op: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         eager_args, eager_kwargs = self.eager((args, kwargs))
         try:
-            return op(*eager_args, **eager_kwargs)
+            with torch.set_grad_enabled(self.states.grad_enabled()):
+                return op(*eager_args, **eager_kwargs)
         except (RuntimeError, NotImplementedError, ValueError) as error:
             raise self.error(str(error).split("\n")[0]) from error
 
@@ -380,8 +383,9 @@ class Functionalizer:
             raise self.error("as_strided of a tensor whose memory is laid out in another order")
         return whole
 
-    def _detach(self, source: Value) -> Value:
-        eager = self.run_eager(aten.detach.default, (source,), {})
+    def _detach(self, source: Value, untold: bool) -> Value:
+        made = self.run_eager(aten.detach.default, (source,), {})
+        eager = source.eager.data if untold else made
         if source.steps and overlaps_itself(eager):
             # A cell has each element once: it is the whole, and the view is a view of it.
             cell = self.memories.add_cell(source.cell, (), self._detached(source.cell))

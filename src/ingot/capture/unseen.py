@@ -12,11 +12,16 @@ from unittest import mock
 
 import torch
 from torch import Tensor
+from torch._ops import _get_dispatch_mode_pre_dispatch
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.fx.experimental.proxy_tensor import track_tensor_tree
 from torch.overrides import TorchFunctionMode
 
 from ingot.errors import CaptureError
 from ingot.program.custom_gradient import is_tracing
 
+UNTOLD = "autograd is not told of writes"
+"""Marks the node of a detach that is `x.data`."""
 _REFUSED: dict[Any, tuple[str, str]] = {
     Tensor.data.__set__: (  # type: ignore[attr-defined]
         "the memory of a tensor is exchanged, which has no functional form",
@@ -43,12 +48,23 @@ _REFUSED: dict[Any, tuple[str, str]] = {
 class UnseenCalls(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if func == Tensor.data.__get__:  # type: ignore[attr-defined]
-            return args[0].detach()
+        if func == Tensor.data.__get__ and is_tracing():  # type: ignore[attr-defined]
+            return _data(args[0])
         if func in _REFUSED and is_tracing():
             why, hint = _REFUSED[func]
             raise CaptureError(why, hints=[hint])
         return func(*args, **kwargs)
+
+
+def _data(tensor: Tensor) -> Tensor:
+    """A detach whose writes autograd is not told of."""
+    mode: Any = _get_dispatch_mode_pre_dispatch(torch._C._TorchDispatchModeKey.PROXY)
+    if not isinstance(tensor, FakeTensor):
+        return tensor.detach()
+    given = mode.tracer.unwrap_proxy(tensor)
+    proxy = mode.tracer.create_proxy("call_function", torch.ops.aten.detach.default, (given,), {})
+    proxy.node.meta[UNTOLD] = True
+    return track_tensor_tree(tensor.data, proxy, constant=None, tracer=mode.tracer)
 
 
 @contextmanager
