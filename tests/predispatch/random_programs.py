@@ -67,6 +67,12 @@ VIEWS: dict[str, Callable[[Tensor], Tensor]] = {
     "alias": lambda a: a.view_as(a),
     "diagonal": lambda a: a.diagonal() if a.dim() > 1 else a.unsqueeze(0),
     "narrow": lambda a: a.narrow(-1, 0, 1) if a.dim() else a.view(1),
+    "last part": lambda a: a.chunk(2)[-1] if a.dim() else a.view(1),
+    "columns": lambda a: a.unbind(-1)[0] if a.dim() else a.view(1),
+    "windows": lambda a: a.unfold(-1, 1, 1) if a.dim() else a.view(1),
+    "twice": lambda a: a.expand(2, *a.shape),
+    "as float": lambda a: a.float(),
+    "plain data": lambda a: a.data,
 }
 WRITES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "add one": lambda a, b: a.add_(1),
@@ -77,12 +83,17 @@ WRITES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "fill": lambda a, b: a.fill_(3),
     "copy": lambda a, b: a.copy_(b.clone().sum()),
     "clamp": lambda a, b: a.clamp_(-1, 1),
+    "add other": lambda a, b: a.add_(b if a.shape == b.shape else b.sum()),
+    "copy other": lambda a, b: a.copy_(b if a.shape == b.shape else b.clone().sum()),
+    "out": lambda a, b: torch.mul(b.detach().clone().sum(), 2, out=a) if not a.dim() else a.add_(2),
 }
 STATES: dict[str, Callable[[], AbstractContextManager[Any]]] = {
     "no_grad": torch.no_grad,
     "enable_grad": torch.enable_grad,
     "autocast": lambda: torch.autocast("cpu", dtype=torch.bfloat16),
     "autocast off": lambda: torch.autocast("cpu", enabled=False),
+    "autocast half": lambda: torch.autocast("cpu", dtype=torch.float16, cache_enabled=False),
+    "inference_mode": torch.inference_mode,
 }
 
 
@@ -104,6 +115,24 @@ def run(statements: Sequence[Statement], tensors: list[Tensor]) -> None:
 
 def pick(tensors: list[Tensor], number: int) -> Tensor:
     return tensors[number % len(tensors)]
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What the program is given, and whether it is differentiated."""
+
+    writes_input: bool
+    """The first input itself is among the tensors of the program."""
+    grad: tuple[bool, bool]
+    """Which of the inputs require grad."""
+
+
+SETUPS = {
+    "grad": Setup(False, (True, True)),
+    "no grad": Setup(False, (False, False)),
+    "writes an input": Setup(True, (False, False)),
+    "writes an input with grad": Setup(True, (False, True)),
+}
 
 
 class RandomProgram(torch.nn.Module):
@@ -128,6 +157,7 @@ simple = st.one_of(
     st.builds(View, st.sampled_from(sorted(VIEWS)), numbers),
     st.builds(Write, st.sampled_from(sorted(WRITES)), numbers, numbers),
 )
+setups = st.sampled_from(sorted(SETUPS))
 statements = st.lists(
     st.recursive(
         simple,

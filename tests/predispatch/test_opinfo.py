@@ -13,6 +13,7 @@ from torch.utils import _pytree as pytree
 
 import ingot
 from ingot.capture.regions import keeping_toggles
+from ingot.program.graph import composite_ops
 from tests.ops.cases import OPS, op_name
 from tests.ops.compare import assert_same_metadata
 from tests.ops.expected import METADATA_ONLY
@@ -21,7 +22,6 @@ from tests.programs.check import assert_same_value
 
 from .check import assert_functional
 from .expected import REFUSED
-from .test_models import composites
 
 PART_IN_CI = 6
 DTYPES = (torch.float32, torch.complex64, torch.int64, torch.bool)
@@ -92,8 +92,8 @@ def check_kept(function: Any, tensors: list[Tensor]) -> None:
         exported = torch.export.export(Model(), tuple(tensors), strict=False)
     made = ingot.Program.from_exported(exported)
     told = "\n".join(made.journal.entries[0].notes)
-    after = composites(made.graph_module)
-    for op, count in composites(exported.graph_module).items():
+    after = composite_ops(made.graph_module)
+    for op, count in composite_ops(exported.graph_module).items():
         kept = after[op] >= count or op._schema.is_mutable
         assert kept or f"{op}: replaced" in told, f"{op} is gone"
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.fx import Graph, GraphModule
 
 import ingot
-from ingot.errors import VerifyError
+from ingot.errors import CaptureError, VerifyError
 from ingot.program.program import Level, program_from_fx
 from ingot.program.verify import verify
 
@@ -135,3 +135,53 @@ def test_autocast_gives_eagers_dtypes_for_every_policy() -> None:
         return low, wide, mixed, kept
 
     check(function, torch.randn(4, 4, requires_grad=True), torch.randn(4, 4))
+
+
+def test_gradients_taken_inside_are_recorded_where_eager_records_them() -> None:
+    def function(x: Tensor) -> Any:
+        y = (x * 1).sin()
+        (plain,) = torch.autograd.grad((y * y).sum(), y)
+        (kept,) = torch.autograd.grad((y**3).sum(), y, create_graph=True)
+        return plain * x, kept * 2
+
+    check(function, torch.randn(3, 4, requires_grad=True))
+
+
+def test_an_autograd_function_is_differentiated_twice() -> None:
+    class Cubed(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Tensor) -> Tensor:
+            ctx.save_for_backward(x)
+            return x**3
+
+        @staticmethod
+        def backward(ctx: Any, *grads: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return grads[0] * 5 * x**2
+
+    def function(x: Tensor) -> Tensor:
+        return Cubed.apply(x).sum()
+
+    program = ingot.export(function, (torch.ones(3),), level="pre-dispatch")
+    second = []
+    for call in (function, program):
+        x = torch.arange(3.0, requires_grad=True)
+        (first,) = torch.autograd.grad(call(x), x, create_graph=True)
+        second.append(torch.autograd.grad(first.sum(), x)[0])
+    assert torch.equal(*second)
+    assert torch.equal(second[0], torch.tensor([0.0, 10.0, 20.0]))
+
+
+def test_an_autograd_function_that_writes_to_its_input_is_refused() -> None:
+    class Doubled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Tensor) -> Tensor:
+            ctx.mark_dirty(x)
+            return x.mul_(2)
+
+        @staticmethod
+        def backward(ctx: Any, *grads: Any) -> Any:
+            return grads[0] * 2
+
+    with pytest.raises(CaptureError, match="writes to its input"):
+        ingot.export(lambda x: Doubled.apply(x * 1), (torch.ones(3),), level="pre-dispatch")

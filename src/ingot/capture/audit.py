@@ -45,8 +45,8 @@ class Findings:
 
     ways: dict[str, dict[str, str]] = field(default_factory=dict)
     """By op and way of lying: the first sample that shows it."""
-    seen: set[str] = field(default_factory=set)
-    """Composite ops that ran."""
+    seen: dict[str, str] = field(default_factory=dict)
+    """Composite ops that ran: the first sample of each."""
     sample: str = ""
     """What is running."""
 
@@ -61,8 +61,12 @@ class Findings:
                 name: {"ways": sorted(ways), "samples": dict(sorted(ways.items()))}
                 for name, ways in sorted(self.ways.items())
             },
-            "honest": sorted((self.seen & composites) - set(self.ways)),
-            "without samples": sorted(composites - self.seen),
+            "honest": {
+                name: sample
+                for name, sample in sorted(self.seen.items())
+                if name in composites and name not in self.ways
+            },
+            "without samples": sorted(composites - self.seen.keys()),
         }
 
 
@@ -91,7 +95,7 @@ def check(findings: Findings, op: OpOverload, args: Any, kwargs: Any, composite:
     before = [(a, t, _content(t), _storage(t)) for a, t in given]
     out = op(*args, **kwargs)
     if composite:
-        findings.seen.add(op_name(op))
+        findings.seen.setdefault(op_name(op), findings.sample)
     for argument, tensor, content, _ in before:
         if not _may_write(argument) and not _same(tensor, content):
             findings.add(op, "write")

@@ -17,14 +17,15 @@ from typing import Any
 import torch
 from torch import nn
 from torch._ops import OpOverload
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.export import ExportedProgram
 
 from ingot.capture.checks import Check, noting_checks, restore_texts
 from ingot.capture.exported import program_from_exported, written_inputs
 from ingot.capture.regions import keeping_toggles
 from ingot.capture.structures import register_structures
-from ingot.capture.trouble import capture_error
-from ingot.errors import OptionError, did_you_mean
+from ingot.capture.trouble import capture_error, error_place
+from ingot.errors import CaptureError, OptionError, did_you_mean
 from ingot.program.program import Level, Program
 from ingot.program.source import is_library
 from ingot.program.verify import verify
@@ -98,9 +99,15 @@ def _trace(
         try:
             noting = nullcontext() if strict else noting_checks(checks)
             with _structures_of_results(module), _user_lines(), _quiet(), noting:
-                return torch.export.export(
+                exported = torch.export.export(
                     module, args, kwargs, dynamic_shapes=dynamic_shapes, strict=strict
                 )
+            if not any(isinstance(t, FakeTensor) for t in exported.constants.values()):
+                return exported
+            # Strict tracing lost sight of a tensor, and took it for a constant.
+            first = first or CaptureError("a tensor of the program was taken for a constant")
+        except CaptureError as error:  # our own: strict tracing would not see what it is about
+            raise CaptureError(error.why, place=error_place(error), hints=error.hints) from None
         except Exception as error:
             first = first or error
     assert first is not None

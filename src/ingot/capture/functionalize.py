@@ -7,7 +7,7 @@ is an error at the user's line.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch._dispatch.python import enable_python_dispatcher
+from torch._higher_order_ops.wrap import wrap_with_autocast, wrap_with_set_grad_enabled
 from torch._ops import OpOverload
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.export import ExportedProgram
@@ -28,6 +29,7 @@ from torch.export.graph_signature import (
     TensorArgument,
 )
 from torch.fx import GraphModule, Node
+from torch.utils import _pytree as pytree
 
 from ingot.capture.exported import program_from_exported
 from ingot.capture.functionalize_fakes import like, with_history
@@ -36,23 +38,30 @@ from ingot.capture.functionalize_run import Functionalizer, Number
 from ingot.capture.functionalize_trim import trim
 from ingot.errors import CaptureError
 from ingot.journal import Entry, Journal
-from ingot.program.graph import composite_count, fake_mode, output_values, placeholders
-from ingot.program.program import Level, Program
+from ingot.program.call import call_spec
+from ingot.program.graph import composite_ops, fake_mode, output_values, placeholders
+from ingot.program.overlap import overlap
+from ingot.program.program import Assumption, Level, Program
+from ingot.program.regions import inference_mode
 
 aten = torch.ops.aten
 TRACKED = "writes seen by autograd"
 """Under this name an ExportedProgram's graph module says which inputs' writes autograd sees."""
+ASSUMES, PLAIN = "assumes", "plain"
+"""Under these it says what our CallSpec says."""
 
 
 def pre_dispatch_program(exported: ExportedProgram, keep: Iterable[OpOverload] = ()) -> Program:
     """`keep`: composite ops outside of ATen whose schema the user vouches for."""
     start = time.perf_counter()
     kept = frozenset(keep)
+    plain: frozenset[int] = frozenset()
     try:
         functional, run, tracked = _functional(exported, kept, any_grad=True)
     except CaptureError:
         # With inputs that require grad eager would refuse it; with the ones given perhaps not.
         functional, run, tracked = _functional(exported, kept, any_grad=False)
+        plain = _plain(exported)
     program = program_from_exported(functional, Level.PRE_DISPATCH)
     outputs = tuple(
         replace(spec, tracked=program.signature.inputs[spec.target].name in tracked)
@@ -60,15 +69,44 @@ def pre_dispatch_program(exported: ExportedProgram, keep: Iterable[OpOverload] =
         else spec
         for spec in program.signature.outputs
     )
-    signature = replace(program.signature, outputs=outputs)
-    return replace(program, signature=signature, journal=_journal(exported, program, run, start))
+    known = exported.graph_module.meta
+    calling = replace(
+        call_spec(program),
+        assumes=frozenset({*run.assumes, *known.get(ASSUMES, ())}),
+        plain=plain | frozenset(known.get(PLAIN, ())),
+    )
+    return replace(
+        program,
+        signature=replace(program.signature, outputs=outputs),
+        calling=calling,
+        journal=_journal(exported, program, run, start),
+    )
+
+
+def _plain(exported: ExportedProgram) -> frozenset[int]:
+    """The user's arguments that do not require grad, though they could."""
+    required = _required(exported)
+    specs = exported.graph_signature.input_specs
+    pairs = zip(placeholders(exported.graph), specs)
+    user = [node for node, spec in pairs if spec.kind is InputKind.USER_INPUT]
+    return frozenset(
+        i for i, node in enumerate(user)
+        if isinstance(val := node.meta.get("val"), Tensor)
+        and _may_require_grad(val) and node.name not in required
+    )  # fmt: skip
+
+
+def _may_require_grad(val: Tensor) -> bool:
+    return val.is_floating_point() or val.is_complex()
 
 
 def _journal(
     exported: ExportedProgram, program: Program, run: Functionalizer, start: float
 ) -> Journal:
-    before, after = (composite_count(m) for m in (exported.graph_module, program.graph_module))
-    notes = [f"composite ops: {before} before, {after} kept", *run.states.notes]
+    before, after = (composite_ops(m) for m in (exported.graph_module, program.graph_module))
+    notes = [f"composite ops: {before.total()} before, {after.total()} after"]
+    notes += [f"{op}: {count} before, {after[op]} after" for op, count in before.items()]
+    notes += run.states.notes
     notes += [f"{text} ({count}×)" for text, count in run.counts.items()]
     ms = 1e3 * (time.perf_counter() - start)
     sizes = len(exported.graph.nodes), len(program.graph.nodes)
@@ -95,10 +133,11 @@ def _functional(
         results = _written_before(exported, run, names, results)
         user = [_output(run, result) for result in results]
         written = [value for value in run.inputs if value.cell.version > 0]
-        _check_shared(run, written)
+        _check_shared(run, _vals(exported, inputs), written)
         contents = [_written(run, value) for value in written]
         run.scope()
         module = run.base_scope.finish([*contents, *user])
+        run.assumes |= _assumed(run, results)
     trim(module)
     for graph_module in module.modules():
         if isinstance(graph_module, GraphModule):
@@ -112,6 +151,7 @@ def _inputs(exported: ExportedProgram, run: Functionalizer, any_grad: bool) -> l
     """A Value, Number or plain value for each placeholder; tied tensors are one Value."""
     found: list[Any] = []
     known: dict[Any, Value] = {}
+    required = _required(exported)
     specs = exported.graph_signature.input_specs
     for node, spec in zip(placeholders(exported.graph), specs):
         val = node.meta.get("val")
@@ -121,15 +161,19 @@ def _inputs(exported: ExportedProgram, run: Functionalizer, any_grad: bool) -> l
             found.append(spec.arg.value if fixed else Number(made, val))
             continue
         leaf = _requires_grad(exported, spec)
-        made = run.base_scope.add_input(node.name, _given(val, leaf, any_grad), dict(node.meta))
+        if spec.kind is InputKind.USER_INPUT and not any_grad:
+            leaf = node.name in required
+        made = run.base_scope.add_input(node.name, _given(val, leaf), dict(node.meta))
         layout = val.shape, val.stride(), val.storage_offset()
         key = val.untyped_storage()._cdata, str(layout)
         if spec.kind is not InputKind.USER_INPUT and key in known:
             found.append(known[key])
             continue
-        value = run.memories.add_fresh(_given(val, leaf, any_grad), made, False)
+        value = run.memories.add_fresh(_given(val, leaf), made, False)
         run.inputs[value] = made
-        found.append(known.setdefault(key, value))
+        found.append(value)
+        if spec.kind is not InputKind.USER_INPUT:
+            known[key] = value
     return found
 
 
@@ -141,12 +185,19 @@ def _requires_grad(exported: ExportedProgram, spec: InputSpec) -> bool | None:
     return isinstance(tensor, Tensor) and tensor.requires_grad
 
 
-def _given(val: Tensor, leaf: bool | None, any_grad: bool) -> Tensor:
-    if not (val.is_floating_point() or val.is_complex()):
+def _required(exported: ExportedProgram) -> set[str]:
+    """The user's arguments that require grad. What the tracer knows of them it may have learned
+    after they were written to."""
+    names = exported.graph_signature.user_inputs
+    examples = pytree.tree_leaves(exported.example_inputs)
+    pairs = zip(names, examples) if len(names) == len(examples) else ()
+    return {str(name) for name, t in pairs if isinstance(t, Tensor) and t.requires_grad}
+
+
+def _given(val: Tensor, leaf: bool | None) -> Tensor:
+    if not _may_require_grad(val):
         return like(val)
-    if leaf is not None:
-        return like(val).requires_grad_(leaf)
-    return with_history(val) if any_grad else like(val).requires_grad_(val.requires_grad)
+    return with_history(val) if leaf is None else like(val).requires_grad_(leaf)
 
 
 def _written_before(
@@ -168,10 +219,34 @@ def _written_before(
     return user
 
 
-def _check_shared(run: Functionalizer, written: Sequence[Value]) -> None:
+def _vals(exported: ExportedProgram, inputs: Sequence[Any]) -> dict[Value, Tensor]:
+    pairs = zip(inputs, placeholders(exported.graph))
+    return {value: node.meta["val"] for value, node in pairs if isinstance(value, Value)}
+
+
+def _assumed(run: Functionalizer, results: Sequence[Any]) -> set[Assumption]:
+    inputs = {value.cell.memory for value in run.inputs}
+    returned = [leaf.cell.memory for leaf in pytree.tree_leaves(results) if isinstance(leaf, Value)]
+    folded = {name for op, name in _FOLDED.items() if op in run.states.folded_outside}
+    return run.layouts.assumed(inputs, returned) | folded
+
+
+_FOLDED: dict[Any, Assumption] = {
+    wrap_with_set_grad_enabled: "grad",
+    inference_mode: "grad",
+    wrap_with_autocast: "autocast",
+}
+
+
+def _check_shared(
+    run: Functionalizer, values: Mapping[Value, Tensor], written: Sequence[Value]
+) -> None:
+    """`values`: each input with what the tracer was given for it."""
     for value in written:
-        if any(v.cell.memory is value.cell.memory and v is not value for v in run.inputs):
-            raise run.error("an input that shares memory with another is written to")
+        for other, val in values.items():
+            if other is not value and overlap(values[value], val):
+                run.at = value.cell.memory.written_at
+                raise run.error("an input that shares memory with another is written to")
 
 
 def _written(run: Functionalizer, value: Value) -> Node:
@@ -261,22 +336,20 @@ def _rebuilt(
 ) -> ExportedProgram:
     """The given program around the functional graph."""
     given = exported.graph_signature
-    by_name = {spec.arg.name: spec for spec in given.input_specs}
+    inputs = [_as_state(s) if s.arg.name in targets else s for s in given.input_specs]
+    by_name = {spec.arg.name: spec for spec in inputs}
     values = output_values(module.graph)
     writes = []
     for value, name in zip(values, targets):
         spec = by_name[name]
-        kind = _WRITES.get(spec.kind)
-        if kind is None:
-            raise CaptureError("a constant of the program is written to")
         target = name if spec.kind is InputKind.USER_INPUT else spec.target
-        writes.append(OutputSpec(kind, TensorArgument(_name(value)), target))
+        writes.append(OutputSpec(_WRITES[spec.kind], TensorArgument(_name(value)), target))
     user = [s for s in given.output_specs if s.kind is OutputKind.USER_OUTPUT]
     renamed = [_renamed(spec, value) for spec, value in zip(user, values[len(writes) :])]
     constants = [
         InputSpec(InputKind.CONSTANT_TENSOR, TensorArgument(name), name) for name in run.constants
     ]
-    signature = ExportGraphSignature([*given.input_specs, *constants], [*writes, *renamed])
+    signature = ExportGraphSignature([*inputs, *constants], [*writes, *renamed])
     return ExportedProgram(
         root=module,
         graph=module.graph,
@@ -288,6 +361,13 @@ def _rebuilt(
         constants={**exported.constants, **run.constants},
         verifiers=exported.verifiers,
     )
+
+
+def _as_state(spec: InputSpec) -> InputSpec:
+    """A tensor that the model holds but did not register is a buffer once it is written to."""
+    if spec.kind is not InputKind.CONSTANT_TENSOR:
+        return spec
+    return InputSpec(InputKind.BUFFER, spec.arg, spec.target, persistent=False)
 
 
 def _name(value: Any) -> str:

@@ -22,10 +22,11 @@ from torch._higher_order_ops.while_loop import while_loop_op
 from torch.fx import GraphModule, Node
 from torch.utils import _pytree as pytree
 
-from ingot.capture.functionalize_fakes import fresh_result, like
+from ingot.capture.functionalize_fakes import fresh_result, like, with_history
 from ingot.capture.functionalize_memory import Cell, CellState, Value, cell_state, restore_cell
 from ingot.capture.functionalize_run import Functionalizer, Number
 from ingot.capture.functionalize_scopes import Scope
+from ingot.program.custom_gradient import custom_gradient
 from ingot.program.graph import output_node, placeholders
 
 aten = torch.ops.aten
@@ -103,11 +104,33 @@ def run_scan(run: Functionalizer, node: Node, args: Any, kwargs: Any) -> list[An
     return _results(run, scan_op, arguments, fresh_result(list(node.meta["val"])), [])
 
 
+def run_custom_gradient(run: Functionalizer, node: Node, args: Any, kwargs: Any) -> list[Any]:
+    """The results lie where they lay; they have a history of their own."""
+    module, places, inputs, outs, saved, captured = args
+    if not run.states.grad_enabled():
+        return list(outs)
+    body = _run_body(run, module, [*saved, *outs], captured, [])
+    if body.written:
+        raise run.error("the backward of an autograd function writes to a tensor")
+    captures = list(body.scope.captures)
+    name = _add(run, "backward", _finish(run, body, [], captures))
+    given = (run.nodes(list(group)) for group in (inputs, outs, saved))
+    make = with_history if any(value.eager.requires_grad for value in inputs) else like
+    vals = tuple(make(out.eager) for out in outs)
+    call = run.emit_known(vals, custom_gradient, (name, list(places), *given, captures), {})
+    results = []
+    for i, (out, val) in enumerate(zip(outs, vals)):
+        item = run.emit(operator.getitem, call, i)
+        results.append(run.memories.add_alias(out, make(val), item))
+    return results
+
+
 control_rules: dict[Any, Rule] = {
     cond_op: run_cond,
     while_loop_op: run_while_loop,
     map_impl: run_map,
     scan_op: run_scan,
+    custom_gradient: run_custom_gradient,
 }
 
 

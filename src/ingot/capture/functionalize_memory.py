@@ -38,6 +38,8 @@ class Memory:
     cells: list[Cell] = field(default_factory=list)
     inference: bool = False
     """Allocated under inference_mode: must not be written to outside."""
+    written_at: Node | None = None
+    """The node of the given graph that wrote to it first."""
 
 
 @dataclass(eq=False)
@@ -105,6 +107,17 @@ class Memories:
         memory.cells.append(cell)
         self.by_storage[_storage(eager)] = memory
         return self.add(Value(eager, cell, (), node, 0))
+
+    def add_alias(self, source: Value, eager: Tensor, node: Node) -> Value:
+        """A tensor in the memory of `source` that autograd knows by itself."""
+        cell = self.add_cell(source.cell, source.steps, node)
+        self.by_storage[_storage(eager)] = cell.memory
+        return self.add(Value(eager, cell, (), node, 0))
+
+    def add_cell(self, source: Cell, steps: tuple[Step, ...], node: Node) -> Cell:
+        cell = Cell(source.memory, node, node, (*source.path, *steps))
+        source.memory.cells.append(cell)
+        return cell
 
     def add(self, value: Value) -> Value:
         self.by_tensor[id(value.eager)] = value

@@ -25,13 +25,17 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.node import map_arg
 from torch.utils import _pytree as pytree
 
+from ingot.capture.functionalize_layouts import Layouts, decided_by_layout
 from ingot.capture.functionalize_memory import Cell, Memories, Step, Value
-from ingot.capture.functionalize_scopes import Scope, used_in
+from ingot.capture.functionalize_scopes import Scope, made_under, used_in
 from ingot.capture.functionalize_states import States, autocast_state, frame_for
-from ingot.capture.functionalize_views import step_for
+from ingot.capture.functionalize_views import Emitter, invert_by_positions, repeats, step_for
+from ingot.capture.unseen import UNTOLD
 from ingot.errors import CaptureError
 from ingot.program.graph import output_values
 from ingot.program.liars import liars, promises_view, writes_silently
+from ingot.program.overlap import overlaps_itself
+from ingot.program.program import Assumption
 from ingot.program.regions import carry, inference_mode, region_kinds, region_parts
 from ingot.program.source import node_place
 
@@ -73,6 +77,9 @@ class Functionalizer:
         self.constants: dict[str, Tensor] = {}
         self.inputs: dict[Value, Node] = {}
         """The program's own inputs that are tensors."""
+        self.layouts = Layouts()
+        self.assumes: set[Assumption] = set()
+        """What a call of the program is taken to have."""
         self.counts: dict[str, int] = {}
         self.at: Node | None = None
         """The node of the given graph that is being run."""
@@ -106,7 +113,8 @@ class Functionalizer:
         args, kwargs = used_in(scope, (args, dict(kwargs)))
         if val is None:
             vals = map_arg((args, kwargs), lambda n: n.meta["val"])
-            val = target(*vals[0], **vals[1])
+            with torch.set_grad_enabled(self.states.grad_enabled()):
+                val = target(*vals[0], **vals[1])
         node = scope.graph.call_function(target, args, dict(kwargs))
         given = self.at.meta if self.at is not None else {}
         node.meta = {key: given[key] for key in _KEPT_META if key in given}
@@ -135,6 +143,8 @@ class Functionalizer:
         grad = self.states.grad_enabled()
         fits = value.seen_version == cell.version and not (grad and value.seen_untracked)
         if fits and value.seen is not None and self.scope().reaches(value.seen):
+            if cell.from_inference and self._is_inference_tensor(value.seen):
+                value.seen = self.emit(aten.clone.default, value.seen)
             return value.seen
         node = self.content(cell)
         for step in value.steps:
@@ -142,16 +152,22 @@ class Functionalizer:
         value.seen, value.seen_version, value.seen_untracked = node, cell.version, not grad
         return node
 
-    def write(self, value: Value, new: Node) -> None:
+    def _is_inference_tensor(self, node: Node) -> bool:
+        """It was made under inference_mode, and is met outside of it."""
+        return not self.states.inference() and made_under(node, inference_mode)
+
+    def write(self, value: Value, new: Node, over: bool = False) -> None:
+        """`over`: what was there before has no part in `new`."""
         if value.cell.memory.inference and not self.states.inference():
             raise self.error(
                 "a tensor made under inference_mode is written to outside of it",
                 "make a copy first: y = y.clone()",
             )
         cell = value.cell
+        cell.memory.written_at = cell.memory.written_at or self.at
         before = self.content(cell)
-        content = put(value.steps, before, new)
-        lost = self._loses_history(before, content)
+        content = put(self, value.steps, before, new)
+        lost = self._loses_history(before, content, over)
         content = self._overwritten(before, content) if lost else content
         cell.data = content
         cell.version += 1
@@ -163,11 +179,12 @@ class Functionalizer:
         value.seen_untracked = not self.states.grad_enabled()
         self._tell_others(cell)
 
-    def _loses_history(self, old: Node, new: Node) -> bool:
-        """Eager's tensor requires grad after the write as before, though what is written does
-        not."""
-        flags = old.meta["val"].requires_grad, new.meta["val"].requires_grad
-        return self.states.grad_enabled() and flags == (True, False)
+    def _loses_history(self, old: Node, new: Node, over: bool) -> bool:
+        """Eager's tensor requires grad after the write as before, though what is written does not,
+        or need not when the program is called."""
+        if not self.states.grad_enabled() or not old.meta["val"].requires_grad:
+            return False
+        return not new.meta["val"].requires_grad or (over and old not in new.all_input_nodes)
 
     def _overwritten(self, old: Node, new: Node) -> Node:
         """`new` with the history of having been written over `old`, whose gradient is zero."""
@@ -181,7 +198,7 @@ class Functionalizer:
         """The other cells of the memory have new data, and their own history."""
         first = cell.memory.cells[0]
         if cell is not first:
-            first.data = put(cell.path, first.data, cell.data)
+            first.data = put(self, cell.path, first.data, cell.data)
             first.version += 1
         for other in cell.memory.cells[1:]:
             if other is cell:
@@ -279,7 +296,7 @@ class Functionalizer:
         from ingot.capture.functionalize_writes import run_silent_write, run_write
 
         if op is aten.detach.default:
-            return self._detach(args[0])
+            return self._detach(args[0], self.at is not None and UNTOLD in self.at.meta)
         if writes_silently(op, args, kwargs):
             return run_silent_write(self, op, args, kwargs)
         if is_composite(op) and ("fresh" in liars().get(op, ()) or self._is_foreign(op)):
@@ -301,7 +318,8 @@ class Functionalizer:
     def run_eager(self, op: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         eager_args, eager_kwargs = self.eager((args, kwargs))
         try:
-            return op(*eager_args, **eager_kwargs)
+            with torch.set_grad_enabled(self.states.grad_enabled()):
+                return op(*eager_args, **eager_kwargs)
         except (RuntimeError, NotImplementedError, ValueError) as error:
             raise self.error(str(error).split("\n")[0]) from error
 
@@ -345,6 +363,7 @@ class Functionalizer:
             return [self.add_view(source, *row) for row in zip(out, steps, items)]
         if (same := self.memories.value_of(out)) is not None:
             self.note(f"{op}: replaced by its argument, which it returns")
+            self._note_layout(op, args, kwargs, [same])
             return same
         if op is aten.as_strided.default:
             source = self._whole_memory(source)
@@ -364,13 +383,19 @@ class Functionalizer:
             raise self.error("as_strided of a tensor whose memory is laid out in another order")
         return whole
 
-    def _detach(self, source: Value) -> Value:
-        eager = self.run_eager(aten.detach.default, (source,), {})
+    def _detach(self, source: Value, untold: bool) -> Value:
+        made = self.run_eager(aten.detach.default, (source,), {})
+        eager = source.eager.data if untold else made
+        if source.steps and overlaps_itself(eager):
+            # A cell has each element once: it is the whole, and the view is a view of it.
+            cell = self.memories.add_cell(source.cell, (), self._detached(source.cell))
+            node = through(source.steps)(cell.data)
+            return self.memories.add(Value(eager, cell, source.steps, node, 0))
         node = self.emit(aten.detach.default, self.read(source))
-        memory = source.cell.memory
-        cell = Cell(memory, node, node, (*source.cell.path, *source.steps))
-        memory.cells.append(cell)
-        return self.memories.add(Value(eager, cell, (), node, 0))
+        return self.memories.add_alias(source, eager, node)
+
+    def _detached(self, cell: Cell) -> Node:
+        return self.emit(aten.detach.default, self.content(cell))
 
     # Taking apart
 
@@ -392,8 +417,20 @@ class Functionalizer:
         with torch.no_grad():
             graph = make_fx(parts)(*given)
         results = self.run(graph, [leaves[i] for i in places])
+        source = args[0] if args else None
+        if isinstance(source, Value) and decided_by_layout(
+            op, self.eager(args), self.eager(kwargs)
+        ):
+            self.layouts.note(source, results)
         structure = output_structure(graph)
         return results if structure else results[0]
+
+    def _note_layout(self, op: OpOverload, args: Any, kwargs: Any, results: Sequence[Any]) -> None:
+        source = args[0] if args else None
+        if isinstance(source, Value) and decided_by_layout(
+            op, self.eager(args), self.eager(kwargs)
+        ):
+            self.layouts.note(source, results)
 
     # Arguments
 
@@ -408,16 +445,28 @@ class Functionalizer:
         return CaptureError(why, place=place, hints=hints)
 
 
-def put(steps: Sequence[Step], content: Node, new: Node) -> Node:
+def put(emitter: Emitter, steps: Sequence[Step], content: Node, new: Node) -> Node:
     """The new content when `new` is written through the steps."""
-    sources = []
-    node = content
-    for step in steps:
-        sources.append(node)
+    sources, node = [content], content
+    for i, step in enumerate(steps):
         node = step.forward(node)
-    for step, source in zip(reversed(steps), reversed(sources)):
+        if repeats(sources[-1], node):
+            new = invert_by_positions(emitter, sources[-1], new, through(steps[i:]))
+            steps = steps[:i]
+            break
+        sources.append(node)
+    for step, source in zip(reversed(steps), reversed(sources[: len(steps)])):
         new = step.inverse(source, new)
     return new
+
+
+def through(steps: Sequence[Step]) -> Callable[[Node], Node]:
+    def forward(node: Node) -> Node:
+        for step in steps:
+            node = step.forward(node)
+        return node
+
+    return forward
 
 
 def output_structure(module: GraphModule) -> bool:

@@ -146,6 +146,16 @@ def scope_of(node: Node) -> Scope:
     return scope
 
 
+def made_under(node: Node, op: Any) -> bool:
+    """The node is in the body of such a region."""
+    scope: Scope | None = scope_of(node)
+    while scope is not None:
+        if scope.frame is not None and scope.frame.op is op:
+            return bool(scope.frame.state[0])
+        scope = scope.parent
+    return False
+
+
 def _body_name(frame: Frame) -> str:
     words = region_kinds[frame.op].words(*frame.state)
     return words.split("(")[0]

@@ -21,6 +21,8 @@ class States:
         self.entered: dict[Any, Frame | None] = {}
         """By the token of whoever entered it; None for a state that changed nothing."""
         self.notes: list[str] = []
+        self.folded_outside: set[Any] = set()
+        """Kinds of region that were folded away for what held outside of the program."""
 
     def grad_enabled(self) -> bool:
         """Autograd records what is done here."""
@@ -30,8 +32,9 @@ class States:
         modes = [f.state[0] for f in self.frames if f.op is inference_mode]
         return bool(modes and modes[-1])
 
-    def autocast_enabled(self, device: str) -> bool:
-        return torch.is_autocast_enabled(device)
+    def casts(self) -> bool:
+        """The program itself says what autocast does here."""
+        return any(frame.op is wrap_with_autocast for frame in self.frames)
 
     def set_grad(self, enabled: bool) -> None:
         if torch.is_grad_enabled() == enabled:
@@ -99,6 +102,8 @@ class States:
         return not now or (dtype, cache) != known
 
     def _fold(self, op: Any, state: tuple[Any, ...]) -> None:
+        if not any(frame.op is op for frame in self.frames):
+            self.folded_outside.add(op)
         words = region_kinds[op].words(*state)
         self.notes.append(f"{words}: folded away, the state was the same already")
 

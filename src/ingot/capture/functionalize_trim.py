@@ -36,8 +36,7 @@ def _trim_region(module: GraphModule, node: Node) -> None:
     body.recompile()
     node.args = (*state, reference, *(given for given, keep in zip(inputs, kept) if keep))
     if not node.users and not any(n.op == "call_function" for n in body.graph.nodes):
-        module.graph.erase_node(node)
-        module.graph.erase_node(reference)
+        module.graph.erase_node(node)  # and its reference to the body in its turn
         module.delete_submodule(str(reference.target))
 
 

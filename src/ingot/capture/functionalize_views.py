@@ -56,7 +56,7 @@ def step_for(
             return emitter.emit(aten.permute.default, new, _inverse_permutation(op, source, args))
         if invert is not None:
             return invert(emitter, source, new, args)
-        return _invert_by_positions(emitter, source, new, forward)
+        return invert_by_positions(emitter, source, new, forward)
 
     return Step(forward, inverse)
 
@@ -67,19 +67,28 @@ def _part_step(
     """One of the results of split, chunk, unbind and their kin."""
 
     def forward(source: Node) -> Node:
+        """As a view by itself: autograd lets nobody write to what a part of several came from."""
+        dim = _part_dim(op, args, kwargs, source)
+        if op is aten.unbind.int:
+            return emitter.emit(aten.select.int, source, dim, item)
+        if (place := part(source, dim)) is not None:
+            return emitter.emit(aten.slice.Tensor, source, dim, *place)
         return emitter.emit(operator.getitem, emitter.emit(op, source, *args, **kwargs), item)
 
+    def part(source: Node, dim: int) -> tuple[int, int] | None:
+        """Where it begins and ends, if that is known."""
+        sizes = [val.shape[dim] for val in op(source.meta["val"], *args, **kwargs)[: item + 1]]
+        if not all(type(size) is int for size in sizes):
+            return None
+        return sum(sizes[:-1]), sum(sizes)
+
     def inverse(source: Node, new: Node) -> Node:
-        parts = emitter.emit(op, source, *args, **kwargs)
-        vals = parts.meta["val"]
         dim = _part_dim(op, args, kwargs, source)
         if op is aten.unbind.int:
             return emitter.emit(aten.select_scatter.default, source, new, dim, item)
-        start = sum(val.shape[dim] for val in vals[:item])
-        end = start + vals[item].shape[dim]
-        if not isinstance(end, int):
-            return _invert_by_positions(emitter, source, new, forward)
-        return emitter.emit(aten.slice_scatter.default, source, new, dim, start, end)
+        if (place := part(source, dim)) is not None:
+            return emitter.emit(aten.slice_scatter.default, source, new, dim, *place)
+        return invert_by_positions(emitter, source, new, forward)
 
     return Step(forward, inverse)
 
@@ -196,8 +205,7 @@ def _same(emit: Emitter, source: Node, new: Node, args: tuple[Any, ...]) -> Node
 
 
 def _expand(emit: Emitter, source: Node, new: Node, args: tuple[Any, ...]) -> Node:
-    """Eager lets nobody write through a view whose elements overlap; the rest only gained dims of
-    size 1."""
+    """Where it only gained dims of size 1: see `repeats`."""
     return reshape_like(emit, new, source)
 
 
@@ -251,7 +259,14 @@ _INVERSES: dict[OpOverload, Invert] = {
 }
 
 
-def _invert_by_positions(
+def repeats(source: Node, view: Node) -> bool:
+    """Elements of the source are seen more than once: what is written through the view and the
+    steps behind it has to be put back as a whole."""
+    counts = [node.meta["val"].numel() for node in (source, view)]
+    return all(type(count) is int for count in counts) and counts[0] < counts[1]
+
+
+def invert_by_positions(
     emit: Emitter, source: Node, new: Node, forward: Callable[[Node], Node]
 ) -> Node:
     """Where each element of the view lies in the source, by viewing the positions themselves."""

@@ -16,12 +16,13 @@ from torch._ops import OpOverload
 from torch.fx import Node
 
 from ingot.capture.functionalize_forms import Form, functional_form, written_arguments
-from ingot.capture.functionalize_memory import Cell, Value
+from ingot.capture.functionalize_memory import Value
 from ingot.capture.functionalize_run import Functionalizer, is_composite
 from ingot.capture.functionalize_states import autocast_state, frame_for
 from ingot.capture.functionalize_views import shape_of, step_for
 from ingot.program.graph import same_numbers
 from ingot.program.liars import named_arguments
+from ingot.program.overlap import has_known_place, overlap, overlaps_itself, same_place
 
 aten = torch.ops.aten
 
@@ -68,18 +69,14 @@ def run_write(run: Functionalizer, op: OpOverload, args: Any, kwargs: Any) -> An
     out = run.run_eager(op, args, kwargs)
     if op in _FORBIDDEN:
         return args[0]
+    _check_overlap(run, op, named)
     for argument in written_arguments(op):
-        if any(map(_overlaps, _tensors(run.eager(named[argument.name])))):
-            raise run.error(
-                "more than one element of the written-to tensor refers to a single memory location",
-                "write to a copy: y = y.clone()",
-            )
         if _shapes(run.eager(named[argument.name])) != sizes[argument.name]:
             raise run.error(
                 f"{op}: {_FORBIDDEN[aten.resize_.default]}, which has no functional form"
             )
     if op is aten.copy_.default:
-        run.write(args[0], _copied(run, args[0], args[1]))
+        run.write(args[0], _copied(run, args[0], args[1]), over=True)
         return args[0]
     form = functional_form(op)
     if form is None and is_composite(op):
@@ -109,11 +106,33 @@ def _shapes(eager: Any) -> list[Any]:
     return [tuple(t.shape) for t in _tensors(eager)]
 
 
-def _overlaps(eager: Tensor) -> bool:
-    """As far as eager looks: an expanded dim."""
-    pairs = zip(eager.shape, eager.stride()) if eager.layout is torch.strided else ()
-    return any(stride is not None and stride == 0 and size != 1 and size != 0
-               for size, stride in pairs if isinstance(size, int))  # fmt: skip
+def _check_overlap(run: Functionalizer, op: OpOverload, named: Mapping[str, Any]) -> None:
+    """What is written depends on the order in which it is where elements share memory. Eager
+    refuses what it sees of this."""
+    written = {a.name for a in written_arguments(op)}
+    rows = [
+        (name, i, tensor)
+        for name, value in named.items()
+        for i, tensor in enumerate(_tensors(run.eager(value)))
+        if has_known_place(tensor)
+    ]
+    for name, i, target in rows:
+        if name not in written:
+            continue
+        if overlaps_itself(target):
+            raise run.error(
+                "more than one element of the written-to tensor refers to a single memory location",
+                "write to a copy: y = y.clone()",
+            )
+        for other, j, tensor in rows:
+            read_alike = other not in written and i == j and same_place(target, tensor)
+            itself = (other, j) == (name, i)
+            if not itself and not read_alike and overlap(target, tensor):
+                raise run.error(
+                    "some elements of the input tensor and the written-to tensor refer to a single "
+                    "memory location",
+                    "read from a copy: y.clone()",
+                )
 
 
 def _restyle(run: Functionalizer, op: OpOverload, args: Any, kwargs: Any) -> Value:
@@ -131,10 +150,7 @@ def _restyle(run: Functionalizer, op: OpOverload, args: Any, kwargs: Any) -> Val
 def _detach_in_place(run: Functionalizer, value: Value) -> Value:
     node = run.emit(aten.detach.default, run.read(value))
     run.run_eager(aten.detach_.default, (value,), {})
-    memory = value.cell.memory
-    cell = Cell(memory, node, node, (*value.cell.path, *value.steps))
-    memory.cells.append(cell)
-    value.cell, value.steps = cell, ()
+    value.cell, value.steps = run.memories.add_cell(value.cell, value.steps, node), ()
     return value
 
 
@@ -204,7 +220,11 @@ def _call_by_name(
     args = [given[a.name] for a in arguments if not a.kwarg_only and a.name in given]
     kwargs = {a.name: given[a.name] for a in arguments if a.kwarg_only and a.name in given}
     device = _device(run, given)
-    if not torch.is_autocast_enabled(device) or not _is_autocast(run, functional, args, kwargs):
+    if not torch.is_autocast_enabled(device):
+        if _may_be_autocast(functional, device) and not run.states.casts():
+            run.assumes.add("autocast")
+        return run.call(functional, tuple(args), kwargs)
+    if not _is_autocast(run, functional, args, kwargs):
         return run.call(functional, tuple(args), kwargs)
     token = object()
     run.states.enter(
@@ -221,6 +241,11 @@ def _device(run: Functionalizer, given: Mapping[str, Any]) -> str:
         if isinstance(first, Value):
             return first.eager.device.type
     return "cpu"
+
+
+def _may_be_autocast(op: OpOverload, device: str) -> bool:
+    key = f"Autocast{device.upper()}"
+    return torch._C._dispatch_has_kernel_for_dispatch_key(op.name(), key)
 
 
 def _is_autocast(run: Functionalizer, op: Callable[..., Any], args: Any, kwargs: Any) -> bool:

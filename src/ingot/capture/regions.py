@@ -19,7 +19,10 @@ import torch._dynamo.variables.higher_order_ops as dynamo_operators
 import torch._export.passes.replace_autocast_with_hop_pass as autocast_pass
 import torch._export.passes.replace_set_grad_with_hop_pass as grad_pass
 from torch.fx.experimental.proxy_tensor import PreDispatchTorchFunctionMode
-from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
+from torch.overrides import _get_current_function_mode_stack
+
+from ingot.capture.custom_gradients import seeing_functions
+from ingot.capture.unseen import seeing_autograd
 
 # The package hides these modules behind functions of the same names.
 conds, maps, loops = (
@@ -36,7 +39,8 @@ def keeping_toggles() -> Iterator[None]:
             stack.enter_context(mock.patch.object(owner, name, new))
         stack.enter_context(_autocast_as_written(torch.is_autocast_cache_enabled()))
         stack.enter_context(torch.enable_grad())
-        stack.enter_context(_PlainData())
+        stack.enter_context(seeing_autograd())
+        stack.enter_context(seeing_functions())
         yield
 
 
@@ -127,15 +131,6 @@ def _mark(kind: str, token: int, enabled: bool) -> None:
 def _set_grad_silently(enabled: bool) -> None:
     with torch._C.DisableTorchFunction():
         torch._C._set_grad_enabled(enabled)
-
-
-class _PlainData(TorchFunctionMode):
-    """`x.data` as the detach that it is."""
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func == torch.Tensor.data.__get__:  # type: ignore[attr-defined]
-            return args[0].detach()
-        return func(*args, **(kwargs or {}))
 
 
 _CHANGES: tuple[tuple[Any, str, Any], ...] = (

@@ -28,9 +28,10 @@ from ingot.capture.exported import program_from_exported
 from ingot.capture.functionalize_trim import trim
 from ingot.capture.to_exported import program_to_exported
 from ingot.errors import InputError
+from ingot.program.call import call_spec
 from ingot.program.program import Level, Program
 
-FORMAT = 1
+FORMAT = 2
 
 
 def save_program(program: Program, path: str | os.PathLike[str]) -> None:
@@ -48,6 +49,8 @@ def save_program(program: Program, path: str | os.PathLike[str]) -> None:
         "torch": torch.__version__,
         "level": program.level.value,
         "tracked": [spec.tracked for spec in program.signature.outputs],
+        "assumes": sorted(call_spec(program).assumes),
+        "plain": sorted(call_spec(program).plain),
         "state": sorted(exported.state_dict),
         "tensors": layout,
     }
@@ -73,7 +76,11 @@ def load_program(path: str | os.PathLike[str]) -> Program:
         replace(spec, tracked=tracked)
         for spec, tracked in zip(program.signature.outputs, extra["tracked"], strict=True)
     )
-    return replace(program, signature=replace(program.signature, outputs=outputs))
+    calling = replace(
+        call_spec(program), assumes=frozenset(extra["assumes"]), plain=frozenset(extra["plain"])
+    )
+    signature = replace(program.signature, outputs=outputs)
+    return replace(program, signature=signature, calling=calling)
 
 
 def _pack(tensors: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Tensor]]:

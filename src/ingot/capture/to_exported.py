@@ -26,7 +26,7 @@ from torch.fx import GraphModule, Node
 from torch.utils._sympy.numbers import int_oo
 from torch.utils._sympy.value_ranges import ValueRanges
 
-from ingot.capture.functionalize import TRACKED
+from ingot.capture.functionalize import ASSUMES, PLAIN, TRACKED
 from ingot.errors import InputError
 from ingot.program.call import call_spec
 from ingot.program.graph import copy_module, output_node, output_values, placeholders
@@ -69,6 +69,7 @@ def program_to_exported(program: Program, keep_inference: bool = False) -> Expor
         for spec in program.signature.outputs
         if spec.tracked and spec.target is not None
     ]
+    module.meta[ASSUMES], module.meta[PLAIN] = sorted(calling.assumes), sorted(calling.plain)
     signature = ModuleCallSignature([], [], calling.in_spec, calling.out_spec)
     return ExportedProgram(
         root=module,

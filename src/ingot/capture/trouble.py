@@ -41,7 +41,7 @@ _MOST_LINES = 8
 def capture_error(error: Exception) -> CaptureError:
     text = str(error)
     hints = [hint for pattern, hint in _HINTS if re.search(pattern, text)][:1]
-    return CaptureError(_why(error, text), place=_place(error), hints=hints)
+    return CaptureError(_why(error, text), place=error_place(error), hints=hints)
 
 
 def _why(error: Exception, text: str) -> str:
@@ -56,7 +56,7 @@ def _why(error: Exception, text: str) -> str:
     return "\n  ".join(lines)
 
 
-def _place(error: Exception) -> Place | None:
+def error_place(error: Exception) -> Place | None:
     """The innermost frame of the user's own, of the error or of what it came from."""
     cause: BaseException | None = error
     while cause is not None:

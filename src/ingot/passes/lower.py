@@ -16,7 +16,7 @@ from torch.utils import _pytree as pytree
 
 from ingot.passes.base import Draft, Pass, core_passes, run_passes
 from ingot.program.call import call_spec
-from ingot.program.graph import composite_count
+from ingot.program.graph import composite_ops
 from ingot.program.program import CallSpec, Level, OutputSpec, Program, Signature
 from ingot.program.regions import carry
 
@@ -46,7 +46,8 @@ class Lower(Pass):
         )
         draft.constants, draft.symbols = dict(program.constants), program.symbols
         draft.refresh()
-        return [f"{composite_count(given.graph_module)} composite ops taken apart"]
+        count = composite_ops(given.graph_module).total()
+        return [f"{count} composite ops taken apart"]
 
 
 def _returning_all(program: Program) -> Program:
@@ -86,7 +87,10 @@ def _new_places(given: Program, lowered: Program) -> dict[int, int]:
 
 
 def _calling(given: Program, lowered: Program) -> CallSpec:
-    return replace(call_spec(lowered), out_spec=call_spec(given).out_spec)
+    known = call_spec(given)
+    return replace(
+        call_spec(lowered), out_spec=known.out_spec, assumes=known.assumes, plain=known.plain
+    )
 
 
 def lower_program(program: Program, level: Level) -> Program:

@@ -15,6 +15,7 @@ from torch.export._unlift import eq_spec
 from torch.utils import _pytree as pytree
 
 from ingot.errors import InputError
+from ingot.program.assumptions import check_aliases, check_modes, check_plain, in_known_layout
 from ingot.program.graph import placeholders
 from ingot.program.program import CallSpec, Fixed, Program
 from ingot.program.run import run_graph
@@ -35,17 +36,21 @@ def call_spec(program: Program) -> CallSpec:
 
 def bind(program: Program, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
     """A value for each placeholder: the module's own tensors and the user's arguments."""
-    leaves = _flatten(call_spec(program), args, kwargs)
+    calling = call_spec(program)
+    leaves = _flatten(calling, args, kwargs)
     specs, nodes = program.signature.inputs, placeholders(program.graph)
     values = [program.state.get(spec.target) if spec.target else None for spec in specs]
-    for (path, leaf), wanted in zip(leaves, call_spec(program).arguments):
+    for i, ((path, leaf), wanted) in enumerate(zip(leaves, calling.arguments)):
         if isinstance(wanted, Fixed):
             _check_fixed(path, leaf, wanted.value)
         else:
             _check_type(path, leaf, nodes[wanted].meta["val"])
+            check_plain(calling, i, path, leaf)
             values[wanted] = leaf
-    _check_sizes(program, values)
-    return values
+    sizes = _check_sizes(program, values)
+    check_modes(calling, values)
+    check_aliases(program, values)
+    return in_known_layout(program, calling, values, sizes)
 
 
 def finish(
@@ -124,8 +129,8 @@ def _kind_name(wanted: Any) -> str:
     return "tensor" if isinstance(wanted, torch.Tensor) else "number"
 
 
-def _check_sizes(program: Program, values: Sequence[Any]) -> None:
-    """Sizes are those of the graph, one number for each symbol, each in its range."""
+def _check_sizes(program: Program, values: Sequence[Any]) -> dict[Any, int]:
+    """Sizes are those of the graph, one number for each symbol, each in its range; the numbers."""
     bound: dict[Any, int] = {}
     pairs = [
         (spec.name, dim, wanted, given)
@@ -147,6 +152,7 @@ def _check_sizes(program: Program, values: Sequence[Any]) -> None:
             if expected.is_Integer:
                 _check_size(name, dim, int(expected), given)
     _check_guards(program, pairs, bound)
+    return bound
 
 
 def _check_guards(

@@ -5,6 +5,7 @@ share memory, which FakeTensorMode it was traced in. Nothing here changes a grap
 from __future__ import annotations
 
 import operator
+from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -116,11 +117,12 @@ def fake_mode(graph: Graph) -> Any:
     return None
 
 
-def composite_count(module: GraphModule) -> int:
-    """How many calls, at any depth, are of ops that autograd takes apart."""
-    return sum(
-        isinstance(node.target, torch._ops.OpOverload) and node.target._can_decompose()
+def composite_ops(module: GraphModule) -> Counter[torch._ops.OpOverload]:
+    """The ops that autograd takes apart, at any depth, each with how often it is called."""
+    return Counter(
+        node.target
         for inner in module.modules()
         if isinstance(inner, GraphModule)
         for node in inner.graph.nodes
+        if isinstance(node.target, torch._ops.OpOverload) and node.target._can_decompose()
     )

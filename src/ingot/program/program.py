@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 InputKind = Literal["user", "parameter", "buffer", "constant", "symbol"]
 OutputKind = Literal["user", "mutation", "gradient"]
+Assumption = Literal["layout", "sharing", "grad", "autocast"]
 
 
 class Level(Enum):
@@ -105,6 +106,12 @@ class CallSpec:
     """The structure of the result; its leaves are the user's outputs."""
     arguments: tuple[int | Fixed, ...]
     """For each leaf of the arguments: the index of its input."""
+    assumes: frozenset[Assumption] = frozenset()
+    """What a call is taken to have, or it is refused. "layout": the example's strides, or inputs
+    that can be copied into them; "sharing": the example's strides, which decide what shares memory
+    with what; "grad": grad enabled; "autocast": autocast disabled."""
+    plain: frozenset[int] = frozenset()
+    """Leaves of the arguments that must not require grad."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,95 @@
+"""What a model does to tensors that no op shows. Comes in: calls that the tracer would run and
+forget; goes out: `x.data` as the detach that it is, `torch.autograd.grad` as a region, and an error
+for the rest, because the program would silently differ. What holds: only while a program is traced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest import mock
+
+import torch
+from torch import Tensor
+from torch._ops import _get_dispatch_mode_pre_dispatch
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.fx.experimental.proxy_tensor import track_tensor_tree
+from torch.overrides import TorchFunctionMode
+
+from ingot.errors import CaptureError
+from ingot.program.custom_gradient import is_tracing
+
+UNTOLD = "autograd is not told of writes"
+"""Marks the node of a detach that is `x.data`."""
+_REFUSED: dict[Any, tuple[str, str]] = {
+    Tensor.data.__set__: (  # type: ignore[attr-defined]
+        "the memory of a tensor is exchanged, which has no functional form",
+        "write into it: with torch.no_grad(): p.copy_(t)",
+    ),
+    Tensor.register_hook: (
+        "a hook on a tensor changes gradients outside of the graph",
+        "put the hook on a tensor that goes in or comes out",
+    ),
+    Tensor.retain_grad: (
+        "retain_grad leaves a gradient behind outside of the graph",
+        "return the tensor and call retain_grad on the result",
+    ),
+    **{
+        setter: (
+            "a tensor is made to require grad inside of the program",
+            "do it before the call, and give the tensor as an argument",
+        )
+        for setter in (Tensor.requires_grad_, Tensor.requires_grad.__set__)  # type: ignore[attr-defined]
+    },
+}
+
+
+class UnseenCalls(TorchFunctionMode):
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if func == Tensor.data.__get__ and is_tracing():  # type: ignore[attr-defined]
+            return _data(args[0])
+        if func in _REFUSED and is_tracing():
+            why, hint = _REFUSED[func]
+            raise CaptureError(why, hints=[hint])
+        return func(*args, **kwargs)
+
+
+def _data(tensor: Tensor) -> Tensor:
+    """A detach whose writes autograd is not told of."""
+    mode: Any = _get_dispatch_mode_pre_dispatch(torch._C._TorchDispatchModeKey.PROXY)
+    if not isinstance(tensor, FakeTensor):
+        return tensor.detach()
+    given = mode.tracer.unwrap_proxy(tensor)
+    proxy = mode.tracer.create_proxy("call_function", torch.ops.aten.detach.default, (given,), {})
+    proxy.node.meta[UNTOLD] = True
+    return track_tensor_tree(tensor.data, proxy, constant=None, tracer=mode.tracer)
+
+
+@contextmanager
+def seeing_autograd() -> Iterator[None]:
+    """Calls of autograd's own."""
+    gradients, backward = torch.autograd.grad, torch.autograd.backward
+
+    def in_region(*args: Any, **kwargs: Any) -> Any:
+        """Autograd does not record its own work unless it is asked to."""
+        if not is_tracing() or kwargs.get("create_graph"):
+            return gradients(*args, **kwargs)
+        with torch.no_grad():
+            return gradients(*args, **kwargs)
+
+    def refused(*args: Any, **kwargs: Any) -> Any:
+        if is_tracing():
+            raise CaptureError(
+                "backward leaves gradients behind outside of the graph",
+                hints=["use torch.autograd.grad, which returns them"],
+            )
+        return backward(*args, **kwargs)
+
+    with (
+        mock.patch.object(torch.autograd, "grad", in_region),
+        mock.patch.object(torch.autograd, "backward", refused),
+        UnseenCalls(),
+    ):
+        yield

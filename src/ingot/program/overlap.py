@@ -1,0 +1,113 @@
+"""Which tensors lie in the same memory. Comes in: tensors, real or fake; goes out: whether one of
+their bytes is shared. What holds: nothing is read; where a size is symbolic, or the question is too
+hard to be settled, the answer is yes.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensor
+
+_MOST_WORK = 100_000
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Bytes of a storage, as numpy asks for them: the addresses are never followed."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    start: int
+    itemsize: int
+
+    @cached_property
+    def __array_interface__(self) -> dict[str, Any]:
+        return {
+            "version": 3,
+            "typestr": f"|V{self.itemsize}",
+            "shape": self.shape,
+            "strides": self.strides,
+            "data": (self.start, False),
+        }
+
+
+def overlap(a: Tensor, b: Tensor) -> bool:
+    if a.layout is not torch.strided or b.layout is not torch.strided:
+        return a is b
+    real = _is_real(a) and _is_real(b)  # then two storages may be one piece of memory
+    if not real and a.untyped_storage()._cdata != b.untyped_storage()._cdata:
+        return False
+    first, second = _place(a), _place(b)
+    if first is None or second is None:
+        return True
+    try:
+        return np.shares_memory(np.asarray(first), np.asarray(second), max_work=_MOST_WORK)  # type: ignore[arg-type]
+    except np.exceptions.TooHardError:
+        return True
+
+
+def same_place(a: Tensor, b: Tensor) -> bool:
+    """Each element of the one is the same element of the other."""
+    return _place(a) == _place(b)
+
+
+def has_known_place(tensor: Tensor) -> bool:
+    return _place(tensor) is not None
+
+
+def overlaps_itself(tensor: Tensor) -> bool:
+    """More than one index leads to the same element."""
+    place = _place(tensor)
+    if place is None:  # as far as can be told: an expanded dim
+        pairs = zip(tensor.shape, tensor.stride())
+        return any(isinstance(t, int) and t == 0 and not (isinstance(s, int) and s < 2)
+                   for s, t in pairs)  # fmt: skip
+    dims = sorted((abs(t), s) for s, t in zip(place.shape, place.strides) if s != 1)
+    if any(size == 0 for _, size in dims):
+        return False
+    reach = place.itemsize
+    for stride, size in dims:
+        if stride < reach:
+            return _some_index_twice(dims)
+        reach = stride * (size - 1) + reach
+    return False
+
+
+def _some_index_twice(dims: list[tuple[int, int]]) -> bool:
+    if any(stride == 0 for stride, _ in dims):
+        return True
+    count = 1
+    for _, size in dims:
+        count *= size
+    if count > _MOST_WORK:
+        return True
+    steps = (range(0, stride * size, stride) for stride, size in dims)
+    return len({sum(index) for index in itertools.product(*steps)}) < count
+
+
+def _place(tensor: Tensor) -> _Place | None:
+    """None where a size is symbolic."""
+    numbers = (*tensor.shape, *tensor.stride(), tensor.storage_offset())
+    if tensor.layout is not torch.strided or not all(type(n) is int for n in numbers):
+        return None
+    size = tensor.element_size()
+    strides = tuple(stride * size for stride in tensor.stride())
+    return _Place(tuple(tensor.shape), strides, _start(tensor), size)
+
+
+def _start(tensor: Tensor) -> int:
+    """The address; for a tensor without memory any will do but null, which is none to numpy."""
+    if _is_real(tensor) and tensor.numel():
+        return tensor.data_ptr()
+    return tensor.element_size() * (1 + int(tensor.storage_offset()))
+
+
+def _is_real(tensor: Tensor) -> bool:
+    return not isinstance(tensor, FakeTensor) and tensor.device.type == "cpu"
