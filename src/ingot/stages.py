@@ -81,3 +81,5 @@ class Compiled:
     """Calls that run as products of our own."""
     prepared: tuple[Prepared, ...] = ()
     """What is made of weights and kept."""
+    versions: tuple[Compiled, ...] = ()
+    """What `run` chooses between by the sizes of its inputs; empty: there is no choice."""

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import torch
 
+from ingot.dispatch.resolve import Resolve
 from ingot.emit.branches import Choose
 from ingot.emit.decompositions import own_decompositions
 from ingot.emit.expand import Expand
@@ -46,6 +47,7 @@ def legalize(
 ) -> Program:
     """`extra` takes more ops apart."""
     steps: list[Pass] = [
+        Resolve(),
         *([] if dialect.branches else [Choose()]),
         ValuesOnly(),
         Embed(),
