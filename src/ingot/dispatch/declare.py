@@ -29,6 +29,7 @@ from ingot.dispatch.ranges import (
     box_text,
     boxes,
     check_disjoint,
+    pair_range,
     ranges_from,
 )
 from ingot.dispatch.sizes import Shapes, SizeError, SizeExpression, parse, size_of
@@ -297,7 +298,7 @@ class Dispatch:
         try:
             if len(parts) != len(self.axes):
                 raise RangeError(f"{key!r} is not a pair for each of {len(self.axes)} sizes")
-            return tuple(part for item in parts for part in ranges_from([item]))
+            return tuple(pair_range(item) for item in parts)
         except (RangeError, TypeError) as error:
             raise DispatchError(f"pin of {self.name}: {error}", place=place) from error
 

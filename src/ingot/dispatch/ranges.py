@@ -94,7 +94,7 @@ def ranges_from(given: Any) -> tuple[Range, ...]:
         raise RangeError(f"{given!r} is no list of bounds or of (first, last) pairs")
     if all(isinstance(item, int) for item in given):
         return _from_bounds(given)
-    return _checked([_pair(item) for item in given])
+    return _checked([pair_range(item) for item in given])
 
 
 def _from_bounds(bounds: Sequence[int]) -> tuple[Range, ...]:
@@ -107,7 +107,7 @@ def _from_bounds(bounds: Sequence[int]) -> tuple[Range, ...]:
     return tuple(Range(low, high) for low, high in zip(lows, [*bounds, None]))
 
 
-def _pair(item: Any) -> Range:
+def pair_range(item: Any) -> Range:
     match item:
         case (int(low), int() | None as high):
             if low < 0 or (high is not None and high < low):

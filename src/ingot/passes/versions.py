@@ -26,6 +26,8 @@ from ingot.program.graph import placeholders
 from ingot.program.program import Program, SymbolRange
 
 MOST_VERSIONS = 16
+MOST_NODES = 8000
+"""Of all versions together: each is compiled."""
 
 
 @dataclass(frozen=True)
@@ -60,11 +62,13 @@ class _Splitter:
     def __init__(self, symbols: Mapping[sympy.Symbol, Any]):
         self.symbols = symbols
         self.count = 1
+        self.nodes = 0
 
     def split(self, program: Program, known: Known) -> Versions:
         program = _resolved(program, known, self.symbols)
         asking = next((n for n in program.graph.nodes if _asks(n, self.symbols)), None)
-        if asking is None or self.count >= MOST_VERSIONS:
+        self.nodes += len(program.graph.nodes)
+        if asking is None or self.count >= MOST_VERSIONS or self.nodes >= MOST_NODES:
             return _noted(program, known)
         self.count += 1
         fact = known.open_part(_predicate(asking))
