@@ -14,8 +14,9 @@ from torch import fx
 from ingot import observe
 from ingot.codegen.kernels import build_kernels
 from ingot.collection import without_collection
+from ingot.dispatch.inside import Inside
 from ingot.dispatch.resolve import Resolve, has_dispatch
-from ingot.execute.chooser import build_chooser
+from ingot.execute.chooser import body_of, build_chooser
 from ingot.execute.runner import build_runner
 from ingot.fuse.group import fuse
 from ingot.options import Options
@@ -48,7 +49,8 @@ def compile_program(program: Program, options: Options) -> Compiled:
         observe.compiled(part, options)
     if len(parts) == 1:
         return parts[0]
-    run, source = build_chooser(program, tree, [part.run for part in parts])
+    bodies = [body_of(part.run, part.source) for part in parts]
+    run, source = build_chooser(program, tree, bodies)
     return replace(
         parts[0], run=run, source=source, versions=tuple(parts),
         kernels=sum(part.kernels for part in parts),
@@ -57,11 +59,14 @@ def compile_program(program: Program, options: Options) -> Compiled:
 
 def _resolved(program: Program, options: Options) -> Program:
     """Dispatched operations give way to their implementations."""
-    if not has_dispatch(program):
+    own = options.tune and bool(program.symbols)
+    if not own and not has_dispatch(program):
         return program
-    lower: list[Pass] = [Lower(core=True)] if program.level is Level.PRE_DISPATCH else []
-    resolve = Resolve(options, decomposition_table())
-    return run_passes(program, [*lower, resolve], verify=options.verify)
+    steps: list[Pass] = [Lower(core=True)] if program.level is Level.PRE_DISPATCH else []
+    if own:
+        steps.append(Inside())
+    steps.append(Resolve(options, decomposition_table()))
+    return run_passes(program, steps, verify=options.verify)
 
 
 def compile_version(program: Program, options: Options) -> Compiled:

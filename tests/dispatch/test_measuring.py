@@ -310,3 +310,23 @@ def test_report_and_plot(tmp_path: Path) -> None:
     assert "x.shape[0]" in text and "chosen" in text
     assert picture.startswith("<svg") and picture.count("<polyline") == 3
     assert "101..: large" in picture
+
+
+def test_the_compiler_chooses_through_the_same_table(tuning_folder: Path) -> None:
+    """Products of two activations: a library call or a fused kernel, by the number of rows."""
+
+    def attended(q: Tensor, k: Tensor) -> Tensor:
+        return (q * 2) @ (k + 1) + 1
+
+    heard: list[Any] = []
+    compiled = torch.compile(attended, backend="ingot", options={"tune": True, "strict": True})
+    k = torch.randn(8, 16)
+    with observe.listening(heard.append):
+        for rows in (5, 2, 400):
+            q = torch.randn(rows, 8)
+            torch._dynamo.mark_dynamic(q, 0)
+            torch.testing.assert_close(compiled(q, k), attended(q, k), rtol=1e-4, atol=1e-4)
+    text = heard[0].fused.program.journal.as_text()
+    assert "choices to be measured: 1" in text
+    assert "mm: a.shape[0] is 2.." in text
+    assert list(tuning_folder.glob("mm-*.json"))

@@ -106,7 +106,7 @@ def test_concrete_compile_holds_one_way() -> None:
 def test_compile_ahead() -> None:
     exe = ingot.compile(around, (rows(700),), dynamic_shapes=FREE)
     assert len(exe.compiled.versions) == 3
-    assert exe.compiled.source.count("if ") == 2
+    assert exe.compiled.source.count("if size_") == 2
     for n in SIZES:
         x = rows(n)
         torch.testing.assert_close(exe(x), expected(x))
@@ -119,6 +119,11 @@ def test_export_keeps_the_branch() -> None:
     for n in SIZES:
         x = rows(n)
         torch.testing.assert_close(program(x), expected(x))
+
+
+def test_the_operation_itself_is_exported() -> None:
+    program = ingot.export(activation, (rows(700),), dynamic_shapes=FREE)
+    assert conds(program) == 2
 
 
 def test_export_in_one_range_folds() -> None:

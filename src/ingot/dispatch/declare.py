@@ -84,7 +84,7 @@ class Dispatch:
         self.__doc__ = reference.__doc__
         self.reference = reference
         self.place = place_of(reference)
-        self.signature = inspect.signature(reference)
+        self.signature = self.__signature__ = inspect.signature(reference)
         self.tensors = _tensor_names(reference, self.signature, self.place)
         self.axes = self._axes(on)
         self.ranges = self._ranges(ranges)

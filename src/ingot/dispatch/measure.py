@@ -1,11 +1,12 @@
 """Timing candidates against each other. Comes in: a call with symbolic sizes, candidates and sizes;
 goes out: seconds for each candidate at each size, and who was disqualified. What holds: what is
 timed is the native code that a program would run; results are compared with the reference's before
-anything is timed; candidates take turns, so that what disturbs one disturbs all.
+anything is timed; candidates take turns in changing order, so that what disturbs one disturbs all.
 """
 
 from __future__ import annotations
 
+import random
 import statistics
 import time
 import warnings
@@ -55,6 +56,11 @@ class Timed:
 
     def medians(self) -> dict[str, float]:
         return {name: statistics.median(times) for name, times in self.rounds.items()}
+
+    def joined(self, other: Timed) -> Timed:
+        """With the rounds of another time; only of those that ran both times."""
+        both = [name for name in self.rounds if name in other.rounds]
+        return Timed(self.sizes, {n: [*self.rounds[n], *other.rounds[n]] for n in both})
 
 
 @dataclass
@@ -165,12 +171,11 @@ def _compiled(traced: Traced, options: Options) -> Callable[..., Any]:
 def _in_turns(runs: Mapping[str, Callable[[], Any]], deadline: float) -> dict[str, list[float]]:
     counts = {name: _calls(run) for name, run in runs.items()}
     times: dict[str, list[float]] = {name: [] for name in runs}
-    names = list(runs)
+    mixed = random.Random(0)
     for turn in range(MOST_ROUNDS):
         if turn >= LEAST_ROUNDS and time.perf_counter() > deadline:
             break
-        first = turn % len(names)
-        for name in names[first:] + names[:first]:
+        for name in mixed.sample(list(runs), len(runs)):
             times[name].append(_seconds(runs[name], counts[name]))
     return times
 

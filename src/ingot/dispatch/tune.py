@@ -32,6 +32,8 @@ CLOSE = 0.03
 """Candidates this near to the fastest are as good."""
 NARROW = 1.05
 """Split points are found up to this ratio of the sizes on both sides."""
+LOOKS, AROUND = 2, 1.5
+"""How often sizes are looked at again, and up to which ratio to a split point."""
 MOST_POINTS = 12
 
 
@@ -188,27 +190,63 @@ def _confidence(timed: Sequence[Timed], winner: str, other: str) -> float:
 
 
 def _found_ranges(bench: Bench, advance: Any) -> tuple[list[Row], list[Timed]]:
-    """Split points by bisection on who wins."""
-    low, high = bench.dispatch.span
-    whole: Box = (Range(0, None),)
-    known: dict[int, Timed] = {}
-
-    def measured(size: int) -> bool:
-        if size not in known:
-            found = bench.time_at((size,), whole)
-            if found is not None and found.rounds:
-                known[size] = found
-        return size in known
-
+    """Split points by bisection on who wins. What is near one is looked at again later, because a
+    machine is not the same all the time."""
+    search = Search(bench)
     possible = _possible(bench)[0]
-    low = max(low, possible.low)
-    grid = _grid(low, high if possible.high is None else min(high, possible.high))
+    low, high = bench.dispatch.span
+    grid = _grid(
+        max(low, possible.low), high if possible.high is None else min(high, possible.high)
+    )
+    parts = len(grid) * (2 + LOOKS)
     for number, size in enumerate(grid):
-        advance(number, 2 * len(grid), f"size {size}")
-        measured(size)
-    for number, size in enumerate(_splits(known, measured)):
-        advance(len(grid) + min(number, len(grid) - 1), 2 * len(grid), f"size {size}")
-    return _rows_of(known, bench), [known[size] for size in sorted(known)]
+        advance(number, parts, f"size {size}")
+        search.look(size)
+    for turn in range(1 + LOOKS):
+        sizes = itertools.chain(search.near_splits() if turn else (), search.splits())
+        for number, size in enumerate(sizes):
+            done = (1 + turn) * len(grid) + min(number, len(grid) - 1)
+            advance(done, parts, f"size {size}")
+    return _rows_of(search.known, bench), [search.known[size] for size in sorted(search.known)]
+
+
+class Search:
+    """Sizes that were measured, and those that are worth it."""
+
+    def __init__(self, bench: Bench):
+        self.bench = bench
+        self.known: dict[int, Timed] = {}
+
+    def look(self, size: int) -> bool:
+        """Measure a size, again if it was measured before."""
+        found = self.bench.time_at((size,), (Range(0, None),))
+        if found is None or not found.rounds:
+            return False
+        before = self.known.get(size)
+        self.known[size] = found if before is None else before.joined(found)
+        return True
+
+    def splits(self) -> Iterator[int]:
+        """Measure between neighbours with different winners, until they are near."""
+        pending = [p for p in itertools.pairwise(sorted(self.known)) if _differ(self.known, *p)]
+        while pending:
+            below, above = pending.pop()
+            middle = math.isqrt(below * above)
+            if above / below < NARROW or middle in (below, above):
+                continue
+            yield middle
+            if self.look(middle):
+                halves = ((below, middle), (middle, above))
+                pending += [pair for pair in halves if _differ(self.known, *pair)]
+
+    def near_splits(self) -> Iterator[int]:
+        """Measure again around changes of who serves."""
+        path = _best_path(self.known)
+        changes = [math.sqrt(a * b) for (a, x), (b, y) in itertools.pairwise(path) if x != y]
+        for size, _ in path:
+            if any(1 / AROUND <= size / change <= AROUND for change in changes):
+                yield size
+                self.look(size)
 
 
 def _grid(low: int, high: int) -> list[int]:
@@ -216,22 +254,6 @@ def _grid(low: int, high: int) -> list[int]:
     for k in range(low.bit_length() - 1, high.bit_length() + 1):
         sizes |= {n for n in (1 << k, 3 << k >> 1) if low < n < high}
     return sorted(sizes)
-
-
-def _splits(known: dict[int, Timed], measured: Any) -> Iterator[int]:
-    """Measure between neighbours with different winners, until they are near."""
-    pending = [p for p in itertools.pairwise(sorted(known)) if _differ(known, *p)]
-    while pending:
-        below, above = pending.pop()
-        if above - below <= 1 or above / below < NARROW:
-            continue
-        middle = math.isqrt(below * above)
-        if middle in (below, above):
-            continue
-        yield middle
-        if measured(middle):
-            halves = ((below, middle), (middle, above))
-            pending += [pair for pair in halves if _differ(known, *pair)]
 
 
 def _differ(known: Mapping[int, Timed], below: int, above: int) -> bool:

@@ -1,11 +1,14 @@
-"""The native branch between versions of a program. Comes in: a tree of questions about sizes, with
-what runs each version; goes out: one function that asks and runs. What holds: a question is one
-comparison of numbers; the inputs are passed on as they came.
+"""The branch between versions of a program. Comes in: a tree of questions about sizes, with what
+runs each version; goes out: one function that asks and runs. What holds: all versions take the same
+inputs, and read their sizes once, before the first question; a question is then one comparison of
+numbers, and no call.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import sympy
@@ -38,47 +41,81 @@ class FactPrinter(SizePrinter):
         return f"not ({self._print(expr.args[0])})"
 
 
-def build_chooser(program: Program, tree: Versions, runs: Sequence[Run]) -> tuple[Run, str]:
-    """`runs`: for each version, in the order of the tree's leaves. Also the function's text."""
-    facts = list(_facts(tree))
-    symbols = sorted({s for fact in facts for s in fact.free_symbols}, key=lambda s: s.name)
-    where = _places(program)
-    lines = [f"    {symbol.name} = {where[symbol]}" for symbol in symbols]
-    printer = FactPrinter({symbol: symbol.name for symbol in symbols})
-    numbers = iter(range(len(runs)))
-    lines += _questions(tree, printer, numbers, 1)
-    source = "\n".join(["def run(inputs):", *lines])
-    scope: dict[str, Any] = {f"version{i}": run for i, run in enumerate(runs)}
+@dataclass(frozen=True)
+class Body:
+    """What a version runs: the text of its function without the first line, and what that text
+    refers to."""
+
+    lines: tuple[str, ...]
+    scope: Mapping[str, Any]
+
+    def own(self, line: str) -> bool:
+        """Does the line refer to something of this version's?"""
+        return any(word in self.scope for word in re.findall(r"\w+", line))
+
+    def renamed(self, number: int) -> Body:
+        """With names that no other version has."""
+
+        def rename(found: re.Match[str]) -> str:
+            return f"v{number}_{found[0]}" if found[0] in self.scope else found[0]
+
+        lines = tuple(re.sub(r"\b[A-Za-z_]\w*\b", rename, line) for line in self.lines)
+        return Body(lines, {f"v{number}_{name}": value for name, value in self.scope.items()})
+
+
+def body_of(run: Any, source: str) -> Body:
+    """Of a function that the runner wrote."""
+    scope = {k: v for k, v in run.__globals__.items() if k not in ("__builtins__", "run")}
+    return Body(tuple(source.splitlines()[1:]), scope)
+
+
+def build_chooser(program: Program, tree: Versions, bodies: Sequence[Body]) -> tuple[Run, str]:
+    """`bodies`: for each version, in the order of the tree's leaves. Also the function's text."""
+    head = _common_lines(bodies)
+    renamed = [body.renamed(number) for number, body in enumerate(bodies)]
+    lines = _questions(tree, _printer(program, head), iter(renamed), len(head), "    ")
+    source = "\n".join(["def run(inputs):", *head, *lines])
+    scope: dict[str, Any] = {}
+    for body in renamed:
+        scope |= body.scope
     exec(compile(source, "<ingot chooser>", "exec"), scope)
     return scope["run"], source
 
 
-def _facts(tree: Versions) -> list[Any]:
-    if isinstance(tree, Program):
-        return []
-    return [tree.fact, *_facts(tree.yes), *_facts(tree.no)]
+def _common_lines(bodies: Sequence[Body]) -> list[str]:
+    """What every version begins with: taking the inputs and their sizes."""
+    found = []
+    for lines in zip(*(body.lines for body in bodies)):
+        if len(set(lines)) > 1 or any(body.own(lines[0]) for body in bodies):
+            break
+        found.append(lines[0])
+    return found
 
 
-def _questions(tree: Versions, printer: FactPrinter, numbers: Any, depth: int) -> list[str]:
-    indent = "    " * depth
+def _questions(
+    tree: Versions, printer: FactPrinter, bodies: Iterator[Body], skip: int, indent: str
+) -> list[str]:
     if not isinstance(tree, Question):
-        return [f"{indent}return version{next(numbers)}(inputs)"]
+        return [f"{indent}{line[4:]}" for line in next(bodies).lines[skip:]]
     return [
         f"{indent}if {printer.doprint(tree.fact)}:",
-        *_questions(tree.yes, printer, numbers, depth + 1),
-        *_questions(tree.no, printer, numbers, depth),
+        *_questions(tree.yes, printer, bodies, skip, f"{indent}    "),
+        *_questions(tree.no, printer, bodies, skip, indent),
     ]
 
 
-def _places(program: Program) -> Mapping[sympy.Symbol, str]:
-    """Where the value of a symbol is found among the inputs."""
-    found: dict[sympy.Symbol, str] = {}
+def _printer(program: Program, head: Sequence[str]) -> FactPrinter:
+    """Symbols by the names that the runner gave them."""
+    names: dict[sympy.Symbol, str] = {}
+    text = "\n".join(head)
     for i, node in enumerate(placeholders(program.graph)):
         value = node.meta.get("val")
-        if isinstance(value, torch.SymInt) and value.node.expr.is_Symbol:
-            found[value.node.expr] = f"inputs[{i}]"
-        elif isinstance(value, torch.Tensor):
-            for k, size in enumerate(value.shape):
-                if isinstance(size, torch.SymInt) and size.node.expr.is_Symbol:
-                    found.setdefault(size.node.expr, f"inputs[{i}].size({k})")
-    return found
+        numbers = value.shape if isinstance(value, torch.Tensor) else (value,)
+        for number in numbers:
+            if not isinstance(number, torch.SymInt) or not number.node.expr.is_Symbol:
+                continue
+            symbol = number.node.expr
+            own = f"in{i}" if number is value else f"size_{symbol}"
+            if re.search(rf"\b{own}\b", text):
+                names.setdefault(symbol, own)
+    return FactPrinter(names)
