@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from typing import Any
 
 import pytest
@@ -106,7 +107,7 @@ def test_concrete_compile_holds_one_way() -> None:
 def test_compile_ahead() -> None:
     exe = ingot.compile(around, (rows(700),), dynamic_shapes=FREE)
     assert len(exe.compiled.versions) == 3
-    assert exe.compiled.source.count("if size_") == 2
+    assert len(re.findall(r"if \(*size_", exe.compiled.source)) == 2
     for n in SIZES:
         x = rows(n)
         torch.testing.assert_close(exe(x), expected(x))

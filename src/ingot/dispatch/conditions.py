@@ -7,7 +7,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Mapping, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import sympy
 import torch
@@ -37,46 +37,36 @@ def conditions(call: Call, box: Box, possible: Sequence[Range]) -> list[sympy.Ba
     return asked
 
 
-class Numbers:
-    """Symbols as nodes of a graph."""
+def symbol_node(draft: Draft, before: Node, symbol: sympy.Symbol) -> Node:
+    """The node that has the symbol's value, made of a size where there is none."""
+    fallback = None
+    for node in draft.graph.nodes:
+        if node is before:
+            break
+        value = node.meta.get("val")
+        if isinstance(value, torch.SymInt) and value.node.expr == symbol:
+            return node
+        if fallback is None and isinstance(value, torch.Tensor):
+            fallback = _size(node, value, symbol)
+    assert fallback is not None, f"no input has the size {symbol}"
+    source, dimension, number = fallback
+    return draft.call(before, aten.sym_size.int, (source, dimension), number)
 
-    def __init__(self, draft: Draft, before: Node):
-        self.draft = draft
-        self.before = before
 
-    def node(self, symbol: sympy.Symbol) -> Node:
-        """The node that has the symbol's value, made of a size where there is none."""
-        fallback = None
-        for node in self.draft.graph.nodes:
-            if node is self.before:
-                break
-            value = node.meta.get("val")
-            if isinstance(value, torch.SymInt) and value.node.expr == symbol:
-                return node
-            if fallback is None and isinstance(value, torch.Tensor):
-                fallback = _size(node, value, symbol)
-        assert fallback is not None, f"no input has the size {symbol}"
-        source, dimension, number = fallback
-        return self.draft.call(self.before, aten.sym_size.int, (source, dimension), number)
-
-    @staticmethod
-    def predicate(
-        graph: Graph,
-        facts: Sequence[sympy.Basic],
-        symbols: Mapping[sympy.Symbol, Node],
-        env: Any,
-    ) -> Node:
-        """A node that tells whether all of the facts hold."""
-        tracer = torch.fx.proxy.GraphAppendingTracer(graph)
-        known = {s: torch.fx.Proxy(node, tracer) for s, node in symbols.items()}
-        before = set(graph.nodes)
-        asked = [sympy_interp(PythonReferenceAnalysis, known, fact) for fact in facts]
-        result = reduce(operator.and_, asked)
-        for node in graph.nodes:
-            if node not in before:
-                args = torch.fx.node.map_arg(node.args, lambda n: n.meta["val"])
-                node.meta["val"] = node.target(*args)
-        return result.node
+def predicate(
+    graph: Graph, facts: Sequence[sympy.Basic], symbols: Mapping[sympy.Symbol, Node]
+) -> Node:
+    """A node that tells whether all of the facts hold."""
+    tracer = torch.fx.proxy.GraphAppendingTracer(graph)
+    known = {s: torch.fx.Proxy(node, tracer) for s, node in symbols.items()}
+    before = set(graph.nodes)
+    asked = [sympy_interp(PythonReferenceAnalysis, known, fact) for fact in facts]
+    result = reduce(operator.and_, asked)
+    for node in graph.nodes:
+        if node not in before:
+            args = torch.fx.node.map_arg(node.args, lambda n: n.meta["val"])
+            node.meta["val"] = node.target(*args)
+    return result.node
 
 
 def _size(

@@ -20,8 +20,8 @@ import torch
 from torch.utils import _pytree as pytree
 
 from ingot.dispatch.candidates import REFERENCE, Candidate
-from ingot.dispatch.narrow import expression, solved
-from ingot.dispatch.ranges import Box
+from ingot.dispatch.narrow import bounds_of, expression, solved, world_of
+from ingot.dispatch.ranges import Box, Range
 from ingot.dispatch.trace import Call, Traced, Untraceable, trace
 from ingot.options import Options
 
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 SAMPLE_SECONDS = 3e-4
 """A timed sample is at least about this long."""
 MOST_ROUNDS, LEAST_ROUNDS = 15, 5
+HOPELESS = 20
+"""Who is so many times as slow as the fastest is timed once."""
 MOST_BYTES = 1 << 28
 """Arguments larger than this are not measured."""
 TOLERANCES = {
@@ -79,6 +81,11 @@ class Bench:
 
     def spent(self) -> bool:
         return time.perf_counter() >= self.deadline
+
+    def possible(self) -> list[Range]:
+        """What is known of the sizes that are dispatched on."""
+        world = world_of(self.call.inputs)
+        return [Range(*bounds_of(size, world)) for size in self.call.sizes()]
 
     def time_at(self, sizes: tuple[int, ...], box: Box) -> Timed | None:
         """None where no arguments of these sizes can be made, or there is no time left."""
@@ -169,23 +176,25 @@ def _compiled(traced: Traced, options: Options) -> Callable[..., Any]:
 
 
 def _in_turns(runs: Mapping[str, Callable[[], Any]], deadline: float) -> dict[str, list[float]]:
-    counts = {name: _calls(run) for name, run in runs.items()}
-    times: dict[str, list[float]] = {name: [] for name in runs}
+    once = {name: _once(run) for name, run in runs.items()}
+    times = {name: [seconds] for name, seconds in once.items()}
+    close = [name for name in runs if once[name] < HOPELESS * min(once.values())]
+    counts = {name: max(1, min(1000, round(SAMPLE_SECONDS / once[name]))) for name in close}
+    for name in close:
+        times[name].clear()
     mixed = random.Random(0)
     for turn in range(MOST_ROUNDS):
         if turn >= LEAST_ROUNDS and time.perf_counter() > deadline:
             break
-        for name in mixed.sample(list(runs), len(runs)):
+        for name in mixed.sample(close, len(close)):
             times[name].append(_seconds(runs[name], counts[name]))
     return times
 
 
-def _calls(run: Callable[[], Any]) -> int:
-    """How many calls fill a sample; the first of them warm it up."""
-    for _ in range(2):
-        run()
-    once = max(_seconds(run, 1), 1e-7)
-    return max(1, min(1000, round(SAMPLE_SECONDS / once)))
+def _once(run: Callable[[], Any]) -> float:
+    """Seconds of one call, when it is warm."""
+    run()
+    return max(min(_seconds(run, 1) for _ in range(2)), 1e-7)
 
 
 def _seconds(run: Callable[[], Any], count: int) -> float:
@@ -232,7 +241,8 @@ def arguments_at(call: Call, sizes: Sequence[int], box: Box) -> dict[str, Any] |
     """Real arguments at which the sizes that are dispatched on are these, or near them."""
     dispatch = call.dispatch
     if dispatch.generator is not None:
-        made = dispatch.generator(*sizes)
+        with torch.random.fork_rng(devices=[]):
+            made = dispatch.generator(*sizes)
         return dispatch.bind(made if isinstance(made, tuple | list) else (made,), {})
     values = solved(call.inputs, list(zip(call.sizes(), sizes, box, strict=True)))
     if values is None:

@@ -14,6 +14,7 @@ import sympy
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv, ValueRangesSLoc
+from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils._sympy.numbers import int_oo
 from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
@@ -50,6 +51,19 @@ def world_of(values: Iterable[Any]) -> ShapeEnv | None:
             if isinstance(number, Symbolic):
                 return number.node.shape_env
     return None
+
+
+def description(values: Any) -> Any:
+    """Dtypes, sizes and strides of all tensors, and everything else as it is: equal for values that
+    are traced alike."""
+    leaves, spec = pytree.tree_flatten(values)
+    parts = [
+        (leaf.dtype, tuple(expression(n) for n in _numbers(leaf)), leaf.dim())
+        if isinstance(leaf, torch.Tensor)
+        else expression(leaf)
+        for leaf in leaves
+    ]
+    return tuple(parts), str(spec)
 
 
 def bounds_of(number: Any, world: ShapeEnv | None) -> tuple[int, int | None]:

@@ -23,7 +23,7 @@ from ingot.dispatch.narrow import (
     Narrow,
     World,
     bounds_of,
-    expression,
+    description,
     free_symbols,
     moved,
     symbolic_number,
@@ -152,7 +152,7 @@ def _form_in_all_ranges(dispatch: Dispatch, bound: dict[str, Any]) -> Any:
             return None
         if inside.assumed():
             return None
-    if not forms or any(_description(form) != _description(forms[0]) for form in forms):
+    if not forms or any(description(form) != description(forms[0]) for form in forms):
         return None
     assert world is not None
     mode = next(v.fake_mode for v in bound.values() if hasattr(v, "fake_mode"))
@@ -170,17 +170,6 @@ def _meet(size: Any, part: Range, world: Any) -> bool:
 
 def _home_number(number: Any, world: Any) -> Any:
     return symbolic_number(number.node.expr, world) if isinstance(number, torch.SymInt) else number
-
-
-def _description(form: Any) -> Any:
-    leaves, spec = pytree.tree_flatten(form)
-    parts = [
-        (t.dtype, [expression(n) for n in (*t.shape, *t.stride())])
-        if isinstance(t, torch.Tensor)
-        else t
-        for t in leaves
-    ]
-    return parts, spec
 
 
 # -- gradients -------------------------------------------------------------------------------------

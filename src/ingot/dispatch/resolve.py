@@ -8,48 +8,29 @@ than is known, go to the reference.
 from __future__ import annotations
 
 import itertools
-import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import sympy
-import torch
-from torch.fx import Graph, GraphModule, Node
+from torch.fx import Node
 
-from ingot.dispatch.candidates import REFERENCE
-from ingot.dispatch.conditions import Numbers, conditions
-from ingot.dispatch.narrow import bounds_of, expression, world_of
+from ingot.dispatch.candidates import REFERENCE, Candidate
+from ingot.dispatch.conditions import conditions
+from ingot.dispatch.narrow import bounds_of, description, expression, world_of
+from ingot.dispatch.nest import Arm, Nest, whole_call
 from ingot.dispatch.operator import known
-from ingot.dispatch.ranges import Range, Row, Table
+from ingot.dispatch.ranges import Box, Range, Row, Table
 from ingot.dispatch.trace import Call, Traced, Untraceable, call_of, trace
 from ingot.options import Options, make_options
 from ingot.passes.base import Draft, Pass
 from ingot.passes.facts import Known
-from ingot.passes.inline import inlined, replace_call
-from ingot.program.graph import output_values
+from ingot.passes.inline import replace_call
 from ingot.program.program import Program
 
 
 def has_dispatch(program: Program) -> bool:
     return bool(known) and any(node.target in known for node in program.graph.nodes)
-
-
-@dataclass(frozen=True)
-class Arm:
-    """One way a call may go."""
-
-    box: tuple[sympy.Basic, ...]
-    """What of its box has to be asked."""
-    more: tuple[Any, ...]
-    """What it needs besides."""
-    module: GraphModule
-    row: Row
-
-    @property
-    def condition(self) -> tuple[Any, ...]:
-        """Nothing: it is the last way."""
-        return (*self.box, *self.more)
 
 
 @dataclass(frozen=True)
@@ -60,8 +41,11 @@ class Resolve(Pass):
     """What is taken apart while implementations are traced."""
     keep: frozenset[Any] = frozenset()
     """Operations that stay whole."""
+    traced: dict[Any, Traced] = field(default_factory=dict, repr=False, compare=False)
+    """Repeated layers are traced once."""
 
     def rewrite(self, draft: Draft) -> list[str]:
+        self.traced.clear()
         notes = []
         for node in list(draft.graph.nodes):
             if node.op == "call_function" and node.target in known and node.target not in self.keep:
@@ -79,10 +63,7 @@ class Resolve(Pass):
         table = self._table(call, possible)
         rows = [row for row in table.rows if _meet(row, possible)]
         arms, notes = self._arms(call, rows, possible)
-        if not arms:
-            return [*notes, f"{dispatch.name}: left whole"]
-        results = _Nest(draft, node, call).built(arms)
-        replace_call(draft, node, results)
+        replace_call(draft, node, Nest(draft, node, call).built(arms))
         return [*notes, *_reasons(call, arms, possible)]
 
     def _table(self, call: Call, possible: Sequence[Range]) -> Table:
@@ -97,20 +78,27 @@ class Resolve(Pass):
     def _arms(
         self, call: Call, rows: Sequence[Row], possible: Sequence[Range]
     ) -> tuple[list[Arm], list[str]]:
-        """The ways the call may go, the last of them without a condition; none: left whole."""
+        """The ways the call may go, the last of them without a condition."""
         arms: list[Arm] = []
         notes = []
         for row in rows:
             try:
                 arms.append(self._arm(call, row, possible))
             except Untraceable as error:
-                notes.append(f"{call.dispatch.name}: {error}; the reference serves")
-                arms.append(self._arm(call, replace(row, serves=REFERENCE), possible, whole=True))
+                notes.append(f"{call.dispatch.name}: {error}")
+                instead = replace(row, serves=REFERENCE, why=f"{row.serves} cannot be traced")
+                arms.append(self._arm(call, instead, possible, whole=True))
         if arms and _cover(rows, possible) and not any(arm.more for arm in arms):
             return _in_a_row(arms), notes
         outside = Row(tuple(Range(0, None) for _ in possible), REFERENCE, 1.0, "outside the ranges")
         last = self._arm(call, outside, possible, whole=True)
         return [*arms, replace(last, box=(), more=())], notes
+
+    def _trace(self, call: Call, candidate: Candidate, box: Box) -> Traced:
+        key = (candidate, box, description(tuple(call.bound.values())))
+        if key not in self.traced:
+            self.traced[key] = trace(call, candidate, box, self.table)
+        return self.traced[key]
 
     def _arm(self, call: Call, row: Row, possible: Sequence[Range], whole: bool = False) -> Arm:
         """With `whole`, what cannot be traced for all these sizes is left to the operation."""
@@ -118,13 +106,13 @@ class Resolve(Pass):
         if candidate is None:
             raise Untraceable(f"there is no implementation {row.serves}")
         try:
-            traced = trace(call, candidate, row.box, self.table)
+            traced = self._trace(call, candidate, row.box)
         except Untraceable:
             if not whole:
                 raise
-            traced = Traced(_whole(call), ())
+            traced = Traced(whole_call(call), ())
         if whole and traced.assumed:
-            traced = Traced(_whole(call), ())
+            traced = Traced(whole_call(call), ())
         box = conditions(call, row.box, possible)
         facts: list[Any] = list(traced.assumed)
         if candidate.when is not None:
@@ -152,29 +140,6 @@ def _in_a_row(arms: Sequence[Arm]) -> list[Arm]:
             found[k] = replace(found[k], box=box)
     found[-1] = replace(found[-1], box=())
     return found
-
-
-def _whole(call: Call) -> GraphModule:
-    """The call itself as a graph."""
-    graph = Graph()
-    places = iter([graph.placeholder(f"arg{i}") for i in range(len(call.inputs))])
-    inputs = call.inputs
-    args = list(call.with_inputs([next(places) for _ in inputs]).values())
-    for place, value in zip((n for n in graph.nodes), inputs):
-        place.meta["val"] = value
-    node = graph.call_function(call.dispatch.target, tuple(args))
-    form = call.dispatch.target(*call.bound.values())
-    node.meta["val"] = form
-    if isinstance(form, torch.Tensor):
-        graph.output((node,))
-        return GraphModule(torch.nn.Module(), graph)
-    items = []
-    for i, part in enumerate(form):
-        item = graph.call_function(operator.getitem, (node, i))
-        item.meta["val"] = part
-        items.append(item)
-    graph.output(tuple(items))
-    return GraphModule(torch.nn.Module(), graph)
 
 
 def _known_bounds(call: Call, draft: Draft) -> list[Range]:
@@ -222,103 +187,3 @@ def _reasons(call: Call, arms: Sequence[Arm], possible: Sequence[Range]) -> list
         return [f"{dispatch.name}: {known_sizes}, {arms[0].row.serves} serves: {arms[0].row.why}"]
     served = "; ".join(arm.row.as_text() for arm in arms)
     return [f"{dispatch.name}: {known_sizes}, a branch keeps {len(arms)} ways: {served}"]
-
-
-class _Nest:
-    """`torch.cond` in `torch.cond`, in front of a call."""
-
-    def __init__(self, draft: Draft, node: Node, call: Call):
-        self.draft = draft
-        self.node = node
-        self.call = call
-        self.env = world_of(call.inputs)
-        value = node.meta["val"]
-        self.values = tuple(value) if isinstance(value, tuple | list) else (value,)
-
-    def built(self, arms: Sequence[Arm]) -> list[Any]:
-        if len(arms) == 1:
-            return inlined(self.draft, self.node, arms[0].module, self.call.nodes)
-        symbols = sorted(
-            {s for arm in arms for fact in arm.condition for s in fact.free_symbols},
-            key=lambda s: s.name,
-        )
-        numbers = Numbers(self.draft, self.node)
-        operands = [*self.call.nodes, *(numbers.node(symbol) for symbol in symbols)]
-        graph = self.draft.graph
-        with graph.inserting_before(self.node):
-            return self._cond(graph, self.draft.module, arms, operands, symbols)
-
-    def _cond(
-        self,
-        graph: Graph,
-        module: Any,
-        arms: Sequence[Arm],
-        operands: Sequence[Node],
-        symbols: Sequence[sympy.Symbol],
-    ) -> list[Any]:
-        first, *rest = arms
-        known_symbols = dict(zip(symbols, operands[len(operands) - len(symbols) :]))
-        predicate = Numbers.predicate(graph, first.condition, known_symbols, self.env)
-        sides = [
-            self._branch([first], operands, symbols),
-            self._branch(rest, operands, symbols),
-        ]
-        names = [
-            _attach(module, f"{side}_graph", body) for side, body in zip(("true", "false"), sides)
-        ]
-        references = [graph.get_attr(name) for name in names]
-        cond = graph.call_function(
-            torch.ops.higher_order.cond, (predicate, *references, tuple(operands))
-        )
-        cond.meta = {**self.node.meta, "val": self.values}
-        items = []
-        for i, value in enumerate(self.values):
-            item = graph.call_function(operator.getitem, (cond, i))
-            item.meta = {**self.node.meta, "val": value}
-            items.append(item)
-        return items
-
-    def _branch(
-        self, arms: Sequence[Arm], operands: Sequence[Node], symbols: Sequence[sympy.Symbol]
-    ) -> GraphModule:
-        graph = Graph()
-        module = GraphModule(torch.nn.Module(), graph)
-        places = []
-        for i, operand in enumerate(operands):
-            place = graph.placeholder(f"arg{i}")
-            place.meta["val"] = operand.meta["val"]
-            places.append(place)
-        if len(arms) > 1:
-            results = self._cond(graph, module, arms, places, symbols)
-        else:
-            results = _copied(graph, module, arms[0].module, places)
-        graph.output(tuple(results))
-        module.graph = graph
-        module.recompile()
-        return module
-
-
-def _copied(
-    graph: Graph, module: GraphModule, body: GraphModule, places: Sequence[Node]
-) -> list[Any]:
-    inner = [n for n in body.graph.nodes if n.op == "placeholder"]
-    copies: dict[Node, Node] = dict(zip(inner, places))
-    for node in body.graph.nodes:
-        if node.op == "get_attr":
-            name = _attach(module, "part", getattr(body, str(node.target)))
-            copies[node] = graph.get_attr(name)
-            copies[node].meta = dict(node.meta)
-        elif node.op == "call_function":
-            copies[node] = graph.node_copy(node, copies.__getitem__)
-    return [copies[v] if isinstance(v, Node) else v for v in output_values(body.graph)]
-
-
-def _attach(module: Any, stem: str, value: Any) -> str:
-    number = 0
-    while hasattr(module, name := f"{stem}_{number}"):
-        number += 1
-    if isinstance(value, torch.Tensor):
-        module.register_buffer(name, value)
-    else:
-        setattr(module, name, value)
-    return name

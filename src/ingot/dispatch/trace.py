@@ -105,6 +105,7 @@ def _traced(
         tracing(TracingContext(world.mode)),
         world.mode,
         enable_python_dispatcher(),
+        torch._C._DisableAutocast(),  # as for the kernels of custom operations
         torch.no_grad(),
     ):
         like = call.dispatch.reference(**call.with_inputs(world.values))
