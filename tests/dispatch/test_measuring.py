@@ -79,6 +79,18 @@ def test_ranges_are_found() -> None:
     assert served(op, 1 << 20) == "large"
 
 
+def test_sizes_that_there_was_no_time_for_go_to_the_reference() -> None:
+    from ingot.dispatch.measure import Timed
+    from ingot.dispatch.search import _coarse_first, _rows_of
+
+    assert _coarse_first([1, 2, 4, 8, 16]) == [1, 16, 4, 2, 8]
+    times = {size: Timed((size,), {"a": [1.0] * 5, "b": [2.0] * 5}) for size in (1, 4, 16)}
+    (whole,) = _rows_of(times, to_the_end=True)
+    (part,) = _rows_of(times, to_the_end=False)
+    assert (whole.serves, whole.box[0].high) == ("a", None)
+    assert (part.serves, part.box[0].high) == ("a", 16)
+
+
 def test_compiling_measures_once(caplog: pytest.LogCaptureFixture) -> None:
     op = make([100])
     heard: list[Any] = []

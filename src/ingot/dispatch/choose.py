@@ -45,8 +45,8 @@ def _costs(timed: Sequence[Timed]) -> dict[str, float]:
     if not timed:
         return {}
     names = [n for n in timed[0].rounds if all(n in each.rounds for each in timed)]
-    medians = [each.medians() for each in timed]
-    return {n: statistics.fmean(math.log(each[n]) for each in medians) for n in names}
+    times = [each.typical() for each in timed]
+    return {n: statistics.fmean(math.log(each[n]) for each in times) for n in names}
 
 
 def _confidence(timed: Sequence[Timed], winner: str, other: str) -> float:

@@ -39,7 +39,7 @@ class Sample:
 
     sizes: tuple[int, ...]
     seconds: Mapping[str, float]
-    """The median of each candidate that was measured there."""
+    """Of each candidate that was measured there."""
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,13 @@
 """Ranges that are found. Comes in: what is to be measured; goes out: a row for each range, and all
-that was timed. What holds: the ranges cover all sizes; beyond the span that is looked at, whoever
-serves its ends serves on.
+that was timed. What holds: the ranges cover all sizes that there was time for; beyond the span that
+is looked at, whoever serves its ends serves on.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from ingot.dispatch.choose import CLOSE, chosen, row_of
 from ingot.dispatch.declared import Advance
@@ -30,7 +30,7 @@ def found_ranges(bench: Bench, advance: Advance) -> tuple[list[Row], list[Timed]
         max(low, possible.low), high if possible.high is None else min(high, possible.high)
     )
     parts = len(grid) * (2 + LOOKS)
-    for number, size in enumerate(grid):
+    for number, size in enumerate(_coarse_first(grid)):
         advance(number, parts, f"size {size}")
         search.look(size)
     for turn in range(1 + LOOKS):
@@ -38,7 +38,9 @@ def found_ranges(bench: Bench, advance: Advance) -> tuple[list[Row], list[Timed]
         for number, size in enumerate(sizes):
             done = (1 + turn) * len(grid) + min(number, len(grid) - 1)
             advance(done, parts, f"size {size}")
-    return _rows_of(search.known), [search.known[size] for size in sorted(search.known)]
+    return _rows_of(search.known, grid[-1] in search.known), [
+        search.known[size] for size in sorted(search.known)
+    ]
 
 
 class Search:
@@ -87,9 +89,20 @@ def _grid(low: int, high: int) -> list[int]:
     return sorted(sizes)
 
 
+def _coarse_first(grid: Sequence[int]) -> list[int]:
+    """The ends, the middle, the quarters …: whenever time is up, the whole span was looked at."""
+    pending, order = [(0, len(grid) - 1)], [grid[0], grid[-1]]
+    for low, high in pending:
+        middle = (low + high) // 2
+        if middle > low:
+            order.append(grid[middle])
+            pending += [(low, middle), (middle, high)]
+    return list(dict.fromkeys(order))
+
+
 def _differ(known: Mapping[int, Timed], below: int, above: int) -> bool:
     """Does one of them win here and clearly lose there?"""
-    a, b = known[below].medians(), known[above].medians()
+    a, b = known[below].typical(), known[above].typical()
     first, second = min(a, key=a.__getitem__), min(b, key=b.__getitem__)
     if first == second:
         return False
@@ -98,7 +111,9 @@ def _differ(known: Mapping[int, Timed], below: int, above: int) -> bool:
     return worse_above or worse_below
 
 
-def _rows_of(known: Mapping[int, Timed]) -> list[Row]:
+def _rows_of(known: Mapping[int, Timed], to_the_end: bool) -> list[Row]:
+    """Where there was no time for the end of the span, larger sizes than were measured have no
+    row, and the reference serves them."""
     if not known:
         return [chosen((Range(0, None),), [], None)]
     groups: list[tuple[str, list[int]]] = []
@@ -110,8 +125,10 @@ def _rows_of(known: Mapping[int, Timed]) -> list[Row]:
     rows = []
     start = 0
     for k, (name, sizes) in enumerate(groups):
-        last = groups[k + 1][1][0] - 1 if k + 1 < len(groups) else None
-        high = last if last is None else _split_point(sizes[-1], last + 1)
+        if k + 1 < len(groups):
+            high: int | None = _split_point(sizes[-1], groups[k + 1][1][0])
+        else:
+            high = None if to_the_end else sizes[-1]
         rows.append(row_of((Range(start, high),), [known[size] for size in sizes], name))
         start = 0 if high is None else high + 1
     return rows
@@ -126,7 +143,7 @@ def _best_path(known: Mapping[int, Timed]) -> list[tuple[int, str]]:
     the noise. By dynamic programming over the sizes."""
     best: dict[str, tuple[float, list[str]]] = {}
     for size in sorted(known):
-        times = known[size].medians()
+        times = known[size].typical()
         fastest = min(times.values())
         step: dict[str, tuple[float, list[str]]] = {}
         for name, seconds in times.items():

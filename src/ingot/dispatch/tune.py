@@ -86,7 +86,7 @@ def _measured(
                 rows, timed = found_ranges(bench, advance)
             else:
                 rows, timed = declared_ranges(bench, missing, advance)
-    samples = tuple(Sample(t.sizes, t.medians()) for t in timed)
+    samples = tuple(Sample(t.sizes, t.typical()) for t in timed)
     return Record(setting, Table(tuple(rows)), samples, dict(bench.disqualified))
 
 
