@@ -4,7 +4,8 @@ Inductor's own range autotuning.
 Goes out: microseconds for each size, how far the dispatched operation is from the best single
 implementation, its mean speed-up over each of them, what the branch costs, and whether the bars are
 met. Implementations and the dispatched operation run as programs of ingot's, called without
-torch.compile around them; the last two columns are calls through torch.compile.
+torch.compile around them; the last two columns are calls through torch.compile. All run on one
+thread: what is compared is the choice, not how soon a second thread wakes up.
 """
 
 from __future__ import annotations
@@ -27,7 +28,6 @@ import torch
 from torch import Tensor
 
 import ingot
-from contenders import THREADS
 from ingot.dispatch.ranges import Table
 from ingot.execute.chooser import Body, build_chooser
 from ingot.passes.versions import leaves, versions
@@ -231,7 +231,7 @@ def verdicts(found: list[Measured], branch: float) -> list[str]:
 @click.option("--plot", type=click.Path(), help="Write an SVG of the tuning to PATH.")
 def main(quick: bool, out: Path | None, plot: str | None) -> None:
     """Measure range dispatch."""
-    torch.set_num_threads(THREADS)
+    torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
         os.environ["INGOT_TUNING"] = folder
         start = time.perf_counter()

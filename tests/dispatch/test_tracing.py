@@ -274,3 +274,39 @@ def test_many_dispatches_ask_once() -> None:
     for n in (512, 513, 2049):
         x = rows(n)
         torch.testing.assert_close(exe(x), deep(x), rtol=1e-4, atol=1e-5)
+
+
+def test_an_implementation_may_have_tensors_of_its_own() -> None:
+    own = torch.randn(5)
+
+    @ingot.dispatch(on=("x", 0), ranges=[8], budget=0)
+    def shifted(x: Tensor) -> Tensor:
+        return x + own
+
+    @shifted.implementation()
+    def other(x: Tensor) -> Tensor:
+        return x - own * -1
+
+    shifted.pin({(0, 8): "other", (9, None): "reference"})
+    free = ({0: Dim("n", min=2, max=100)},)
+    compiled = torch.compile(shifted, backend="ingot", dynamic=True, options={"strict": True})
+    program = ingot.export(shifted, (torch.randn(6, 5),), dynamic_shapes=free)
+    for n in (4, 20):
+        x = torch.randn(n, 5)
+        torch.testing.assert_close(compiled(x), x + own)
+        torch.testing.assert_close(program(x), x + own)
+
+
+def test_who_writes_to_arguments_does_not_serve() -> None:
+    @ingot.dispatch(on=("x", 0), ranges=[8], budget=0)
+    def grown(x: Tensor) -> Tensor:
+        return x + 1
+
+    @grown.implementation()
+    def writing(x: Tensor) -> Tensor:
+        return x.add_(1)
+
+    grown.pin({(0, 8): "writing", (9, None): "reference"})
+    traced = make_fx(grown, tracing_mode="symbolic")(torch.ones(4))
+    program = Resolve().run(program_from_fx(traced))
+    assert "writing: it writes to its arguments" in notes(program)

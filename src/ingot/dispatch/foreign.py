@@ -104,7 +104,7 @@ def _form(dispatch: Dispatch, args: Sequence[torch.Tensor]) -> torch.Tensor:
 
 
 def _result_shape(dispatch: Dispatch, args: Sequence[torch.Tensor]) -> torch.Size:
-    with FakeTensorMode() as mode:
+    with FakeTensorMode(allow_non_fake_inputs=True) as mode:
         return _form(dispatch, [mode.from_tensor(arg) for arg in args]).shape
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -110,7 +111,7 @@ def _choose(dispatch: Dispatch, bound: dict[str, Any]) -> tuple[Candidate, Any]:
     candidate = reference if row is None else dispatch.candidates.get(row.serves, reference)
     if candidate is reference or not candidate.serves(shapes):
         return reference, None
-    with FakeTensorMode() as mode:
+    with FakeTensorMode(allow_non_fake_inputs=True) as mode:
         fakes = {
             name: mode.from_tensor(value) if isinstance(value, torch.Tensor) else value
             for name, value in bound.items()
@@ -130,8 +131,23 @@ def imagine(dispatch: Dispatch, args: Sequence[Any], kwargs: dict[str, Any]) -> 
         form = _form_in_all_ranges(dispatch, bound)
         if form is not None:
             return form
-    result = dispatch.reference(**bound)
-    return pytree.tree_map_only(torch.Tensor, lambda t: own(t, values), result)
+    with _own_tensors_allowed(values):
+        result = dispatch.reference(**bound)
+        return pytree.tree_map_only(torch.Tensor, lambda t: own(t, values), result)
+
+
+@contextmanager
+def _own_tensors_allowed(values: Sequence[Any]) -> Iterator[None]:
+    """A reference may have tensors of its own, which are not fake."""
+    mode = next((v.fake_mode for v in values if hasattr(v, "fake_mode")), None)
+    before = mode is not None and mode.allow_non_fake_inputs
+    if mode is not None:
+        mode.allow_non_fake_inputs = True
+    try:
+        yield
+    finally:
+        if mode is not None:
+            mode.allow_non_fake_inputs = before
 
 
 def _form_in_all_ranges(dispatch: Dispatch, bound: dict[str, Any]) -> Any:

@@ -14,7 +14,7 @@ from ingot.dispatch.declared import Advance
 from ingot.dispatch.measure import Bench, Timed
 from ingot.dispatch.ranges import Range, Row
 
-NARROW = 1.05
+NARROW = 1.02
 """Split points are found up to this ratio of the sizes on both sides."""
 LOOKS, AROUND = 2, 1.5
 """How often sizes are looked at again, and up to which ratio to a split point."""

@@ -60,9 +60,6 @@ class SizeExpression:
     def names(self) -> set[str]:
         return {name for name, _ in self.dimensions}
 
-    def as_python(self) -> str:
-        return self.text
-
 
 def size_of(name: str, dimension: int) -> SizeExpression:
     return parse(f"{name}.shape[{dimension}]")

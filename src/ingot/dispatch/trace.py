@@ -111,8 +111,15 @@ def _traced(
         like = call.dispatch.reference(**call.with_inputs(world.values))
         functional = torch.func.functionalize(run, remove="mutations")
         module: GraphModule = make_fx(functional, decomposition_table=dict(table))(*world.values)
+    if any(_writes(node) for node in module.graph.nodes):
+        raise Untraceable("it writes to its arguments, or to a tensor of its own")
     module.graph.eliminate_dead_code()
     return module
+
+
+def _writes(node: Node) -> bool:
+    schema = getattr(node.target, "_schema", None)
+    return schema is not None and bool(schema.is_mutable)
 
 
 def _bring_home(module: GraphModule, call: Call) -> None:
