@@ -32,6 +32,7 @@ SECTIONS = (
     Section("Networks", "models", "models.py"),
     Section("The cost of a call", "launch", "launch.py"),
     Section("Kernels", "kernels", "kernels.py"),
+    Section("Range dispatch", "dispatch", "dispatch.py"),
     Section("Cold compile time", "compile_time", "compile_time.py", has_quick=False),
     Section("Repeated layers", "layers", "compile_time.py", ("--layers",), has_quick=False),
 )

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ingot.ahead import compile
     from ingot.capture.export import export
+    from ingot.dispatch.declare import dispatch
     from ingot.errors import (
         CaptureError,
         CompileError,
+        DispatchError,
         EmitError,
         IngotError,
         InputError,
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CaptureError",
     "CompileError",
+    "DispatchError",
     "EmitError",
     "IngotError",
     "InputError",
@@ -42,6 +45,7 @@ __all__ = [
     "UnsupportedError",
     "VerifyError",
     "compile",
+    "dispatch",
     "explain",
     "export",
 ]
@@ -59,8 +63,8 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name == "explain":
-        return importlib.import_module("ingot.explain")  # a package that can be called
+    if name in ("dispatch", "explain"):
+        return importlib.import_module(f"ingot.{name}")  # a package that can be called
     module = importlib.import_module(f"ingot.{_HOMES.get(name, 'errors')}")
     value = globals()[name] = getattr(module, name)
     return value

@@ -130,6 +130,36 @@ def export(
         raise SystemExit(1)
 
 
+@main.command()
+@click.argument("target", metavar="MODULE:OP")
+@click.option(
+    "--input",
+    "inputs",
+    multiple=True,
+    metavar="SHAPE[:DTYPE]",
+    help="An argument like those to tune for, such as 8x128; repeat it for each argument.",
+)
+@click.option("--budget", type=float, help="Seconds that measuring may take.")
+@click.option("--again", is_flag=True, help="Measure even what the tuning file knows.")
+@click.option("--report", is_flag=True, help="Show all that was measured.")
+@click.option("--plot", type=click.Path(), help="Write an SVG of time against size.")
+def tune(
+    target: str,
+    inputs: tuple[str, ...],
+    budget: float | None,
+    again: bool,
+    report: bool,
+    plot: str | None,
+) -> None:
+    """Measure the implementations of a dispatched operation.
+
+    Without --input the arguments are those that the operation's own generator makes.
+    """
+    from ingot.dispatch.command import tune_command
+
+    click.echo(tune_command(target, inputs, budget, again, report, plot))
+
+
 def _packages() -> Iterator[Finding]:
     """The packages ingot is built on, at the versions it asks for."""
     wanted = _requirements()

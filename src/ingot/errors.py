@@ -72,6 +72,10 @@ class MismatchError(IngotError):
     headline = "the result differs from eager's"
 
 
+class DispatchError(IngotError, ValueError):
+    headline = "not a valid dispatch"
+
+
 class UnsupportedError(IngotError):
     """Raised while lowering one op; always caught by the claim that asked, and kept as a reason."""
 

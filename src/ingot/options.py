@@ -28,6 +28,10 @@ class Options:
     """A folder to write every stage's text to; empty = do not."""
     target: str = ""
     """Where to run what it takes: "iree"; empty = this CPU alone."""
+    tune: bool = False
+    """Measure the compiler's own choices for symbolic sizes too."""
+    tuning: str = ""
+    """The folder of tuning files; empty = .cache/ingot/tuning in the user's home."""
 
     def key(self) -> str:
         """Stable text for cache keys."""

@@ -90,3 +90,5 @@ class Compiled:
     """What is made of weights and kept."""
     controls: frozenset[Step] = frozenset()
     """Branches and loops that run natively, without the host between their steps."""
+    versions: tuple[Compiled, ...] = ()
+    """What `run` chooses between by the sizes of its inputs; empty: there is no choice."""

@@ -28,6 +28,7 @@ def fenced(language: str) -> list[tuple[int, str]]:
 )
 def test_snippet_runs(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("INGOT_TUNING", str(tmp_path))
     script = tmp_path / "snippet.py"
     script.write_text(code)
     runpy.run_path(str(script), run_name="__main__")

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
@@ -26,9 +26,13 @@ from ingot.capture.regions import keeping_toggles
 from ingot.capture.structures import register_structures
 from ingot.capture.trouble import capture_error, error_place
 from ingot.errors import CaptureError, OptionError, did_you_mean
+from ingot.options import make_options
 from ingot.program.program import Level, Program
 from ingot.program.source import is_library
 from ingot.program.verify import verify
+
+if TYPE_CHECKING:
+    from ingot.dispatch.declare import Dispatch
 
 
 def export(
@@ -39,13 +43,14 @@ def export(
     dynamic_shapes: Any = None,
     level: str = "aten",
     train: bool = False,
-    keep: Iterable[OpOverload] = (),
+    keep: Iterable[OpOverload | Dispatch] = (),
 ) -> Program:
     """The model as a Program. `dynamic_shapes` is torch.export's own form; `level` is one of
     "pre-dispatch" (composite operations kept), "aten" and "core". With `train` the first single
     number that the model returns is the loss, and a call of the program also adds the gradients of
     all parameters, as loss.backward() does. `keep` are composite operations outside of ATen whose
-    schema the caller vouches for: pre-dispatch level keeps them too."""
+    schema the caller vouches for: pre-dispatch level keeps them too; and dispatched operations that
+    are to stay whole, where by default they become their implementations."""
     make = _LEVELS.get(level)
     if make is None:
         raise OptionError(f"level={level!r}", hints=[did_you_mean(level, _LEVELS)])
@@ -54,7 +59,8 @@ def export(
     checks: list[Check] = []
     with keeping_toggles() if level == "pre-dispatch" else nullcontext():
         exported = _trace(model, tuple(args), dict(kwargs or {}), dynamic_shapes, checks)
-    program = make(exported, train, frozenset(keep))
+    kept = (op if isinstance(op, OpOverload) else op.target for op in keep)
+    program = make(exported, train, frozenset(kept))
     restore_texts(program.graph, checks)
     verify(program)
     return program
@@ -67,14 +73,24 @@ def _pre_dispatch(exported: ExportedProgram, train: bool, keep: frozenset[OpOver
 
 
 def _aten(exported: ExportedProgram, train: bool, keep: frozenset[OpOverload]) -> Program:
-    return _functional(exported, {}, train)
+    return _resolved(_functional(exported, {}, train), {}, keep)
 
 
 def _core(exported: ExportedProgram, train: bool, keep: frozenset[OpOverload]) -> Program:
     from ingot.passes.base import core_passes, run_passes
     from ingot.passes.decompose import decomposition_table
 
-    return run_passes(_functional(exported, decomposition_table(), train), core_passes())
+    program = _functional(exported, decomposition_table(), train)
+    return run_passes(_resolved(program, decomposition_table(), keep), core_passes())
+
+
+def _resolved(program: Program, table: Mapping[Any, Any], keep: frozenset[Any]) -> Program:
+    """With the implementations of dispatched operations in their place."""
+    from ingot.dispatch.resolve import Resolve, has_dispatch
+
+    if not has_dispatch(program):
+        return program
+    return Resolve(make_options(), table, keep).run(program)
 
 
 _LEVELS: dict[str, Callable[[ExportedProgram, bool, frozenset[OpOverload]], Program]] = {

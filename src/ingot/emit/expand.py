@@ -14,11 +14,11 @@ import torch
 from torch._dispatch.python import enable_python_dispatcher
 from torch.fx import GraphModule, Node
 from torch.fx.experimental.proxy_tensor import make_fx
-from torch.fx.node import map_arg
 from torch.utils import _pytree as pytree
 
 from ingot.passes.base import Draft, Pass
-from ingot.program.graph import fake_mode, output_values, placeholders
+from ingot.passes.inline import inlined, replace_call
+from ingot.program.graph import fake_mode
 
 Decompositions = Mapping[Any, Callable[..., Any]]
 
@@ -52,7 +52,7 @@ class Expand(Pass):
             inner = traced[key]
             if inner is None:
                 continue
-            _inline(draft, node, inputs, inner)
+            replace_call(draft, node, inlined(draft, node, inner, inputs))
             counts[str(node.target)] = counts.get(str(node.target), 0) + 1
         draft.graph.eliminate_dead_code()
         return [f"{name}: {count}" for name, count in sorted(counts.items())]
@@ -122,28 +122,3 @@ def _drop_writes(traced: GraphModule) -> None:
         if inner.target is torch.ops.aten.copy_.default:
             traced.graph.erase_node(inner)
     traced.graph.eliminate_dead_code()
-
-
-def _inline(draft: Draft, node: Node, inputs: list[Node], traced: GraphModule) -> None:
-    """Copy what was traced in front of `node`, which it stands for."""
-    known: dict[Node, Any] = dict(zip(placeholders(traced.graph), inputs))
-    for inner in traced.graph.nodes:
-        if inner.op == "get_attr":
-            constant = getattr(traced, inner.target)
-            known[inner] = draft.add_constant(node, constant)
-            known[inner].meta["val"] = _fake(draft, constant)
-        elif inner.op == "call_function":
-            args, kwargs = map_arg((inner.args, inner.kwargs), known.__getitem__)
-            known[inner] = draft.call(node, inner.target, args, inner.meta.get("val"), **kwargs)
-    results = [known.get(value, value) for value in output_values(traced.graph)]
-    if not isinstance(node.meta["val"], tuple | list):
-        draft.swap(node, results[0])
-        return
-    for user in list(node.users):
-        draft.swap(user, results[user.args[1]])  # type: ignore[index]
-    draft.graph.erase_node(node)
-
-
-def _fake(draft: Draft, tensor: torch.Tensor) -> torch.Tensor:
-    mode = fake_mode(draft.graph)
-    return mode.from_tensor(tensor, static_shapes=True) if mode else tensor

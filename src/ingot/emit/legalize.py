@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import torch
 
+from ingot.dispatch.resolve import Resolve
 from ingot.emit.assertions import ASSERTIONS
 from ingot.emit.branches import Choose
 from ingot.emit.calls import with_texts
@@ -57,6 +58,7 @@ def legalize(
     functions = {op: how for op, how in extra.items() if not isinstance(how, str)}
     program = with_texts(program, texts)
     steps: list[Pass] = [
+        Resolve(),
         *([] if dialect.branches else [Choose()]),
         ValuesOnly(checks),
         Embed(),

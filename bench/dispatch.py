@@ -1,0 +1,264 @@
+"""Range dispatch: one operation over 50 sizes, by each implementation alone, dispatched, and by
+Inductor's own range autotuning.
+
+Goes out: microseconds for each size, how far the dispatched operation is from the best single
+implementation, its mean speed-up over each of them, what the branch costs, and whether the bars are
+met. Implementations and the dispatched operation run as programs of ingot's, called without
+torch.compile around them; the last two columns are calls through torch.compile. All run on one
+thread: what is compared is the choice, not how soon a second thread wakes up.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+import statistics
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")  # read when torch loads
+
+import click
+import torch
+from torch import Tensor
+
+import ingot
+from ingot.dispatch.ranges import Table
+from ingot.execute.chooser import Body, build_chooser
+from ingot.passes.versions import leaves, versions
+from provenance import provenance
+from sorting import (
+    IMPLEMENTATIONS,
+    SPAN,
+    inductor_ordered,
+    matrix,
+    ordered,
+    register_with_inductor,
+)
+from table import aligned, geometric_mean, met, number
+from timing import Timing, calls_per_sample, timed_ms
+
+DISPATCHED = "dispatched"
+THROUGH = "torch.compile: dispatched"
+INDUCTOR = "torch.compile: Inductor"
+NEAR_BAR, MEAN_BAR, BRANCH_BAR_US = 1.05, 1.2, 0.2
+SAMPLE_SECONDS = 4e-4
+MOST_SECONDS = 0.4
+"""What the rounds of one size may take for one contender."""
+
+Call = Callable[[Tensor], object]
+
+
+@dataclass(frozen=True)
+class Measured:
+    size: int
+    times: dict[str, Timing]
+    ratio: float
+    """The dispatched operation's time as a share of the best single implementation's, the two
+    alone in turns."""
+
+
+def fifty_sizes() -> list[int]:
+    low, high = (math.log(n) for n in SPAN)
+    sizes: list[int] = []
+    for k in range(50):
+        size = round(math.exp(low + (high - low) * k / 49))
+        sizes.append(max(size, sizes[-1] + 1) if sizes else size)
+    return sizes
+
+
+def program_of(function: Callable[[Tensor], Tensor]) -> ingot.Program:
+    rows = torch.export.Dim("rows", min=SPAN[0], max=SPAN[1])
+    return ingot.export(function, (matrix(60),), dynamic_shapes=({0: rows},), level="core")
+
+
+def native(function: Callable[[Tensor], Tensor]) -> Call:
+    from ingot.pipeline import compile_program
+
+    run = compile_program(program_of(function), ingot.Options()).run
+    return lambda x: run([x])
+
+
+def alone(function: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+    """The operation with one implementation for all sizes, captured as the dispatched one is."""
+
+    @ingot.dispatch(on=("x", 0), ranges=[(0, None)])
+    def single(x: Tensor) -> Tensor:
+        return x.sort(dim=0).values
+
+    single.implementation()(function)
+    single.pin({(0, None): function.__name__})
+    return single
+
+
+def contenders() -> dict[str, Call]:
+    found = {name: native(alone(function)) for name, function in IMPLEMENTATIONS.items()}
+    found[DISPATCHED] = native(ordered)
+    found[THROUGH] = torch.compile(lambda x: ordered(x), backend="ingot", dynamic=True)
+    register_with_inductor(splits(chosen()))
+    found[INDUCTOR] = torch.compile(lambda x: inductor_ordered(x), dynamic=True)
+    return found
+
+
+def chosen() -> Table:
+    return ordered.tune(matrix(60)).table.merged()
+
+
+def splits(table: Table) -> list[int]:
+    return [row.box[0].high for row in table.rows if row.box[0].high is not None]
+
+
+def serves(name: str, x: Tensor) -> bool:
+    """Whether an implementation is meant for this size."""
+    candidate = ordered.candidates.get(name)
+    return candidate is None or candidate.serves({"x": x.shape})
+
+
+def measured(calls: dict[str, Call], size: int, rounds: int) -> Measured:
+    x = matrix(size)
+    calls = {name: call for name, call in calls.items() if serves(name, x)}
+    for name, call in calls.items():
+        result = call(x)
+        found = result if isinstance(result, Tensor) else result[0]  # type: ignore[index]
+        assert torch.equal(found, x.sort(dim=0).values), f"{name} is wrong at {size}"
+        call(x)
+    timers = {name: sampler(call, x) for name, call in calls.items()}
+    slowest = max(timer() for timer in timers.values())
+    turns = max(3, min(rounds, round(MOST_SECONDS * 1e3 / slowest)))
+    times = in_mixed_turns(timers, turns, size)
+    singles = [name for name in IMPLEMENTATIONS if name in times]
+    best = min(singles, key=lambda name: times[name].median_ms)
+    pair = in_mixed_turns({name: timers[name] for name in (DISPATCHED, best)}, 3 * rounds, size)
+    pairs = zip(pair[DISPATCHED].samples, pair[best].samples)
+    return Measured(size, times, statistics.median(a / b for a, b in pairs))
+
+
+def sampler(call: Call, x: Tensor) -> Callable[[], float]:
+    """A call that times itself, in milliseconds."""
+    count = calls_per_sample(lambda: call(x), SAMPLE_SECONDS)
+    return lambda: timed_ms(lambda: call(x), count)
+
+
+def in_mixed_turns(
+    timers: dict[str, Callable[[], float]], rounds: int, seed: int
+) -> dict[str, Timing]:
+    """Each round in an order of its own: nobody always runs on the caches that the same other one
+    left."""
+    mixed = random.Random(seed)
+    samples: dict[str, list[float]] = {name: [] for name in timers}
+    for _ in range(rounds):
+        for name in mixed.sample(list(timers), len(timers)):
+            samples[name].append(timers[name]())
+    return {name: Timing(tuple(values)) for name, values in samples.items()}
+
+
+def branch_us() -> float:
+    """What choosing costs: the dispatched program's questions in front of versions that do nothing
+    but take the inputs and their sizes, less such a version alone."""
+    program = program_of(ordered)
+    tree = versions(program)
+    takes = ("    in0, = inputs", f"    size_{symbol_of(program)} = in0.size(0)")
+    idle = Body((*takes, "    return result"), {"result": None})
+    chooser, _ = build_chooser(program, tree, [idle for _ in leaves(tree)])
+    alone, _ = build_chooser(program, program, [idle])
+    inputs = [matrix(SPAN[1])]
+    timers = {
+        name: lambda run=run: timed_ms(lambda: run(inputs), 5000)
+        for name, run in {"chooser": chooser, "alone": alone}.items()
+    }
+    times = in_mixed_turns(timers, 21, 0)
+    return (times["chooser"].median_ms - times["alone"].median_ms) * 1e3
+
+
+def symbol_of(program: ingot.Program) -> str:
+    (name,) = program.symbols
+    return name
+
+
+def table_of(found: list[Measured]) -> list[str]:
+    names = [*IMPLEMENTATIONS, DISPATCHED, THROUGH, INDUCTOR]
+    rows = [["rows, µs a call", *names[:4], "against best", *names[4:]]]
+    for each in found:
+        us = [
+            number(each.times[name].median_ms * 1e3 if name in each.times else None, ".1f")
+            for name in names
+        ]
+        rows.append([str(each.size), *us[:4], f"{each.ratio:.3f}", *us[4:]])
+    return aligned(rows)
+
+
+def mean_speedup(found: list[Measured], name: str, ours: str = DISPATCHED) -> float:
+    """Over the sizes that the other is meant for."""
+    return geometric_mean(
+        [
+            each.times[name].median_ms / each.times[ours].median_ms
+            for each in found
+            if name in each.times
+        ]
+    )
+
+
+def verdicts(found: list[Measured], branch: float) -> list[str]:
+    worst = max(found, key=lambda each: each.ratio)
+    lines = [
+        f"- Farthest from the best single implementation: {worst.ratio:.3f} at {worst.size} rows "
+        f"(bar {NEAR_BAR}, {met(worst.ratio <= NEAR_BAR)})"
+    ]
+    for name in IMPLEMENTATIONS:
+        mean = mean_speedup(found, name)
+        lines.append(
+            f"- Geometric mean over {name}: {mean:.2f} times (bar {MEAN_BAR}, "
+            f"{met(mean >= MEAN_BAR)})"
+        )
+    lines.append(
+        f"- The branch itself: {branch:.3f} µs (bar {BRANCH_BAR_US}, {met(branch < BRANCH_BAR_US)})"
+    )
+    against = mean_speedup(found, INDUCTOR, THROUGH)
+    lines.append(
+        f"- Through torch.compile, geometric mean over Inductor's autotuning: {against:.2f}"
+    )
+    return lines
+
+
+@click.command()
+@click.option("--quick", is_flag=True, help="Few rounds.")
+@click.option("--out", type=click.Path(path_type=Path), help="Write the table to PATH.")
+@click.option("--plot", type=click.Path(), help="Write an SVG of the tuning to PATH.")
+def main(quick: bool, out: Path | None, plot: str | None) -> None:
+    """Measure range dispatch."""
+    torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["INGOT_TUNING"] = folder
+        start = time.perf_counter()
+        table = chosen()
+        tuned = time.perf_counter() - start
+        with torch.no_grad(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            calls = contenders()
+            found = [measured(calls, size, 5 if quick else 15) for size in fifty_sizes()]
+            branch = branch_us()
+    if plot is not None:
+        ordered.plot(plot)
+    lines = [
+        provenance(),
+        f"Tuned in {tuned:.1f} s:",
+        "",
+        *(f"- {row.as_text()}, confidence {row.confidence:.0%}" for row in table.rows),
+        "",
+        *table_of(found),
+        "",
+        *verdicts(found, branch),
+    ]
+    text = "\n".join(lines) + "\n"
+    click.echo(text)
+    if out is not None:
+        out.write_text(text)
+
+
+if __name__ == "__main__":
+    main()

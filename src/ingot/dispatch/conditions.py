@@ -1,0 +1,78 @@
+"""Conditions on symbols: what of a box is left to be asked at run time, and how it is asked in a
+graph. What holds: what follows from the ranges of the symbols is not asked.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from typing import TYPE_CHECKING
+
+import sympy
+import torch
+from torch.fx import Graph, Node
+from torch.utils._sympy.interp import sympy_interp
+from torch.utils._sympy.reference import PythonReferenceAnalysis
+
+from ingot.dispatch.narrow import expression
+from ingot.dispatch.ranges import Box, Range
+from ingot.passes.base import Draft
+
+if TYPE_CHECKING:
+    from ingot.dispatch.trace import Call
+
+aten = torch.ops.aten
+
+
+def conditions(call: Call, box: Box, possible: Sequence[Range]) -> list[sympy.Basic]:
+    """What has to be asked to know that the sizes are in the box."""
+    asked = []
+    for size, part, known in zip(call.sizes(), box, possible, strict=True):
+        expr = expression(size)
+        if part.low > known.low:
+            asked.append(sympy.Ge(expr, part.low))
+        if part.high is not None and (known.high is None or part.high < known.high):
+            asked.append(sympy.Le(expr, part.high))
+    return asked
+
+
+def symbol_node(draft: Draft, before: Node, symbol: sympy.Symbol) -> Node:
+    """The node that has the symbol's value, made of a size where there is none."""
+    fallback = None
+    for node in draft.graph.nodes:
+        if node is before:
+            break
+        value = node.meta.get("val")
+        if isinstance(value, torch.SymInt) and value.node.expr == symbol:
+            return node
+        if fallback is None and isinstance(value, torch.Tensor):
+            fallback = _size(node, value, symbol)
+    assert fallback is not None, f"no input has the size {symbol}"
+    source, dimension, number = fallback
+    return draft.call(before, aten.sym_size.int, (source, dimension), number)
+
+
+def predicate(
+    graph: Graph, facts: Sequence[sympy.Basic], symbols: Mapping[sympy.Symbol, Node]
+) -> Node:
+    """A node that tells whether all of the facts hold."""
+    tracer = torch.fx.proxy.GraphAppendingTracer(graph)
+    known = {s: torch.fx.Proxy(node, tracer) for s, node in symbols.items()}
+    before = set(graph.nodes)
+    asked = [sympy_interp(PythonReferenceAnalysis, known, fact) for fact in facts]
+    result = reduce(operator.and_, asked)
+    for node in graph.nodes:
+        if node not in before:
+            args = torch.fx.node.map_arg(node.args, lambda n: n.meta["val"])
+            node.meta["val"] = node.target(*args)
+    return result.node
+
+
+def _size(
+    node: Node, value: torch.Tensor, symbol: sympy.Symbol
+) -> tuple[Node, int, torch.SymInt] | None:
+    for k, size in enumerate(value.shape):
+        if isinstance(size, torch.SymInt) and size.node.expr == symbol:
+            return node, k, size
+    return None

@@ -1,0 +1,166 @@
+"""Implementations in MLIR text. Comes in: a module with a function over memrefs: the reference's
+tensors, then the result, which it writes; goes out: an operation that PyTorch can call. What holds:
+the function's type is its signature, and is checked against the reference's when it is declared and
+against every call; it sees dense memory only.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch._library.infer_schema import infer_schema
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from ingot.errors import CompileError, DispatchError
+
+if TYPE_CHECKING:
+    from ingot.dispatch.declare import Dispatch
+
+LOWERING = (
+    "builtin.module(func.func(convert-linalg-to-loops),expand-strided-metadata,lower-affine,"
+    "convert-scf-to-cf,convert-math-to-llvm,convert-vector-to-llvm,finalize-memref-to-llvm,"
+    "convert-arith-to-llvm,convert-index-to-llvm,convert-cf-to-llvm,convert-func-to-llvm,"
+    "reconcile-unrealized-casts)"
+)
+DTYPES = {
+    "f64": torch.float64,
+    "f32": torch.float32,
+    "f16": torch.float16,
+    "bf16": torch.bfloat16,
+    "i64": torch.int64,
+    "i32": torch.int32,
+    "i16": torch.int16,
+    "i8": torch.int8,
+    "i1": torch.bool,
+}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A memref of the function's type."""
+
+    sizes: tuple[int | None, ...]
+    """None: any."""
+    dtype: torch.dtype
+
+    def takes(self, tensor: torch.Tensor) -> bool:
+        return (
+            tensor.dtype is self.dtype
+            and tensor.dim() == len(self.sizes)
+            and all(want in (None, n) for want, n in zip(self.sizes, tensor.shape))
+        )
+
+
+def mlir_function(dispatch: Dispatch, name: str, text: str, function: str) -> Callable[..., Any]:
+    if set(dispatch.tensors) != set(dispatch.signature.parameters):
+        raise DispatchError(
+            f"{name}: an implementation in MLIR takes tensors only", place=dispatch.place
+        )
+    try:
+        kinds, address, engine = compiled(text, function)
+    except (CompileError, ValueError) as error:
+        raise DispatchError(f"{name}: {error}", place=dispatch.place) from error
+    if len(kinds) != len(dispatch.tensors) + 1:
+        raise DispatchError(
+            f"the signature of {name} differs from that of {dispatch.name}: it takes {len(kinds)} "
+            f"memrefs, not one for each of ({', '.join(dispatch.tensors)}) and the result",
+            place=dispatch.place,
+        )
+
+    forms: dict[Any, torch.Size] = {}
+
+    def serve(*args: torch.Tensor) -> torch.Tensor:
+        key = tuple((arg.shape, arg.stride()) for arg in args)
+        if key not in forms:
+            forms[key] = _result_shape(dispatch, args)
+        result = torch.empty(forms[key], dtype=kinds[-1].dtype)
+        run(address, kinds, [*args, result])
+        return result
+
+    op = torch.library.custom_op(
+        f"ingot_dispatch::{dispatch.target._opname}_{name}",
+        serve,
+        mutates_args=(),
+        schema=infer_schema(dispatch.reference, mutates_args=()),
+    )
+    op.register_fake(lambda *args: torch.empty(_form(dispatch, args).shape, dtype=kinds[-1].dtype))
+
+    def implementation(*args: Any, **kwargs: Any) -> Any:
+        return op(*args, **kwargs)
+
+    implementation.__signature__ = dispatch.signature  # type: ignore[attr-defined]
+    implementation.mlir_text = text  # type: ignore[attr-defined]
+    implementation.engine = engine  # type: ignore[attr-defined]  # keeps the code alive
+    return implementation
+
+
+def _form(dispatch: Dispatch, args: Sequence[torch.Tensor]) -> torch.Tensor:
+    return dispatch.reference(*args)
+
+
+def _result_shape(dispatch: Dispatch, args: Sequence[torch.Tensor]) -> torch.Size:
+    with FakeTensorMode(allow_non_fake_inputs=True) as mode:
+        return _form(dispatch, [mode.from_tensor(arg) for arg in args]).shape
+
+
+def compiled(text: str, function: str) -> tuple[list[Kind], int, Any]:
+    """The function's memrefs, its address in the calling convention of packed pointers, and what
+    keeps the code alive."""
+    from torch_mlir import execution_engine, ir, passmanager
+
+    from ingot.codegen.jit import _lock
+
+    with _lock, ir.Context() as context, ir.Location.unknown():
+        context.enable_multithreading(False)
+        try:
+            module = ir.Module.parse(text)
+            found = _function(module, function)
+            kinds = [_kind(str(each)) for each in found.type.inputs]
+            found.attributes["llvm.emit_c_interface"] = ir.UnitAttr.get()
+            passmanager.PassManager.parse(LOWERING).run(module.operation)
+            engine = execution_engine.ExecutionEngine(module, opt_level=2, shared_libs=[])
+            address = engine.raw_lookup(f"_mlir_ciface_{function}")
+        except ValueError:
+            raise
+        except Exception as error:
+            raise CompileError(str(error).strip().splitlines()[0]) from error
+    if not address:
+        raise CompileError(f"LLVM gave no code for {function}")
+    return kinds, address, engine
+
+
+def _function(module: Any, name: str) -> Any:
+    for operation in module.body.operations:
+        if getattr(operation, "sym_name", None) is not None and operation.sym_name.value == name:
+            return operation
+    raise ValueError(f"the text has no function @{name}")
+
+
+def _kind(text: str) -> Kind:
+    found = re.fullmatch(r"memref<((?:(?:\?|\d+)x)*)(\w+)>", text)
+    if found is None or found[2] not in DTYPES:
+        raise ValueError(f"{text} is no memref of a plain layout")
+    sizes = [None if n == "?" else int(n) for n in found[1].split("x")[:-1]]
+    return Kind(tuple(sizes), DTYPES[found[2]])
+
+
+def run(address: int, kinds: Sequence[Kind], tensors: Sequence[torch.Tensor]) -> None:
+    dense = [tensor.contiguous() for tensor in tensors]
+    for tensor, kind in zip(dense, kinds, strict=True):
+        if not kind.takes(tensor):
+            raise ValueError(f"it takes {kind}, not {tensor.dtype}{list(tensor.shape)}")
+    descriptors = [_descriptor(tensor) for tensor in dense]
+    pointers = [ctypes.c_void_p(ctypes.addressof(each)) for each in descriptors]
+    packed = (ctypes.c_void_p * len(pointers))(*(ctypes.addressof(each) for each in pointers))
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)(packed)
+
+
+def _descriptor(tensor: torch.Tensor) -> Any:
+    start = tensor.data_ptr()
+    words = [start, start, 0, *tensor.shape, *tensor.stride()]
+    return (ctypes.c_int64 * len(words))(*words)

@@ -1,0 +1,159 @@
+"""Ranges that are found. Comes in: what is to be measured; goes out: a row for each range, and all
+that was timed. What holds: the ranges cover all sizes that there was time for; beyond the span that
+is looked at, whoever serves its ends serves on.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+from ingot.dispatch.choose import CLOSE, chosen, row_of
+from ingot.dispatch.declared import Advance
+from ingot.dispatch.measure import Bench, Timed
+from ingot.dispatch.ranges import Range, Row
+
+NARROW = 1.02
+"""Split points are found up to this ratio of the sizes on both sides."""
+LOOKS, AROUND = 2, 1.5
+"""How often sizes are looked at again, and up to which ratio to a split point."""
+
+
+def found_ranges(bench: Bench, advance: Advance) -> tuple[list[Row], list[Timed]]:
+    """Split points by bisection on who wins. What is near one is looked at again later, because a
+    machine is not the same all the time."""
+    search = Search(bench)
+    possible = bench.possible()[0]
+    low, high = bench.dispatch.span
+    grid = _grid(
+        max(low, possible.low), high if possible.high is None else min(high, possible.high)
+    )
+    parts = len(grid) * (2 + LOOKS)
+    for number, size in enumerate(_coarse_first(grid)):
+        advance(number, parts, f"size {size}")
+        search.look(size)
+    for turn in range(1 + LOOKS):
+        sizes = itertools.chain(search.near_splits() if turn else (), search.splits())
+        for number, size in enumerate(sizes):
+            done = (1 + turn) * len(grid) + min(number, len(grid) - 1)
+            advance(done, parts, f"size {size}")
+    return _rows_of(search.known, grid[-1] in search.known), [
+        search.known[size] for size in sorted(search.known)
+    ]
+
+
+class Search:
+    """Sizes that were measured, and those that are worth it."""
+
+    def __init__(self, bench: Bench):
+        self.bench = bench
+        self.known: dict[int, Timed] = {}
+
+    def look(self, size: int) -> bool:
+        """Measure a size, again if it was measured before."""
+        found = self.bench.time_at((size,), (Range(0, None),))
+        if found is None or not found.rounds:
+            return False
+        before = self.known.get(size)
+        self.known[size] = found if before is None else before.joined(found)
+        return True
+
+    def splits(self) -> Iterator[int]:
+        """Measure between neighbours with different winners, until they are near."""
+        pending = [p for p in itertools.pairwise(sorted(self.known)) if _differ(self.known, *p)]
+        while pending:
+            below, above = pending.pop()
+            middle = math.isqrt(below * above)
+            if above / below < NARROW or middle in (below, above):
+                continue
+            yield middle
+            if self.look(middle):
+                halves = ((below, middle), (middle, above))
+                pending += [pair for pair in halves if _differ(self.known, *pair)]
+
+    def near_splits(self) -> Iterator[int]:
+        """Measure again around changes of who serves."""
+        path = _best_path(self.known)
+        changes = [math.sqrt(a * b) for (a, x), (b, y) in itertools.pairwise(path) if x != y]
+        for size, _ in path:
+            if any(1 / AROUND <= size / change <= AROUND for change in changes):
+                yield size
+                self.look(size)
+
+
+def _grid(low: int, high: int) -> list[int]:
+    sizes = {low, high}
+    for k in range(low.bit_length() - 1, high.bit_length() + 1):
+        sizes |= {n for n in (1 << k, 3 << k >> 1) if low < n < high}
+    return sorted(sizes)
+
+
+def _coarse_first(grid: Sequence[int]) -> list[int]:
+    """The ends, the middle, the quarters …: whenever time is up, the whole span was looked at."""
+    pending, order = [(0, len(grid) - 1)], [grid[0], grid[-1]]
+    for low, high in pending:
+        middle = (low + high) // 2
+        if middle > low:
+            order.append(grid[middle])
+            pending += [(low, middle), (middle, high)]
+    return list(dict.fromkeys(order))
+
+
+def _differ(known: Mapping[int, Timed], below: int, above: int) -> bool:
+    """Does one of them win here and clearly lose there?"""
+    a, b = known[below].typical(), known[above].typical()
+    first, second = min(a, key=a.__getitem__), min(b, key=b.__getitem__)
+    if first == second:
+        return False
+    worse_above = b.get(first, math.inf) > (1 + CLOSE) * b[second]
+    worse_below = a.get(second, math.inf) > (1 + CLOSE) * a[first]
+    return worse_above or worse_below
+
+
+def _rows_of(known: Mapping[int, Timed], to_the_end: bool) -> list[Row]:
+    """Where there was no time for the end of the span, larger sizes than were measured have no
+    row, and the reference serves them."""
+    if not known:
+        return [chosen((Range(0, None),), [], None)]
+    groups: list[tuple[str, list[int]]] = []
+    for size, name in _best_path(known):
+        if groups and groups[-1][0] == name:
+            groups[-1][1].append(size)
+        else:
+            groups.append((name, [size]))
+    rows = []
+    start = 0
+    for k, (name, sizes) in enumerate(groups):
+        if k + 1 < len(groups):
+            high: int | None = _split_point(sizes[-1], groups[k + 1][1][0])
+        else:
+            high = None if to_the_end else sizes[-1]
+        rows.append(row_of((Range(start, high),), [known[size] for size in sizes], name))
+        start = 0 if high is None else high + 1
+    return rows
+
+
+def _split_point(below: int, above: int) -> int:
+    return max(below, min(above - 1, math.isqrt(below * above)))
+
+
+def _best_path(known: Mapping[int, Timed]) -> list[tuple[int, str]]:
+    """Who serves each size: the least time in all, where a change costs as much as what is within
+    the noise. By dynamic programming over the sizes."""
+    best: dict[str, tuple[float, list[str]]] = {}
+    for size in sorted(known):
+        times = known[size].typical()
+        fastest = min(times.values())
+        step: dict[str, tuple[float, list[str]]] = {}
+        for name, seconds in times.items():
+            cost = math.log(seconds / fastest)
+            ways = [
+                (total + (0.0 if other == name else CLOSE), path)
+                for other, (total, path) in best.items()
+            ]
+            total, path = min(ways, key=lambda way: way[0]) if ways else (0.0, [])
+            step[name] = (total + cost, [*path, name])
+        best = step
+    _, path = min(best.values(), key=lambda way: way[0])
+    return list(zip(sorted(known), path))

@@ -1,0 +1,83 @@
+"""What is known of symbols. Comes in: ranges, and facts that are learned; goes out: whether another
+fact holds. What holds: an answer is given only where it follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import sympy
+from torch.utils._sympy.numbers import int_oo
+from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
+
+_OPPOSITES = {sympy.Le: sympy.Gt, sympy.Lt: sympy.Ge, sympy.Ge: sympy.Lt, sympy.Gt: sympy.Le}
+
+
+@dataclass(frozen=True)
+class Known:
+    ranges: Mapping[sympy.Symbol, ValueRanges[Any]]
+    facts: tuple[sympy.Basic, ...] = ()
+    """In the order in which they were learned."""
+
+    def decide(self, fact: Any) -> bool | None:
+        """Whether it holds, or None where that is open."""
+        if isinstance(fact, bool) or fact in (sympy.true, sympy.false):
+            return bool(fact)
+        if isinstance(fact, sympy.And):
+            parts = [self.decide(part) for part in fact.args]
+            return False if False in parts else None if None in parts else True
+        if fact in self.facts:
+            return True
+        if opposite(fact) in self.facts:
+            return False
+        found = bound_sympy(fact, dict(self.ranges))
+        return bool(found.lower) if found.is_singleton() else None
+
+    def open_part(self, fact: Any) -> Any:
+        """The first part of a fact that is not decided."""
+        if not isinstance(fact, sympy.And):
+            return fact
+        return next(part for part in _in_order(fact.args) if self.decide(part) is None)
+
+    def learned(self, *facts: Any) -> Known:
+        known = self
+        for fact in facts:
+            known = known._with(fact)
+        return known
+
+    def _with(self, fact: Any) -> Known:
+        if isinstance(fact, sympy.And):
+            return self.learned(*_in_order(fact.args))
+        ranges = dict(self.ranges)
+        bounds = _bounds(fact)
+        if bounds is not None and fact.lhs in ranges:
+            ranges[fact.lhs] = ranges[fact.lhs] & bounds
+        return Known(ranges, (*self.facts, fact))
+
+
+def opposite(fact: Any) -> Any:
+    other = _OPPOSITES.get(type(fact))
+    return sympy.Not(fact) if other is None else other(*fact.args)
+
+
+def _in_order(facts: Iterable[Any]) -> list[Any]:
+    return sorted(facts, key=str)
+
+
+def _bounds(fact: Any) -> ValueRanges[Any] | None:
+    """The symbol on the left is in this range, if the fact says that."""
+    if not isinstance(fact, sympy.Rel) or not fact.lhs.is_Symbol or not fact.rhs.is_Integer:
+        return None
+    number = int(fact.rhs)
+    match fact:
+        case sympy.Le():
+            return ValueRanges(-int_oo, number)
+        case sympy.Lt():
+            return ValueRanges(-int_oo, number - 1)
+        case sympy.Ge():
+            return ValueRanges(number, int_oo)
+        case sympy.Gt():
+            return ValueRanges(number + 1, int_oo)
+    return None

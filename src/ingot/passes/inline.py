@@ -1,0 +1,63 @@
+"""A graph put in the place of a call. Comes in: a draft, the call, a graph and the values of its
+inputs; goes out: the values of its outputs, computed in front of the call. What holds: constants
+and branches inside the graph come along under names of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch.fx import GraphModule, Node
+from torch.fx.node import map_arg
+
+from ingot.passes.base import Draft
+from ingot.program.graph import fake_mode, output_values, placeholders
+
+
+def inlined(draft: Draft, before: Node, module: GraphModule, inputs: Sequence[Any]) -> list[Any]:
+    known: dict[Node, Any] = dict(zip(placeholders(module.graph), inputs, strict=True))
+    for inner in module.graph.nodes:
+        if inner.op == "get_attr":
+            known[inner] = _attribute(draft, before, module, inner)
+        elif inner.op == "call_function":
+            args, kwargs = map_arg((inner.args, inner.kwargs), known.__getitem__)
+            known[inner] = draft.call(before, inner.target, args, inner.meta.get("val"), **kwargs)
+    return [known[v] if isinstance(v, Node) else v for v in output_values(module.graph)]
+
+
+def inline_branch(draft: Draft, cond: Node, taken: bool) -> list[Any]:
+    """The outputs of one side of a `torch.cond`."""
+    branch: Any = cond.args[1 if taken else 2]
+    module: Any = draft.module.get_submodule(str(branch.target))
+    operands: Any = cond.args[3]
+    return inlined(draft, cond, module, operands)
+
+
+def replace_call(draft: Draft, node: Node, results: Sequence[Any]) -> None:
+    """Let `results` stand for what the call gave: its only tensor, or its items."""
+    if not isinstance(node.meta["val"], tuple | list):
+        draft.swap(node, results[0])
+        return
+    for user in list(node.users):
+        draft.swap(user, results[user.args[1]])  # type: ignore[index]
+    draft.graph.erase_node(node)
+
+
+def _attribute(draft: Draft, before: Node, module: GraphModule, inner: Node) -> Node:
+    value = getattr(module, str(inner.target))
+    if isinstance(value, torch.Tensor):
+        node = draft.add_constant(before, value)
+        mode = fake_mode(draft.graph)
+        fake = mode.from_tensor(value, static_shapes=True) if mode else value
+        node.meta["val"] = inner.meta.get("val", fake)
+        return node
+    number = 0
+    while hasattr(draft.module, name := f"{inner.target}_{number}"):
+        number += 1
+    setattr(draft.module, name, value)
+    with draft.graph.inserting_before(before):
+        node = draft.graph.get_attr(name)
+    node.meta = dict(inner.meta)
+    return node
