@@ -18,7 +18,7 @@ from torch.export import Dim
 
 import ingot
 from ingot import observe
-from ingot.stages import CallStep, Compiled
+from ingot.stages import CallStep, Compiled, KernelStep
 
 from .check import check
 
@@ -257,11 +257,19 @@ def test_loop_with_a_module() -> None:
         assert_right(Repeated(), (torch.randn(3, 16),))
 
 
-def test_branches_on_sizes_are_native() -> None:
+def test_branches_on_sizes_become_versions() -> None:
     def function(x: Tensor) -> Tensor:
         return torch.cond(x.size(0) * 2 > 20, torch.sin, torch.cos, (x,))
 
-    assert_right(function, *((torch.randn(n, 4),) for n in (3, 10, 11, 40)), dynamic=True)
+    heard: list[Compiled] = []
+    with observe.listening(heard.append):
+        compiled = torch.compile(function, backend="ingot", fullgraph=True, dynamic=True)
+        for n in (3, 10, 11, 40):
+            x = torch.randn(n, 4)
+            torch.testing.assert_close(compiled(x), function(x))
+    assert len(heard) == 2
+    for version in heard:
+        assert [type(step) for step in version.fused.steps] == [KernelStep]
 
 
 def test_a_decided_branch_folds_away() -> None:

@@ -137,13 +137,48 @@ def test_backward_of_a_training_step_is_part_of_the_report() -> None:
     assert any("layer_norm_backward" in row.ops for row in whole.kernel_rows)
 
 
-def test_control_flow_is_a_host_step() -> None:
+def test_control_flow_is_native_or_says_why_not() -> None:
     def either(x: Tensor) -> Tensor:
         return torch.cond(x.sum() > 0, lambda x: x.sin(), lambda x: x.cos(), (x,))
 
-    report = explained(either, torch.randn(4))
-    assert report.host_steps == 1
-    assert "branches run op by op through PyTorch" in str(report)
+    def sorted_or_not(x: Tensor) -> Tensor:
+        return torch.cond(x.sum() > 0, lambda x: x.sort().values, lambda x: x.cos(), (x,))
+
+    native, steered = (explained(f, torch.randn(4)) for f in (either, sorted_or_not))
+    assert native.host_steps == 0
+    assert "Branches and loops that run natively: 1, of 2 regions." in native.notes
+    assert steered.host_steps == 1
+    assert "the host steers" in str(steered)
+
+
+def test_recompiles_are_explained(caplog: pytest.LogCaptureFixture) -> None:
+    @torch.compile(backend="ingot", dynamic=False)
+    def function(x: Tensor, n: int) -> Tensor:
+        return x * n
+
+    with caplog.at_level("INFO", logger="ingot.recompiles"):
+        function(torch.randn(3), 2)
+        assert not caplog.messages
+        function(torch.randn(4), 2)
+        function(torch.randn(4), 5)
+        function(torch.randn(4, dtype=torch.float64), 5)
+    size, value, dtype = caplog.messages
+    assert "the size of x along dim 0" in size and "it was 3, now it is 4" in size
+    assert "mark_dynamic(x, 0)" in size
+    assert "the number n is part of the program: it was 2, now it is 5" in value
+    assert "the dtype of x" in dtype and "it was Float, now it is Double" in dtype
+
+
+def test_recompiles_are_in_the_report() -> None:
+    class Counting(nn.Module):
+        calls = 2
+
+        def forward(self, x: Tensor) -> Tensor:
+            self.calls += 1
+            return x * self.calls
+
+    report = ingot.explain(Counting(), (torch.randn(2),))
+    assert any("compiled again because" in note and "calls" in note for note in report.notes)
 
 
 def test_what_did_not_run_says_so() -> None:

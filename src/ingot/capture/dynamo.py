@@ -37,8 +37,10 @@ def aot_compile(
 
     from ingot.capture.direct import shortened
     from ingot.capture.partition import partition
+    from ingot.capture.recompiles import note_recompile
     from ingot.passes.decompose import decomposition_table
 
+    note_recompile()
     inference: list[Compiled] = []
 
     def compile_inference(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:

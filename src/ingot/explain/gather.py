@@ -23,7 +23,7 @@ from ingot.stages import CallStep, Compiled, KernelStep
 StepTimes = Sequence[Sequence[float]]
 """Milliseconds by graph and step."""
 
-CONTROL_FLOW = "Python decides what runs; the branches run op by op through PyTorch"
+CONTROL_FLOW = "the host steers: a step of a body is PyTorch's, or a size in it is new"
 
 
 class _Call(NamedTuple):
@@ -96,6 +96,8 @@ def _calls(
 ) -> Iterator[tuple[fx.Node, _Call, float]]:
     """What PyTorch runs in a step, and the milliseconds of each."""
     if isinstance(step, CallStep):
+        if step in graph.controls:
+            return
         node = step.node
         name = user_op(node) if step.kind == "view" else op_name(node.target)
         reason = CONTROL_FLOW if _is_control_flow(node) else step.reason

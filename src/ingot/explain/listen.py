@@ -18,10 +18,12 @@ import torch
 from torch.utils._pytree import tree_leaves
 
 from ingot import observe
+from ingot.capture import recompiles
+from ingot.capture.recompiles import Recompile
 from ingot.explain.gather import call_rows, kernel_rows
 from ingot.explain.report import CompileTimes, Report
 from ingot.options import Options, make_options
-from ingot.stages import Compiled
+from ingot.stages import CallStep, Compiled
 
 LEAST_RUNS = 3
 MOST_RUNS = 20
@@ -45,7 +47,8 @@ def explain(
     chosen = options if isinstance(options, Options) else make_options(options)
     session = _Session(replace(chosen, profile=True))
     kwargs = dict(kwargs or {})
-    with _left_as_found(model, args, kwargs), observe.listening(session.heard):
+    told = recompiles.listening(session.recompiles.append)
+    with _left_as_found(model, args, kwargs), observe.listening(session.heard), told:
         call = session.compiled(model)
         first, result = _timed(lambda: call(*args, **kwargs))
         run_ms = session.time_runs(lambda: call(*args, **kwargs))
@@ -64,6 +67,7 @@ class _Session:
         self.inside_ms = 0.0
         self.steps_ms: list[list[list[float]]] = []
         """By run, graph and step."""
+        self.recompiles: list[Recompile] = []
         self._in_backend = False
         self._breaks = counters["graph_break"]
         self._breaks_before = Counter(self._breaks)
@@ -111,9 +115,12 @@ class _Session:
         return min(elapsed)
 
     def _step_times(self) -> list[list[float]]:
-        """The least that each step took in any run, by graph."""
+        """The least that each step took in any run since its graph was compiled."""
         return [
-            [min(run[g][s] for run in self.steps_ms) for s in range(len(graph.fused.steps))]
+            [
+                min(run[g][s] for run in self.steps_ms if g < len(run))
+                for s in range(len(graph.fused.steps))
+            ]
             for g, graph in enumerate(self.graphs)
         ]
 
@@ -135,7 +142,7 @@ class _Session:
             call_rows=calls,
             compile_ms=self._compile_times(first - run_ms),
             run_ms=run_ms,
-            notes=tuple(_notes(result, self.graphs)),
+            notes=(*map(str, self.recompiles), *_notes(result, self.graphs)),
         )
 
     def _compile_times(self, total: float) -> CompileTimes:
@@ -157,6 +164,10 @@ def _notes(result: Any, graphs: Sequence[Compiled]) -> Iterator[str]:
     tensors = [leaf for leaf in tree_leaves(result) if isinstance(leaf, torch.Tensor)]
     if any(t.requires_grad and t.grad_fn is not None for t in tensors):
         yield "The backward was not run: explain a function that calls .backward() to see it too."
+    native = [s for g in graphs for s in g.controls if isinstance(s, CallStep) and s.bodies]
+    if native:
+        regions = sum(len(body.regions()) for step in native for body in step.bodies)
+        yield f"Branches and loops that run natively: {len(native)}, of {regions} regions."
     packed = sum(p.bytes() for graph in graphs for p in graph.prepared)
     if packed:
         yield f"Weights packed for products take {packed / 1e6:.1f} MB beside the weights."

@@ -79,15 +79,23 @@ class _Splitter:
 def _resolved(program: Program, known: Known, symbols: Mapping[sympy.Symbol, Any]) -> Program:
     """The program with the branches that are taken in any case."""
     draft = Draft(program)
+    when = "here" if known.facts else "always"
+    notes: list[str] = []
+    before = len(program.graph.nodes)
     while True:
         found = [(n, known.decide(_predicate(n))) for n in draft.graph.nodes if _asks(n, symbols)]
         taken = [(node, way) for node, way in found if way is not None]
         if not taken:
             break
         for node, way in taken:
+            notes.append(f"{node.name} is {when} {way}: only that branch is left")
             replace_call(draft, node, inline_branch(draft, node, way))
     draft.graph.eliminate_dead_code()
-    return draft.close(program.journal, program.level)
+    journal = program.journal
+    if notes:
+        entry = Entry("versions", 0.0, before, len(draft.graph.nodes), tuple(notes))
+        journal = journal.with_entry(entry)
+    return draft.close(journal, program.level)
 
 
 def _noted(program: Program, known: Known) -> Program:

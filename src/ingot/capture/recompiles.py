@@ -1,0 +1,111 @@
+"""Why a function is compiled again. Comes in: what Dynamo says of the guard that failed, while the
+backend runs; goes out: a Recompile with the old value, the new one and what to do, noted in the log
+`ingot.recompiles` and by whoever listens.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+log = logging.getLogger("ingot.recompiles")
+_listeners: list[Callable[[Recompile], None]] = []
+
+
+@dataclass(frozen=True)
+class Recompile:
+    guard: str
+    """What had to hold."""
+    old: str
+    new: str
+    hint: str
+
+    def __str__(self) -> str:
+        values = f": it was {self.old}, now it is {self.new}" if self.new else ""
+        return f"compiled again because {self.guard}{values}. {self.hint}"
+
+
+@dataclass(frozen=True)
+class _Form:
+    """One way in which Dynamo puts a reason."""
+
+    pattern: re.Pattern[str]
+    guard: str
+    hint: str
+
+
+_FORMS = (
+    _Form(
+        re.compile(
+            r"tensor '(?P<name>.+?)' size mismatch at index (?P<dim>\d+)\. "
+            r"expected (?P<old>\S+), actual (?P<new>\S+)"
+        ),
+        "the size of {name} along dim {dim} is not what it was made for",
+        "torch._dynamo.mark_dynamic({name}, {dim}) before the first call, or "
+        "torch.compile(dynamic=True), makes one program for all sizes",
+    ),
+    _Form(
+        re.compile(
+            r"tensor '(?P<name>.+?)' (?P<what>dtype|rank|stride|requires_grad|device).*?mismatch.*?"
+            r"expected (?P<old>.+?), actual (?P<new>\S+)"
+        ),
+        "the {what} of {name} is not what it was made for",
+        "call it with one {what}, or expect one program for each",
+    ),
+    _Form(
+        re.compile(r"(?P<name>[\w.\[\]']+) == (?P<old>.+?)\s*(#|$)"),
+        "the number {name} is part of the program",
+        "an int that changes is dynamic with torch.compile(dynamic=True); a number in a tensor "
+        "never is part of the program",
+    ),
+)
+_OTHER = "TORCH_LOGS=recompiles shows all guards that failed"
+
+
+def note_recompile() -> None:
+    """To be called by a backend: says so if this is not the function's first program."""
+    from torch._dynamo.utils import get_metrics_context
+
+    reason = get_metrics_context()._metrics.get("recompile_reason")
+    if not reason:
+        return
+    found = explained(str(reason))
+    log.info("%s", found)
+    for listener in _listeners:
+        listener(found)
+
+
+def explained(reason: str) -> Recompile:
+    text = re.sub(r"^\d+/\d+: ", "", reason.splitlines()[0])
+    for form in _FORMS:
+        match = form.pattern.search(text)
+        if match is not None:
+            parts = match.groupdict()
+            new = parts.get("new") or _local(parts["name"])
+            guard, hint = form.guard.format(**parts), form.hint.format(**parts)
+            return Recompile(guard, parts["old"], new, hint)
+    return Recompile(f"a guard failed: {text.split('#')[0].strip()}", "", "", _OTHER)
+
+
+def _local(name: str) -> str:
+    """The value of the function's own variable, as it is now."""
+    from torch._dynamo.symbolic_convert import InstructionTranslator
+
+    try:
+        values: Any = InstructionTranslator.current_tx().f_locals
+    except (AttributeError, AssertionError):
+        return ""
+    return repr(values[name]) if name in values else ""
+
+
+@contextmanager
+def listening(listener: Callable[[Recompile], None]) -> Iterator[None]:
+    _listeners.append(listener)
+    try:
+        yield
+    finally:
+        _listeners.remove(listener)
