@@ -39,9 +39,11 @@ def test_verdicts() -> None:
         command="python bench/models.py",
     )
     assert (row.ratio(), row.gemm_share(), row.cold_ratio()) == (2.0, pytest.approx(0.9), 0.1)
+    assert replace(row, ms={**row.ms, "ingot ahead": 5.0}).ratio("ingot ahead") == 4.0
     assert all("NOT met" not in line for line in verdicts([row]))
     slow = replace(row, ms={"eager": 8.0, "ingot": 10.0}, cold_s={"ingot": 1.0})
-    assert all("NOT met" in line for line in verdicts([slow, replace(slow, gemm_gflops=None)]))
+    bars = [line for line in verdicts([slow, replace(slow, gemm_gflops=None)]) if "bar" in line]
+    assert all("NOT met" in line for line in bars if "no bar" not in line)
     assert from_json(as_json([row, slow])) == [row, slow]
 
 
