@@ -33,6 +33,7 @@ SECTIONS = (
     Section("The cost of a call", "launch", "launch.py"),
     Section("Kernels", "kernels", "kernels.py"),
     Section("Range dispatch", "dispatch", "dispatch.py"),
+    Section("Sizes that move", "dynamic", "dynamic.py", has_quick=False),
     Section("Cold compile time", "compile_time", "compile_time.py", has_quick=False),
     Section("Repeated layers", "layers", "compile_time.py", ("--layers",), has_quick=False),
 )
