@@ -198,11 +198,15 @@ def _guards(graph: Graph) -> tuple[SizeGuard, ...]:
 
 
 def _asks_layout(guard: Any) -> bool:
-    """Is it a C++ kernel's question whether a size is one, which it asks to call a tensor
-    contiguous? Either answer is right: the strides of such a dimension are never used."""
-    asked_by = getattr(guard.sloc.framework_loc, "filename", "")
-    is_ne = isinstance(guard.expr, sympy.Ne)
-    return is_ne and asked_by.endswith("torch/_ops.py") and _is_one(guard.expr)
+    """Is it the question whether a size is one, which a kernel asks to call a tensor contiguous?
+    Either answer is right: the strides of such a dimension are never used."""
+    asked_by = guard.sloc.framework_loc
+    if not isinstance(guard.expr, sympy.Ne):
+        return False
+    if getattr(asked_by, "name", "") == "check_contiguous_sizes_strides":
+        return 1 in (guard.expr.lhs, guard.expr.rhs)
+    in_kernel = getattr(asked_by, "filename", "").endswith("torch/_ops.py")
+    return in_kernel and _is_one(guard.expr)
 
 
 def _is_one(unequal: sympy.Ne) -> bool:
