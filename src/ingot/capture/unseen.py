@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch._ops import _get_dispatch_mode_pre_dispatch
 from torch._subclasses.fake_tensor import FakeTensor
-from torch.fx.experimental.proxy_tensor import track_tensor_tree
+from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing, track_tensor_tree
 from torch.overrides import TorchFunctionMode
 
 from ingot.errors import CaptureError
@@ -64,7 +64,9 @@ def _data(tensor: Tensor) -> Tensor:
     given = mode.tracer.unwrap_proxy(tensor)
     proxy = mode.tracer.create_proxy("call_function", torch.ops.aten.detach.default, (given,), {})
     proxy.node.meta[UNTOLD] = True
-    return track_tensor_tree(tensor.data, proxy, constant=None, tracer=mode.tracer)
+    with disable_proxy_modes_tracing():  # the fake's storage has a size that no proxy stands for
+        plain = tensor.data
+    return track_tensor_tree(plain, proxy, constant=None, tracer=mode.tracer)
 
 
 @contextmanager
