@@ -6,6 +6,7 @@ kind of call (`sizes.Sized.kind`).
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +17,7 @@ from ingot.emit.sizes import ARITHMETIC, Size, Sized
 
 
 @dataclass
-class Words:
+class Words(ABC):
     """Writes the body of one call, line by line."""
 
     inputs: Sequence[str]
@@ -56,14 +57,17 @@ class Words:
                 value = self.apply(name, value, self.size(part, body))
         return value
 
+    @abstractmethod
     def number(self, value: int) -> str:
-        raise NotImplementedError
+        """A number as a value."""
 
+    @abstractmethod
     def dimension(self, operand: int, axis: int) -> str:
-        raise NotImplementedError
+        """The size of an argument."""
 
+    @abstractmethod
     def apply(self, name: str, x: str, y: str) -> str:
-        raise NotImplementedError
+        """Arithmetic on two sizes."""
 
 
 def _is_negative(size: Any) -> bool:

@@ -20,33 +20,27 @@ import torch
 from torch import fx
 from torch._C._dynamo.guards import _empty_strided_cpu  # type: ignore[attr-defined]
 
-from ingot.codegen.attention import attention_function
-from ingot.codegen.executor import STEP_SHIFT, executor
-from ingot.codegen.gemm import packed, product_function
+from ingot.codegen.executor import executor
 from ingot.codegen.kernels import Kernels
-from ingot.codegen.steering import INTERRUPTED, raise_interrupt
 from ingot.execute.control import steered, write_control
 from ingot.execute.fallback import interpret, laid_out, region_inputs
+from ingot.execute.heavy import write_heavy
 from ingot.execute.in_place import WRITING, written_in_place
 from ingot.execute.memory import LARGE, empty_large
+from ingot.execute.outcome import broken, check_text, failed, is_check, plain
 from ingot.execute.workspace import borrow, give_back
 from ingot.fuse import index as ix
-from ingot.fuse.elements import OUT_OF_BOUNDS, OUT_OF_RANGE, ZERO_DIVISION
 from ingot.fuse.index import Size
 from ingot.fuse.shapes import shape_of, strides_of, tensor_of
 from ingot.options import Options
-from ingot.plan.attentions import Attention
-from ingot.plan.convolutions import Convolution
 from ingot.plan.derived import derived, is_derived
 from ingot.plan.places import Moved, Place, Places, bytes_of
 from ingot.plan.prepared import Prepared
-from ingot.plan.products import Product, Weight
 from ingot.plan.roles import Roles, is_count
 from ingot.plan.segment import ARENA, ZERO, ArenaPlan, NativeStep, Segment, Word
 from ingot.plan.sizes import SizePrinter
 from ingot.program.control import control_of
 from ingot.program.program import Program
-from ingot.program.source import node_place
 from ingot.program.symbols import has_symbols
 from ingot.stages import CallStep, Fused, KernelStep, Step
 
@@ -228,12 +222,7 @@ class RunnerWriter:
         if isinstance(step, CallStep) and step in self.roles.products:
             self.make(step.node, number)
             for product in self.roles.products[step]:
-                if isinstance(product, Attention):
-                    self._attention(product, number)
-                elif isinstance(product, Convolution):
-                    self._convolution(product, number)
-                else:
-                    self._product(product, number)
+                write_heavy(self, product, number)
         elif isinstance(step, CallStep) and step in self.roles.controls:
             write_control(self, step, self.roles.controls[step])
         elif isinstance(step, KernelStep) and step.region in self.kernels.by_region:
@@ -360,7 +349,7 @@ class RunnerWriter:
             self._call_bodies(step)
             return
         if is_check(node):
-            self.lines.append(f"if not {self.argument(node.args[0])}: broken({_text(node)!r})")
+            self.lines.append(f"if not {self.argument(node.args[0])}: broken({check_text(node)!r})")
             return
         arguments = [self.argument(a) for a in node.args]
         arguments += [f"{k}={self.argument(v)}" for k, v in node.kwargs.items()]
@@ -420,70 +409,7 @@ class RunnerWriter:
         words += [Word(ZERO, s) for s in kernel.symbols]
         self.segment.steps.append(NativeStep(kernel.address, tuple(words), kernel.region))
 
-    def _product(self, product: Product, number: int) -> None:
-        node = product.node
-        addend = Word(ZERO, 0)
-        if product.addend is not None:
-            addend = self.address(product.addend, number)
-        left_rows, rows, addend_rows = product.row_strides
-        words = (
-            self.address(product.left, number), Word(ZERO, left_rows),
-            self._packed(product.weight), addend, self.address(node, number), Word(ZERO, rows),
-            *(Word(ZERO, size) for size in product.sizes), Word(ZERO, addend_rows),
-        )  # fmt: skip
-        function = product_function(tensor_of(node).dtype)
-        self.segment.steps.append(NativeStep(function, words, node))
-
-    def _attention(self, call: Attention, number: int) -> None:
-        addresses = [self.address(n, number) for n in (call.query, call.key, call.value)]
-        addresses.append(Word(ZERO, 0) if call.mask is None else self.address(call.mask, number))
-        words = [*addresses, self.address(call.node, number)]
-        words += [Word(ZERO, size) for size in call.sizes()]
-        function = attention_function(tensor_of(call.node).dtype)
-        self.segment.steps.append(NativeStep(function, tuple(words), call.node))
-
-    def _convolution(self, step: Convolution, number: int) -> None:
-        size = step.dtype.itemsize
-        image, result, addend = (start * size for start in step.starts)
-        weights = self._prepared(step.weights, step.weights.recipe, step.weights.make,
-                                 step.weights.roots())  # fmt: skip
-        bias = step.weights.bias_start(step.geometry.terms) * size
-        words = {name: Word(ZERO, value) for name, value in step.numbers().items()}
-        words |= {
-            "image": self.address(step.image, number, image),
-            "weights": Word(weights, 0),
-            "bias": Word(weights, bias),
-            "addend": Word(ZERO, 0),
-            "c": self.address(step.node, number, result),
-        }
-        if step.addend is not None:
-            words["addend"] = self.address(step.addend, number, addend)
-        for name, table in step.tables().items():
-            words[name] = Word(ZERO, self._table(table))
-        if step.scratch():
-            self.arena.make(step, step.scratch(), number)
-            words["scratch"] = Word(ARENA, 0, step)
-        arguments = tuple(words[name] for name in step.fields)
-        self.segment.steps.append(NativeStep(step.function, arguments, step.node))
-
-    def _table(self, table: array[int]) -> int:
-        """The address of numbers that never change."""
-        key = (table.typecode, bytes(table))
-        if key not in self.tables:
-            self.tables[key] = table
-            self.capture("numbers", table)
-        return self.tables[key].buffer_info()[0]
-
-    def _packed(self, weight: Weight) -> Word:
-        """The address of a weight, packed for products."""
-        made = derived(weight.root)
-        base = self._prepared(
-            weight, f"{weight.recipe} of {made.recipe}",
-            lambda *tensors: packed(weight.of(made.values(*tensors)[0])), made.roots,
-        )  # fmt: skip
-        return Word(base, 0)
-
-    def _prepared(
+    def prepared(
         self, key: Any, recipe: str, make: Callable[..., torch.Tensor], roots: Sequence[fx.Node]
     ) -> int:
         """The base of what is made of the roots, once."""
@@ -588,37 +514,3 @@ def _is_number(node: fx.Node) -> bool:
 def _plain(target: torch._ops.OpOverload) -> bool:
     """Can the C++ op be called without the Python layers around it?"""
     return target.namespace == "aten" and not target._schema.is_mutable
-
-
-def plain(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor, or where it is lazily negated the same values in memory of the same layout."""
-    if not tensor.is_neg():
-        return tensor
-    return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype).copy_(tensor)
-
-
-def is_check(node: fx.Node) -> bool:
-    return node.target is torch.ops.aten._assert_scalar.default
-
-
-def _text(check: fx.Node) -> str:
-    """What a check that fails says: its own text, and the user's line."""
-    message, place = str(check.args[1]), node_place(check)
-    return message if place is None or "\n  at " in message else f"{message}\n  at {place}"
-
-
-def broken(text: str) -> None:
-    raise RuntimeError(text)
-
-
-def failed(error: int, steps: Sequence[NativeStep]) -> None:
-    """The exception that eager raises where a kernel stopped short."""
-    code = error & ((1 << STEP_SHIFT) - 1)
-    if code == INTERRUPTED:
-        raise_interrupt()
-    if code == ZERO_DIVISION:
-        raise RuntimeError("ZeroDivisionError")
-    if code == OUT_OF_BOUNDS:
-        raise RuntimeError("index is out of bounds for dimension with size")
-    assert code == OUT_OF_RANGE, f"step {steps[error >> STEP_SHIFT]} failed with code {code}"
-    raise IndexError("index out of range in self")
