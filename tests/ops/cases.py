@@ -12,12 +12,13 @@ import itertools
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
+from unittest import mock
 
 import pytest
 import torch
 from torch.testing._internal import common_methods_invocations as invocations
 from torch.testing._internal.common_methods_invocations import op_db
-from torch.testing._internal.opinfo.core import OpInfo, SampleInput
+from torch.testing._internal.opinfo.core import ErrorInput, OpInfo, SampleInput
 
 from .expected import EXPECTED, METADATA_ONLY, SKIPPED
 from .harness import Program
@@ -160,6 +161,19 @@ def samples_of(
     torch.manual_seed(0)
     samples = op.sample_inputs("cpu", dtype, requires_grad=requires_grad)
     return spread(list(itertools.islice(samples, LOOKED_AT)), count)
+
+
+def error_inputs_of(op: OpInfo) -> list[ErrorInput]:
+    """Many leave their tensors uninitialized, and some are refused for what happens to be there:
+    here every such element is one."""
+
+    def filled(*args: Any, **kwargs: Any) -> torch.Tensor:
+        with torch.no_grad():
+            return uninitialized(*args, **kwargs).fill_(1)
+
+    uninitialized = torch.empty
+    with mock.patch.object(torch, "empty", filled):
+        return list(op.error_inputs("cpu"))
 
 
 def program_of(function: Callable[..., Any], sample: SampleInput) -> Program:

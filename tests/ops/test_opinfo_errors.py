@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch._dynamo.exc import TorchRuntimeError, UserError
 
-from .cases import OPS, error_cases, program_of
+from .cases import OPS, error_cases, error_inputs_of, program_of
 from .harness import Program, compile_direct, compile_whole, copy_tensors, eager_error
 
 
@@ -47,7 +47,7 @@ def compiled_error(program: Program) -> tuple[Exception | None, bool]:
 def test_error_inputs(name: str) -> None:
     op = OPS[name]
     failures: list[str] = []
-    for position, error_input in enumerate(op.error_inputs("cpu")):
+    for position, error_input in enumerate(error_inputs_of(op)):
         sample = error_input.sample_input
         program = program_of(op.op, sample)
         expected = eager_error(program)
