@@ -12,6 +12,7 @@ from typing import TypeVar
 from torch import fx
 
 from ingot import observe
+from ingot.codegen import foresight
 from ingot.codegen.kernels import build_kernels
 from ingot.collection import without_collection
 from ingot.dispatch.inside import Inside
@@ -42,6 +43,7 @@ def compile_graph(
 def compile_program(program: Program, options: Options) -> Compiled:
     """One version of the program for each way that its branches on sizes may go, and what chooses
     between them."""
+    foresight.begin(program.graph)
     tree = versions(_resolved(program, options))
     parts = [compile_version(version, options) for version in leaves(tree)]
     for part in parts:

@@ -38,9 +38,11 @@ def aot_compile(
     from ingot.capture.direct import shortened
     from ingot.capture.partition import partition
     from ingot.capture.recompiles import note_recompile
+    from ingot.codegen import foresight
     from ingot.passes.decompose import decomposition_table
 
     note_recompile()
+    foresight.begin(gm.graph)
     inference: list[Compiled] = []
 
     def compile_inference(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:

@@ -17,8 +17,9 @@ import torch
 
 from ingot.codegen.entry import openmp_declarations
 from ingot.codegen.functions import Writer
-from ingot.codegen.gemm import Shape, call_tile, tile_shape
+from ingot.codegen.gemm import DTYPES, Shape, call_tile, tile_shape
 from ingot.codegen.jit import Native, compile_module
+from ingot.codegen.once import Once
 from ingot.codegen.polynomials.exponential import exp
 from ingot.codegen.reduce import across_lanes
 from ingot.codegen.tile import transposed
@@ -48,7 +49,7 @@ _POINTERS = ("q", "k", "v", "mask", "out")
 def attends(dtype: torch.dtype, width: object) -> bool:
     """Can heads of this width be done here?"""
     return (
-        dtype in (torch.float32, torch.float64)
+        dtype in DTYPES
         and isinstance(width, int)
         and width > 0
         and width % tile_shape(dtype).columns == 0
@@ -62,12 +63,17 @@ def attention_function(dtype: torch.dtype) -> int:
     return _compiled(dtype).addresses["attention"]
 
 
-@cache
+@Once
 def _compiled(dtype: torch.dtype) -> Native:
     task = _Task(tile_shape(dtype))
     functions = {"task": task.text(), "attention": _entry()}
     declared = {**openmp_declarations(), **task.b.declarations}
     return compile_module([*declared.values(), *_memory_declarations()], functions)
+
+
+def begin(dtype: torch.dtype) -> None:
+    """Attention of this dtype will be needed."""
+    _compiled.begin(dtype)
 
 
 def _memory_declarations() -> list[str]:

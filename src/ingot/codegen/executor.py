@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import cache
 
 from ingot.codegen.jit import Native, compile_module
+from ingot.codegen.once import Once
 from ingot.codegen.steering import steering_functions
 
 MOST_ARGUMENTS = 254
@@ -67,9 +68,14 @@ _EXECUTE = f"""
   }}"""
 
 
-@cache
+@Once
 def _native() -> Native:
     return compile_module([], {"execute": _EXECUTE, **steering_functions()})
+
+
+def begin() -> None:
+    """The executor will be needed."""
+    _native.begin()
 
 
 @cache

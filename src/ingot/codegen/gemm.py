@@ -17,8 +17,10 @@ from ingot.codegen.entry import openmp_declarations
 from ingot.codegen.functions import I64, Writer
 from ingot.codegen.jit import FUNCTION_ATTRIBUTES, Native, compile_module
 from ingot.codegen.machine import this_machine
+from ingot.codegen.once import Once
 from ingot.codegen.values import Val
 
+DTYPES = (torch.float32, torch.float64)
 DEPTH = 256
 """Terms of a sum that one accumulator takes."""
 BLOCK_BYTES = 1 << 17
@@ -60,13 +62,18 @@ def product_function(dtype: torch.dtype) -> int:
     return native.addresses["product"]
 
 
-@cache
+@Once
 def _compiled(dtype: torch.dtype) -> Native:
     shape = tile_shape(dtype)
     functions = {f"tile{rows}": _tile(shape, rows) for rows in range(1, shape.rows + 1)}
     functions["task"] = _task(shape)
     functions["product"] = _entry()
     return compile_module(list(openmp_declarations().values()), functions)
+
+
+def begin(dtype: torch.dtype) -> None:
+    """A product of this dtype will be needed."""
+    _compiled.begin(dtype)
 
 
 def call_tile(w: Writer, dtype: torch.dtype, rows: Val, *values: Val | str) -> None:

@@ -6,13 +6,11 @@ engine; whatever MLIR or LLVM has against a module becomes a CompileError.
 from __future__ import annotations
 
 import ctypes
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ingot.codegen.machine import openmp_library, torch_library
-from ingot.errors import CompileError
+from ingot.codegen.mlir_c import Engine
 
 LOWERING = (
     "builtin.module(convert-scf-to-cf,convert-math-to-llvm,convert-vector-to-llvm,convert-arith-to-llvm,"
@@ -22,7 +20,6 @@ LOWERING = (
 FUNCTION_ATTRIBUTES = (
     'passthrough = [["min-legal-vector-width", "512"], ["prefer-vector-width", "512"]]'
 )
-_lock = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -31,7 +28,7 @@ class Native:
 
     addresses: dict[str, int]
     """Function name to address, in the C calling convention."""
-    engine: Any
+    engine: Engine
     """Keeps the code alive."""
 
 
@@ -41,25 +38,14 @@ def compile_module(declarations: Sequence[str], functions: dict[str, str]) -> Na
     The engine wraps every exported function, so only one is exported: it writes the addresses of
     the others to a table.
     """
-    from torch_mlir import execution_engine, ir, passmanager
-
     torch_library()
     openmp_library()
     text = "\n".join(
         ["module {", *declarations, *functions.values(), _table_function(list(functions)), "}"]
     )
     table = (ctypes.c_int64 * len(functions))()
-    with _lock, ir.Context() as context, ir.Location.unknown():
-        context.enable_multithreading(False)
-        try:
-            module = ir.Module.parse(text)
-            passmanager.PassManager.parse(LOWERING).run(module.operation)
-            engine = execution_engine.ExecutionEngine(module, opt_level=2, shared_libs=[])
-            entry = engine.raw_lookup("ingot_table")
-        except Exception as error:
-            raise CompileError(str(error)) from error
-    if not entry:
-        raise CompileError("LLVM gave no code")
+    engine = Engine(text, LOWERING)
+    entry = engine.lookup("ingot_table")
     pointer = ctypes.c_void_p(ctypes.addressof(table))
     packed = (ctypes.c_void_p * 1)(ctypes.addressof(pointer))
     ctypes.CFUNCTYPE(None, ctypes.c_void_p)(entry)(packed)

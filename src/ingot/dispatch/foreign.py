@@ -16,6 +16,7 @@ import torch
 from torch._library.infer_schema import infer_schema
 from torch._subclasses.fake_tensor import FakeTensorMode
 
+from ingot.codegen.mlir_c import Engine
 from ingot.errors import CompileError, DispatchError
 
 if TYPE_CHECKING:
@@ -108,30 +109,21 @@ def _result_shape(dispatch: Dispatch, args: Sequence[torch.Tensor]) -> torch.Siz
         return _form(dispatch, [mode.from_tensor(arg) for arg in args]).shape
 
 
-def compiled(text: str, function: str) -> tuple[list[Kind], int, Any]:
+def compiled(text: str, function: str) -> tuple[list[Kind], int, Engine]:
     """The function's memrefs, its address in the calling convention of packed pointers, and what
     keeps the code alive."""
-    from torch_mlir import execution_engine, ir, passmanager
+    from torch_mlir import ir
 
-    from ingot.codegen.jit import _lock
-
-    with _lock, ir.Context() as context, ir.Location.unknown():
-        context.enable_multithreading(False)
+    with ir.Context(), ir.Location.unknown():
         try:
             module = ir.Module.parse(text)
-            found = _function(module, function)
-            kinds = [_kind(str(each)) for each in found.type.inputs]
-            found.attributes["llvm.emit_c_interface"] = ir.UnitAttr.get()
-            passmanager.PassManager.parse(LOWERING).run(module.operation)
-            engine = execution_engine.ExecutionEngine(module, opt_level=2, shared_libs=[])
-            address = engine.raw_lookup(f"_mlir_ciface_{function}")
-        except ValueError:
-            raise
-        except Exception as error:
+        except ir.MLIRError as error:
             raise CompileError(str(error).strip().splitlines()[0]) from error
-    if not address:
-        raise CompileError(f"LLVM gave no code for {function}")
-    return kinds, address, engine
+        found = _function(module, function)
+        kinds = [_kind(str(each)) for each in found.type.inputs]
+        found.attributes["llvm.emit_c_interface"] = ir.UnitAttr.get()
+        engine = Engine(str(module), LOWERING)
+    return kinds, engine.lookup(f"_mlir_ciface_{function}"), engine
 
 
 def _function(module: Any, name: str) -> Any:

@@ -360,6 +360,8 @@ class Grouper:
 
     def _sizes_from(self, node: fx.Node) -> set[Unit]:
         """The steps that tell the sizes of a node and of what it reads."""
+        if not self.makers:
+            return set()
         names = symbol_names([n.meta.get("val") for n in (node, *node.all_input_nodes)])
         sources = (self.materialize(self.makers[name]) for name in names & self.makers.keys())
         return {source for source in sources if source is not None}

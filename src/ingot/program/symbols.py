@@ -44,6 +44,8 @@ def _numbers(value: Any) -> Iterable[Any]:
     if isinstance(value, list | tuple):
         return [number for part in value for number in _numbers(part)]
     if isinstance(value, torch.Tensor):
+        if not value._has_symbolic_sizes_strides:
+            return ()
         if value.layout is not torch.strided:
             return value.shape
         return (*value.shape, *value.stride(), value.storage_offset())

@@ -1,0 +1,133 @@
+"""MLIR's C functions, called so that Python goes on beside them: torch-mlir's bindings keep the
+interpreter's lock while LLVM works. Comes in: a module's text and a pass pipeline; goes out: an
+Engine that holds its machine code. What holds: a module that MLIR or LLVM refuses becomes a
+CompileError with all that was said about it; several threads may compile at once.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ingot.errors import CompileError
+
+_POINTER = ctypes.c_void_p
+
+
+class _Text(ctypes.Structure):
+    """MlirStringRef: bytes and how many."""
+
+    _fields_ = (("data", ctypes.c_char_p), ("length", ctypes.c_size_t))
+
+
+class _Said(ctypes.Structure):
+    """The same, as MLIR hands it over: not ended by a zero."""
+
+    _fields_ = (("data", _POINTER), ("length", ctypes.c_size_t))
+
+
+_SAY = ctypes.CFUNCTYPE(None, _Said, _POINTER)
+_HEAR = ctypes.CFUNCTYPE(ctypes.c_int8, _POINTER, _POINTER)
+_FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "mlirContextAttachDiagnosticHandler": (ctypes.c_uint64, (_POINTER, _HEAR, _POINTER, _POINTER)),
+    "mlirDiagnosticPrint": (None, (_POINTER, _SAY, _POINTER)),
+    "mlirModuleCreateParse": (_POINTER, (_POINTER, _Text)),
+    "mlirModuleDestroy": (None, (_POINTER,)),
+    "mlirModuleGetOperation": (_POINTER, (_POINTER,)),
+    "mlirPassManagerRunOnOp": (ctypes.c_int8, (_POINTER, _POINTER)),
+    "mlirExecutionEngineCreate": (
+        _POINTER,
+        (_POINTER, ctypes.c_int, ctypes.c_int, _POINTER, ctypes.c_bool, ctypes.c_bool),
+    ),
+    "mlirExecutionEngineLookupPacked": (_POINTER, (_POINTER, _Text)),
+    "mlirExecutionEngineDestroy": (None, (_POINTER,)),
+}
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    from torch_mlir import _mlir_libs
+
+    folder = Path(str(_mlir_libs.__file__)).parent
+    library = ctypes.CDLL(str(folder / "libTorchMLIRAggregateCAPI.so"))
+    for name, (result, arguments) in _FUNCTIONS.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+class Engine:
+    """Machine code of one module; it lives as long as this does."""
+
+    def __init__(self, text: str, pipeline: str):
+        from torch_mlir import ir, passmanager
+
+        library = _library()
+        self._address: int | None = None
+        said: list[str] = []
+        with ir.Context() as context:
+            context.enable_multithreading(False)
+            passes = passmanager.PassManager.parse(pipeline)
+            listener = _listener(said)
+            place = _pointer(context)
+            library.mlirContextAttachDiagnosticHandler(place, listener, None, None)
+            module = _found(library.mlirModuleCreateParse(place, _text(text)), said)
+            try:
+                operation = library.mlirModuleGetOperation(module)
+                _found(library.mlirPassManagerRunOnOp(_pointer(passes), operation), said)
+                made = library.mlirExecutionEngineCreate(module, 2, 0, None, False, False)
+                self._address = _found(made, said)
+            finally:
+                library.mlirModuleDestroy(module)
+
+    def lookup(self, name: str) -> int:
+        """The address of the wrapper of an exported function; LLVM compiles when first asked."""
+        found = _library().mlirExecutionEngineLookupPacked(self._address, _text(name))
+        return _found(found, ["LLVM gave no code"])
+
+    def __del__(self) -> None:
+        if self._address is not None:
+            _library().mlirExecutionEngineDestroy(self._address)
+
+
+def _text(text: str) -> _Text:
+    data = text.encode()
+    return _Text(data, len(data))
+
+
+def _found(result: int | None, said: list[str]) -> int:
+    """A null pointer and a zero both mean that something was refused."""
+    if not result:
+        raise CompileError("\n".join(said) or "LLVM cannot make code of the module")
+    return result
+
+
+def _listener(said: list[str]) -> Callable[..., Any]:
+    @_SAY
+    def say(text: _Said, _: int) -> None:
+        said.append(ctypes.string_at(text.data, text.length).decode())
+
+    @_HEAR
+    def hear(diagnostic: int, _: int) -> int:
+        _library().mlirDiagnosticPrint(diagnostic, say, None)
+        return 1
+
+    return hear
+
+
+def _pointer(thing: Any) -> int:
+    """What an object of the bindings stands for."""
+    capsule = thing._CAPIPtr
+    found: int = _capsule_pointer(capsule, _capsule_name(capsule))
+    return found
+
+
+_capsule_name = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(
+    ("PyCapsule_GetName", ctypes.pythonapi)
+)
+_capsule_pointer = ctypes.PYFUNCTYPE(_POINTER, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
