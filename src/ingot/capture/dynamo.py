@@ -11,6 +11,7 @@ from typing import Any
 
 from torch import fx
 
+from ingot.collection import with_the_rest_aside
 from ingot.options import Options, make_options
 from ingot.stages import Compiled
 
@@ -29,6 +30,7 @@ def ingot(
     return aot_compile(gm, example_inputs, make_options(options))
 
 
+@with_the_rest_aside
 def aot_compile(
     gm: fx.GraphModule, example_inputs: Sequence[Any], options: Options
 ) -> Callable[..., Any]:

@@ -1,0 +1,43 @@
+"""The garbage collector while a program is traced: what lives is set aside, and taken back."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+
+from ingot.collection import with_the_rest_aside
+
+
+@with_the_rest_aside
+def frozen(fail: bool = False) -> int:
+    if fail:
+        raise ValueError("no")
+    return gc.get_freeze_count()
+
+
+@pytest.fixture(autouse=True)
+def nothing_aside() -> Iterator[None]:
+    gc.unfreeze()
+    yield
+    gc.unfreeze()
+
+
+def test_set_aside_and_taken_back() -> None:
+    assert frozen() > 10_000
+    assert gc.get_freeze_count() == 0
+    assert gc.isenabled()
+
+
+def test_taken_back_after_a_failure() -> None:
+    with pytest.raises(ValueError, match="no"):
+        frozen(fail=True)
+    assert gc.get_freeze_count() == 0
+
+
+def test_a_user_who_set_objects_aside_keeps_them_there() -> None:
+    gc.freeze()
+    before = gc.get_freeze_count()
+    assert frozen() == pytest.approx(before, rel=0.01)
+    assert gc.get_freeze_count() == pytest.approx(before, rel=0.01)
