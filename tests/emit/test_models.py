@@ -13,9 +13,9 @@ from torch.export import Dim
 from torch.utils._pytree import tree_leaves
 
 import ingot
+from tests.emit.programs import DIALECTS
 from tests.models import hugging_face, nets
 
-DIALECTS = ("torch", "linalg", "tosa", "stablehlo")
 QUICK = ("gpt2", "vit", "whisper")
 HUGGING_FACE = [
     name if name in QUICK else pytest.param(name, marks=pytest.mark.slow)
