@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import click
@@ -17,6 +18,7 @@ import torch
 
 import ingot
 import nets
+import plain_nets
 
 BAR = 1.3
 DIALECTS = {
@@ -28,13 +30,35 @@ DIALECTS = {
 """Our name of each dialect and torch-mlir's."""
 
 
-def networks() -> dict[str, tuple[Any, tuple[Any, ...]]]:
-    mlp = torch.nn.Sequential(torch.nn.Linear(64, 256), torch.nn.GELU(), torch.nn.Linear(256, 64))
-    return {
-        "mlp": (mlp.eval(), (torch.randn(32, 64),)),
-        "resnet, narrow": nets.resnet(width=16, pixels=64),
-        "bert, 4 layers": nets.bert(layers=4, width=256, tokens=64),
-    }
+DECODER = {"vocab_size": 5000, "tokens": 64}
+
+
+def mlp() -> nets.Workload:
+    layers = torch.nn.Linear(64, 256), torch.nn.GELU(), torch.nn.Linear(256, 64)
+    return torch.nn.Sequential(*layers).eval(), (torch.randn(32, 64),)
+
+
+NETWORKS: dict[str, Callable[[], nets.Workload]] = {
+    "mlp": mlp,
+    "resnet-50, narrow": partial(nets.resnet, width=16, pixels=64),
+    "mobilenet-v2": partial(plain_nets.mobilenet, pixels=64),
+    "unet": partial(plain_nets.unet, pixels=64),
+    "lstm": partial(plain_nets.lstm, tokens=16),
+    "bert, 4 layers": partial(nets.bert, layers=4, width=256, tokens=64),
+    "opt, 2 layers": partial(nets.language_model, "OPT", num_hidden_layers=2, **DECODER),
+    "gpt2, 2 layers": partial(nets.language_model, "GPT2", n_layer=2, **DECODER),
+    "llama, 2 layers": partial(
+        nets.language_model, "Llama", **{**nets.LLAMA, "num_hidden_layers": 2}, **DECODER
+    ),
+    "t5, 2 layers": partial(nets.t5, num_layers=2, **DECODER),
+    "vit, 2 layers": partial(nets.image_classifier, "ViT", num_hidden_layers=2, pixels=64),
+    "convnext, narrow": partial(
+        nets.image_classifier, "ConvNext", pixels=64, depths=[1, 1, 3, 1],
+        hidden_sizes=[32, 64, 128, 256],
+    ),
+    "whisper, 2 layers": partial(nets.whisper_encoder, layers=2, seconds=2),
+}  # fmt: skip
+"""Few layers: what an export costs, it costs for each of them."""
 
 
 def seconds(call: Callable[[], object]) -> float:
@@ -59,15 +83,16 @@ def ours(model: Any, args: tuple[Any, ...], dialect: str) -> object:
 @click.option("--to", "dialects", default=tuple(DIALECTS), multiple=True, help="Dialects.")
 def main(rounds: int, only: str, dialects: tuple[str, ...]) -> None:
     print(f"torch {torch.__version__}; bar: {BAR} of torch-mlir's own time")
-    workloads = networks()
     with torch.no_grad():
-        first = seconds(lambda: ours(*workloads["mlp"], "linalg"))
+        first = seconds(lambda: ours(*mlp(), "linalg"))
         print(f"the first export of the process, helper started: {first:.2f} s")
-        for name, (model, args) in workloads.items():
+        for name, build in NETWORKS.items():
             if only not in name:
                 continue
+            model, args = build()
             for dialect in dialects:
-                print(f"{name:16} {dialect:10} {compared(model, args, dialect, rounds)}")
+                result = compared(model, args, dialect, rounds)
+                print(f"{name:18} {dialect:10} {result}", flush=True)
 
 
 def compared(model: Any, args: tuple[Any, ...], dialect: str, rounds: int) -> str:

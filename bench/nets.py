@@ -60,38 +60,39 @@ def language_model(name: str, *, tokens: int = 128, **settings: Any) -> Workload
     return Logits(model, "input_ids").eval(), (tokens_of(config, 1, tokens),)
 
 
-def t5(*, tokens: int = 128) -> Workload:
+def t5(*, tokens: int = 128, **settings: Any) -> Workload:
     from transformers import T5Config, T5ForConditionalGeneration
 
     torch.manual_seed(0)
-    config = T5Config(use_cache=False)
+    config = T5Config(use_cache=False, **settings)
     names = ("input_ids", "decoder_input_ids")
     model = Logits(T5ForConditionalGeneration(config), *names)
     return model.eval(), tuple(tokens_of(config, 1, tokens) for _ in names)
 
 
-def image_classifier(name: str) -> Workload:
+def image_classifier(name: str, *, pixels: int = 224, **settings: Any) -> Workload:
     import transformers
 
     torch.manual_seed(0)
-    config = getattr(transformers, f"{name}Config")(num_labels=1000)
+    config = getattr(transformers, f"{name}Config")(num_labels=1000, image_size=pixels, **settings)
     model = transformers.AutoModelForImageClassification.from_config(config)
-    return Logits(model, "pixel_values").eval(), (torch.randn(1, 3, 224, 224),)
+    return Logits(model, "pixel_values").eval(), (torch.randn(1, 3, pixels, pixels),)
 
 
-def whisper_encoder() -> Workload:
+def whisper_encoder(*, layers: int = 4, seconds: int = 30) -> Workload:
     from transformers import WhisperConfig
     from transformers.models.whisper.modeling_whisper import WhisperEncoder
 
     torch.manual_seed(0)
     config = WhisperConfig(
         d_model=384,
-        encoder_layers=4,
+        encoder_layers=layers,
         encoder_attention_heads=6,
         encoder_ffn_dim=1536,
+        max_source_positions=50 * seconds,
         return_dict=False,
     )
-    return WhisperEncoder(config).eval(), (torch.randn(1, config.num_mel_bins, 3000),)
+    return WhisperEncoder(config).eval(), (torch.randn(1, config.num_mel_bins, 100 * seconds),)
 
 
 def gpt2_decode(*, cached: int = 512) -> Workload:

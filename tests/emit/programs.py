@@ -15,6 +15,8 @@ from torch.export import Dim
 
 aten = torch.ops.aten
 
+DIALECTS = ("torch", "linalg", "tosa", "stablehlo")
+
 
 @dataclass(frozen=True)
 class Case:
@@ -23,8 +25,7 @@ class Case:
     settings: dict[str, Any] = field(default_factory=dict)
     """Of ingot.export."""
     refused: dict[str, str] = field(default_factory=dict)
-    """Dialects that have no such thing and what the error says; "x run": it can be written, and
-    upstream has no lowering to run it."""
+    """Dialects that have no such thing and what the error says."""
 
 
 class Constants(nn.Module):
@@ -37,11 +38,13 @@ class Constants(nn.Module):
         self.dtype = dtype
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        return x + self.held.to(torch.float32), self.held.clone()
+        real = self.held.real if self.dtype.is_complex else self.held
+        return x + real.to(torch.float32), self.held.clone()
 
 
 def lifted(x: Tensor) -> Tensor:
-    return x + torch.tensor([1.0, 2.0, 3.0]) + torch.tensor(2.0) + torch.tensor([1, 2, 3])
+    made = x + torch.tensor([1.0, 2.0, 3.0]) + torch.tensor(2.0) + torch.tensor([1, 2, 3])
+    return aten.lift_fresh_copy(aten.lift(made).detach()) + aten.alias(made)
 
 
 def branch(x: Tensor) -> Tensor:
@@ -107,6 +110,25 @@ def factories(x: Tensor) -> tuple[Tensor, ...]:
     )  # fmt: skip
 
 
+def numbers_of_tensors(x: Tensor) -> tuple[Tensor, ...]:
+    """Fill values and factors that are read from tensors."""
+    total = x.sum()
+    return (
+        torch.full((2, 3), total), torch.full((2,), total, dtype=torch.int64),
+        torch.full_like(x, total.item()), x * total.item() + x.mean().item(),
+        x * (x > 0).sum().item(), x.new_full((2, 2), torch.tensor(3.0)), x + True,
+    )  # fmt: skip
+
+
+def views(x: Tensor) -> tuple[Tensor, ...]:
+    return (
+        x.squeeze(), x.squeeze(1), x.squeeze((0, 1, -1)), x.logsumexp((0, 2)), x.roll(1, 2),
+        x.roll(-4), x.roll((1, -1), (0, 2)), x[:, 0, :, 0].diagonal(), x.unfold(2, 2, 1),
+        x.expand(2, 4, 3, 1).diagonal(-1, 1, 2), *x.unbind(2), *x.split(2, 2), x.flip(0, 2),
+        x.movedim(0, 3), x.as_strided((2, 3), (3, 1)), x.repeat(1, 2, 1, 2),
+    )  # fmt: skip
+
+
 def pools(x: Tensor) -> tuple[Tensor, ...]:
     return (
         F.max_pool2d(x, 2), F.max_pool2d(x, 3, 2, 1), F.avg_pool2d(x, 2), F.avg_pool2d(x, 3, 2, 1),
@@ -166,13 +188,14 @@ class TrainingStep(nn.Module):
 
 VALUE_SIZES = dict.fromkeys(("tosa", "stablehlo"), "its size depends on values")
 COMPLEX = dict.fromkeys(("tosa", "stablehlo"), "no form as pairs of reals")
-NOT_RUN = {"stablehlo run": "no way to run it"}
 
 SMALL: dict[str, Case] = {
     "pools": Case(pools, (torch.randn(1, 3, 8, 8),)),
     "lift": Case(lifted, (torch.randn(3),)),
     "conversions": Case(conversions, (torch.randn(3, 4),)),
     "factories": Case(factories, (torch.randn(3, 4),)),
+    "numbers of tensors": Case(numbers_of_tensors, (torch.randn(3, 4),)),
+    "views": Case(views, (torch.randn(2, 1, 3, 1),)),
     "nonzero": Case(
         lambda x: x.nonzero(), (torch.tensor([1.0, 0.0, 2.0, 0.0]),), refused=VALUE_SIZES
     ),
@@ -206,17 +229,17 @@ SMALL: dict[str, Case] = {
         {"dynamic_shapes": ({0: Dim("n", max=512)}, {0: Dim("m")})},
     ),
     "cumulative": Case(lambda x: (x.cumsum(1), x.cumprod(0)), (torch.randn(3, 5),)),
-    "sort": Case(lambda x: x.sort(descending=True), (torch.randn(3, 5),), refused=NOT_RUN),
-    "topk": Case(lambda x: x.topk(2), (torch.randn(3, 5),), refused=NOT_RUN),
+    "sort": Case(lambda x: x.sort(descending=True), (torch.randn(3, 5),)),
+    "topk": Case(lambda x: x.topk(2), (torch.randn(3, 5),)),
     "index_put": Case(
         lambda x, i, v: x.index_put((i,), v, accumulate=True),
         (torch.randn(4, 3), torch.tensor([0, 2, 0]), torch.randn(3, 3)),
-        refused={"tosa": "index_put", "stablehlo run": "no way to run it"},
+        refused={"tosa": "index_put"},
     ),
     "scatter_add": Case(
         lambda x, i, v: x.scatter_add(0, i, v),
         (torch.randn(4, 3), torch.tensor([[0, 1, 2], [3, 1, 0]]), torch.randn(2, 3)),
-        refused={"tosa": "scatter_add", "stablehlo run": "no way to run it"},
+        refused={"tosa": "scatter_add"},
     ),
 }
 SMALL["training step"] = Case(
@@ -229,15 +252,14 @@ SMALL |= {
     for dtype in (
         torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.float8_e4m3fn,
         torch.float8_e5m2, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8,
-        torch.bool,
+        torch.bool, torch.complex64, torch.complex128, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz,
     )
 }  # fmt: skip
-EVERYWHERE = ("torch", "linalg", "tosa", "stablehlo")
 SMALL |= {
     f"constants {str(dtype).removeprefix('torch.')}": Case(
         Constants(dtype),
         (torch.randn(4),),
-        refused=dict.fromkeys(EVERYWHERE, "has no unsigned integers of more than 8 bits"),
+        refused=dict.fromkeys(DIALECTS, "has no unsigned integers of more than 8 bits"),
     )
     for dtype in (torch.uint16, torch.uint32, torch.uint64)
 }
@@ -247,5 +269,5 @@ SMALL |= {
         convolution_backward((a, b, c)),
         (torch.randn(2, 4, 6, 6), torch.randn(2, 3, 6, 6), torch.randn(4, 3, 3, 3)),
     )
-    for a, b, c in MASKS[:-1]
+    for a, b, c in MASKS
 }

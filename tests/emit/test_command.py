@@ -59,3 +59,47 @@ def test_bad_words_are_told(command: list[str], why: str) -> None:
     result = CliRunner().invoke(main, ["export", *command])
     assert result.exit_code != 0
     assert why in result.output
+
+
+def test_partial_writes_what_can_be_written(model: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out.mlir"
+    command = ["export", f"{model}:scatter", "--to", "tosa", "-o", str(output), "--partial"]
+    result = CliRunner().invoke(main, command)
+    assert result.exit_code == 0, result.output
+    assert 'ingot.op = "scatter_add"' in output.read_text()
+
+
+def test_iree_files_are_written(model: Path, tmp_path: Path) -> None:
+    pytest.importorskip("iree.compiler")
+    output = tmp_path / "out.vmfb"
+    command = ["export", f"{model}:make_model", "--to", "iree", "-o", str(output)]
+    result = CliRunner().invoke(main, command)
+    assert result.exit_code == 0, result.output
+    assert output.stat().st_size > 0
+    assert (tmp_path / "out.irpa").stat().st_size > 0, "weights are outside"
+
+
+def test_a_folder_that_cannot_be_written_is_left_as_it_was(model: Path, tmp_path: Path) -> None:
+    """Nor is one of the two files there without the other."""
+    (tmp_path / "out.safetensors").mkdir()
+    output = tmp_path / "out.mlir"
+    before = sorted(tmp_path.iterdir())
+    command = ["export", f"{model}:make_model", "--to", "linalg", "-o", str(output)]
+    result = CliRunner().invoke(main, command)
+    assert result.exit_code == 1
+    assert "cannot write" in result.output
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_what_cannot_be_traced_is_told_without_internal_frames(tmp_path: Path) -> None:
+    path = tmp_path / "branching_model.py"
+    path.write_text(
+        "import torch\n\ndef branches(x):\n    if x.sum() > 0:\n        return x\n    return -x\n"
+    )
+    result = CliRunner().invoke(
+        main, ["export", f"{path}:branches", "--to", "tosa", "--input", "3"]
+    )
+    assert result.exit_code == 1
+    assert "branching_model.py:4" in result.output
+    assert "torch.cond" in result.output
+    assert "Traceback" not in result.output and "site-packages" not in result.output

@@ -13,9 +13,9 @@ from torch.export import Dim
 from torch.utils._pytree import tree_leaves
 
 import ingot
+from tests.emit.programs import DIALECTS
 from tests.models import hugging_face, nets
 
-DIALECTS = ("torch", "linalg", "tosa", "stablehlo")
 QUICK = ("gpt2", "vit", "whisper")
 HUGGING_FACE = [
     name if name in QUICK else pytest.param(name, marks=pytest.mark.slow)
@@ -79,23 +79,44 @@ def test_convnext() -> None:
     verified(ConvNext(), (torch.randn(1, 3, 32, 32),), {})
 
 
+ALL_OUTPUTS = {"output_attentions": True, "output_hidden_states": True}
+OPT_SETTINGS: list[dict[str, bool]] = [
+    {"use_cache": use_cache, "return_dict": return_dict, **more}
+    for use_cache in (True, False)
+    for return_dict in (True, False)
+    for more in ({}, ALL_OUTPUTS)
+]
+
+
+def opt(settings: dict[str, bool], masked: bool = True) -> tuple[nn.Module, dict[str, Any]]:
+    model, kwargs = hugging_face.opt()
+    if settings.get("output_attentions"):
+        model.set_attn_implementation("eager")
+    if not masked:
+        del kwargs["attention_mask"]
+    return model, {**kwargs, **settings}
+
+
+def settings_name(settings: dict[str, bool]) -> str:
+    return " ".join(name for name, on in settings.items() if on) or "plain"
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("return_dict", [True, False])
-@pytest.mark.parametrize("use_cache", [True, False])
-def test_opt(use_cache: bool, return_dict: bool) -> None:
-    model, kwargs = hugging_face.opt()
-    settings = {"use_cache": use_cache, "return_dict": return_dict}
-    verified(model, (), {**kwargs, **settings})
+@pytest.mark.parametrize("settings", OPT_SETTINGS, ids=settings_name)
+def test_opt(settings: dict[str, bool]) -> None:
+    model, kwargs = opt(settings)
+    program = verified(model, (), kwargs)
+    result = program(**kwargs)
+    assert isinstance(result, tuple) is not settings["return_dict"]
+    if settings["return_dict"] and "output_attentions" in settings:
+        assert (len(result.attentions), len(result.hidden_states)) == (2, 3)
+    if settings["return_dict"]:
+        assert ("past_key_values" in result) is settings["use_cache"]
 
 
-def test_opt_with_attentions_and_hidden_states() -> None:
-    model, kwargs = hugging_face.opt()
-    model.set_attn_implementation("eager")
-    settings = {"output_attentions": True, "output_hidden_states": True}
-    program = verified(model, (), {**kwargs, **settings})
-    result = program(**kwargs, **settings)
-    assert len(result.attentions) == 2
-    assert len(result.hidden_states) == 3
+def test_opt_without_a_mask() -> None:
+    model, kwargs = opt({"use_cache": True}, masked=False)
+    verified(model, (), kwargs)
 
 
 def of_any_length(model: nn.Module, kwargs: dict[str, Any]) -> ingot.Program:
@@ -111,9 +132,9 @@ def of_any_length(model: nn.Module, kwargs: dict[str, Any]) -> ingot.Program:
 
 
 @pytest.mark.slow
-def test_opt_with_any_length() -> None:
-    model, kwargs = hugging_face.opt()
-    program = of_any_length(model, {**kwargs, "use_cache": True})
+@pytest.mark.parametrize("settings", OPT_SETTINGS, ids=settings_name)
+def test_opt_with_any_length(settings: dict[str, bool]) -> None:
+    program = of_any_length(*opt(settings))
     texts = {dialect: program.to_mlir(dialect).text for dialect in ("tosa", "stablehlo")}
     for text in texts.values():
         assert "tensor<2x?xi64>" in text

@@ -97,6 +97,21 @@ def test_dataclasses_and_functions() -> None:
         assert got.second[1:] == (None, 3)
 
 
+class Keywords(nn.Module):
+    def forward(self, x: Tensor, **kwargs: Any) -> Tensor:
+        return x * kwargs["scale"] + kwargs["bias"]
+
+
+def test_dynamic_sizes_of_other_keywords() -> None:
+    model, n = Keywords(), torch.export.Dim("n", max=99)
+    kwargs = {"scale": 2, "bias": torch.randn(4)}
+    shapes = {"x": {0: n}, "scale": None, "bias": {0: n}}
+    program = ingot.export(model, (torch.randn(4),), kwargs, dynamic_shapes=shapes)
+    x, bias = torch.randn(7), torch.randn(7)
+    torch.testing.assert_close(program(x, scale=2, bias=bias), x * 2 + bias)
+    assert "forward" not in vars(model), "the model is left as it was"
+
+
 def test_swapped_inputs() -> None:
     def swap(x: Tensor, y: Tensor) -> None:
         kept = x.clone()

@@ -11,7 +11,7 @@ import inspect
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from functools import cache
+from functools import cache, wraps
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -114,7 +114,8 @@ def _trace(
     for strict in (False, True):
         try:
             noting = nullcontext() if strict else noting_checks(checks)
-            with _structures_of_results(module), _user_lines(), _quiet(), noting:
+            named = _naming_keywords(module, kwargs, dynamic_shapes)
+            with _structures_of_results(module), _user_lines(), _quiet(), noting, named:
                 exported = torch.export.export(
                     module, args, kwargs, dynamic_shapes=dynamic_shapes, strict=strict
                 )
@@ -151,6 +152,34 @@ def _structures_of_results(module: nn.Module) -> Iterator[None]:
         yield
     finally:
         hook.remove()
+
+
+@contextmanager
+def _naming_keywords(module: nn.Module, kwargs: dict[str, Any], shapes: Any) -> Iterator[None]:
+    """Keywords that `forward` takes as `**kwargs` and that `shapes` has an entry for are arguments
+    of its own while it is traced: torch.export finds no place for them in any form of shapes."""
+    signature = inspect.signature(module.forward)
+    named = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    known = {p.name for p in named}
+    more = [name for name in kwargs if name not in known]
+    if not isinstance(shapes, Mapping) or not any(name in shapes for name in more):
+        yield
+        return
+    forward, before = module.forward, module.__dict__.get("forward")
+    names = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in more]
+
+    @wraps(forward)
+    def explicit(*args: Any, **kwargs: Any) -> Any:
+        return forward(*args, **kwargs)
+
+    explicit.__signature__ = signature.replace(parameters=[*named, *names])  # type: ignore[attr-defined]
+    module.forward = explicit
+    try:
+        yield
+    finally:
+        del module.forward
+        if before is not None:
+            module.forward = before
 
 
 class _UserFrames:

@@ -78,6 +78,44 @@ def split_with_sizes(x: Tensor, sizes: list[int], dim: int = 0) -> tuple[Tensor,
     return tuple(x.narrow(dim, start, size) for start, size in zip(starts, sizes))
 
 
+@decomposes(aten.roll.default)
+def roll(x: Tensor, shifts: list[int], dims: list[int] | None = None) -> Tensor:
+    if not dims:
+        return roll(x.reshape(-1), shifts, [0]).reshape(x.shape)
+    for shift, dim in zip(shifts, dims):
+        size = x.shape[dim]
+        if not isinstance(size, int) or size == 0:
+            return NotImplemented
+        start = -shift % size
+        parts = [x.narrow(dim, start, size - start), x.narrow(dim, 0, start)]
+        x = torch.cat(parts, dim) if start else x
+    return x
+
+
+@decomposes(aten.diagonal.default)
+def diagonal(x: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """Rows and columns as one row, of which it picks."""
+    x = x.movedim((dim1, dim2), (-2, -1))
+    rows, columns = x.shape[-2:]
+    if not isinstance(rows, int) or not isinstance(columns, int):
+        return NotImplemented
+    below, beyond = max(0, -offset), max(0, offset)
+    count = max(0, min(rows - below, columns - beyond))
+    places = torch.arange(count) * (columns + 1) + below * columns + beyond
+    return x.flatten(-2).index_select(-1, places)
+
+
+@decomposes(aten.unfold.default)
+def unfold(x: Tensor, dim: int, size: int, step: int) -> Tensor:
+    if x.dim() == 0 or not isinstance(x.shape[dim], int):
+        return NotImplemented
+    dim = dim % x.dim()
+    count = (x.shape[dim] - size) // step + 1
+    places = (torch.arange(count) * step).unsqueeze(1) + torch.arange(size)
+    picked = x.index_select(dim, places.reshape(-1))
+    return picked.unflatten(dim, (count, size)).movedim(dim + 1, -1)
+
+
 @decomposes(aten.remainder.Tensor, aten.remainder.Scalar, when=_integers)
 def remainder(x: Tensor, y: Any) -> Tensor:
     """Of integers, with the sign of the divisor; StableHLO's has that of the dividend."""

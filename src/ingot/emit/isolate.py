@@ -7,20 +7,18 @@ helper is started once and kept ready.
 from __future__ import annotations
 
 import atexit
-import json
 import os
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Any
 
 from ingot.emit.levels import Step
+from ingot.emit.reproduce import write_reproducer
 from ingot.errors import EmitError
 
 
@@ -69,8 +67,7 @@ def lower(
 ) -> str:
     """The module behind all steps, as text. With `calls` it may call functions."""
     request = {"do": "lower", "module": module, "steps": _pairs(steps), "calls": calls}
-    reply = _ask(request, limits)
-    return str(_checked(reply, module, steps)["text"])
+    return str(_answer(request, limits)["text"])
 
 
 def run(
@@ -96,19 +93,38 @@ def run(
         "file": file,
         "refine": refine,
     }
-    reply = _checked(_ask(request, limits), module, [*steps, to_llvm])
-    return list(reply["results"])
+    return list(_answer(request, limits)["results"])
+
+
+def interpret(
+    module: str,
+    function: str,
+    steps: Sequence[Step],
+    arguments: Sequence[dict[str, Any]],
+    file: str,
+    limits: Limits,
+) -> list[Any]:
+    """The same by StableHLO's reference interpreter."""
+    request = {
+        "do": "interpret",
+        "module": module,
+        "function": function,
+        "steps": _pairs(steps),
+        "arguments": list(arguments),
+        "file": file,
+    }
+    return list(_answer(request, limits)["results"])
 
 
 def _pairs(steps: Sequence[Step]) -> list[tuple[str, str]]:
     return [(step.name, step.pipeline) for step in steps]
 
 
-def _ask(request: dict[str, Any], limits: Limits) -> dict[str, Any]:
+def _ask(request: dict[str, Any]) -> dict[str, Any]:
     with _lock:
         line = _connection()
         try:
-            line.send({**request, "seconds": limits.seconds, "memory": limits.memory})
+            line.send(request)
             return line.recv()
         except (EOFError, OSError):
             _stop()
@@ -144,16 +160,17 @@ def _stop() -> None:
 atexit.register(_stop)
 
 
-def _checked(reply: dict[str, Any], module: bytes | str, steps: Sequence[Step]) -> dict[str, Any]:
+def _answer(request: dict[str, Any], limits: Limits) -> dict[str, Any]:
+    request = {**request, "seconds": limits.seconds, "memory": limits.memory}
+    reply = _ask(request)
     if "failed" in reply:
         complaints = [Complaint(where, what) for where, what in reply["diagnostics"]]
         raise PipelineError(reply["failed"], complaints)
     if "crashed" not in reply:
         return reply
-    command = write_reproducer(module, steps)
     raise EmitError(
         _crash_text(reply["crashed"], reply.get("printed", "")),
-        hints=[f"to see it again: {command}"],
+        hints=[f"to see it again: {write_reproducer(request)}"],
     )
 
 
@@ -167,15 +184,3 @@ def _crash_text(how: str, printed: str) -> str:
         text = known["memory"]
     lines = [line for line in printed.splitlines() if line.strip()][:3]
     return "\n  ".join([text, *lines])
-
-
-def write_reproducer(module: bytes | str, steps: Sequence[Step]) -> str:
-    """Leave the input and the pipelines on disk; the command that runs them."""
-    folder = Path(tempfile.mkdtemp(prefix="ingot-reproducer-"))
-    source = folder / ("input.mlirbc" if isinstance(module, bytes) else "input.mlir")
-    source.write_bytes(module if isinstance(module, bytes) else module.encode())
-    (folder / "pipelines.json").write_text(json.dumps(_pairs(steps), indent=1))
-    script = folder / "reproduce.sh"
-    command = f"{sys.executable} -m ingot.emit.worker {source} {folder / 'pipelines.json'}"
-    script.write_text(f"#!/bin/sh\nexec {command}\n")
-    return f"sh {script}"

@@ -42,7 +42,10 @@ CHECKS: tuple[Any, ...] = (
 )
 
 
-WELL_KNOWN = (aten.t.default, aten.transpose.int, aten.addmm.default)
+WELL_KNOWN = (
+    aten.t.default, aten.transpose.int, aten.addmm.default, aten.squeeze.default, aten.squeeze.dim,
+    aten.squeeze.dims,
+)  # fmt: skip
 """What the pipelines take as it is; not worth a trace."""
 
 

@@ -31,6 +31,8 @@ class Dialect:
     """From the torch dialect as it is imported."""
     to_linalg: tuple[Step, ...]
     """From here to linalg, to be run."""
+    interpreted: Step | None = None
+    """Upstream has an interpreter for it, and this makes its sizes known."""
     branches: bool = True
     """torch-mlir lowers branches to it."""
     complex: bool = True
@@ -72,12 +74,12 @@ _TOSA_TO_LINALG = Step(
         "canonicalize",
     ),
 )
+_KNOWN_SIZES = ("func.func(remove-shape-constraints)", "canonicalize", "stablehlo-refine-shapes")
+_STABLEHLO_TO_RUN = Step("StableHLO's sizes", _module(*_KNOWN_SIZES, "canonicalize"))
 _STABLEHLO_TO_LINALG = Step(
     "StableHLO to linalg",
     _module(
-        "func.func(remove-shape-constraints)",
-        "canonicalize",
-        "stablehlo-refine-shapes",
+        *_KNOWN_SIZES,
         "func.func(stablehlo-aggressive-simplification)",
         "canonicalize",
         "stablehlo-legalize-to-linalg{enable-primitive-ops=false}",
@@ -120,6 +122,7 @@ DIALECTS: dict[str, Dialect] = {
             "stablehlo",
             (_BACKEND, _STABLEHLO),
             (_STABLEHLO_TO_LINALG,),
+            interpreted=_STABLEHLO_TO_RUN,
             branches=False,
             complex=False,
             sizes=False,

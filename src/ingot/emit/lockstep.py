@@ -1,6 +1,7 @@
 """Where a dialect's numbers part from eager's. Comes in: a program, a dialect, arguments; goes out:
-the first node, in program order, whose value differs, or None. The program is written and run once,
-with every value of its legalized graph as a result; the same graph is run under PyTorch beside it.
+the first operation of the program, in its order, whose value differs, or None. The program is
+written and run once, with every value that it computes as a result, and run by PyTorch beside it:
+so a wrong lowering is found wherever it happened, in our legalization or in a pipeline.
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ from typing import Any
 
 import torch
 from torch.fx import GraphModule, Interpreter, Node
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from ingot.emit import isolate
-from ingot.emit.emit import emit_legal
-from ingot.emit.legalize import legalize
-from ingot.emit.levels import find_dialect
-from ingot.emit.verify import Difference, coarsest, compare, copied, run_module
+from ingot.emit.emit import to_mlir
+from ingot.emit.legalize import Expansion
+from ingot.emit.levels import Dialect, find_dialect
+from ingot.emit.verify import Difference, coarsest, compare, copied, from_pairs, run_module
 from ingot.errors import MismatchError, Place
 from ingot.program.call import bind
 from ingot.program.graph import copy_module, output_node
@@ -26,7 +28,10 @@ from ingot.program.text import target_name, value_type
 
 aten = torch.ops.aten
 
-UNINITIALIZED = (aten.empty.memory_format, aten.empty_strided.default)
+UNINITIALIZED = (
+    aten.empty.memory_format, aten.empty_strided.default, aten.empty_like.default,
+    aten.empty_permuted.default, aten.new_empty.default, aten.new_empty_strided.default,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -43,9 +48,13 @@ class Culprit:
 
 
 def verify_in_lockstep(
-    program: Program, dialect: str, args: Sequence[Any], kwargs: Mapping[str, Any]
+    program: Program,
+    dialect: str,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    decompositions: Mapping[Any, Expansion] | None = None,
 ) -> None:
-    culprit = first_difference(program, dialect, args, kwargs)
+    culprit = first_difference(program, dialect, args, kwargs, decompositions)
     if culprit is not None:
         raise MismatchError(f"{dialect}, node by node: {culprit.as_text()}", place=culprit.place)
 
@@ -55,45 +64,52 @@ def first_difference(
     dialect: str,
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
+    decompositions: Mapping[Any, Expansion] | None = None,
     limits: isolate.Limits = isolate.USUAL,
 ) -> Culprit | None:
-    target = find_dialect(dialect)
-    legal, nodes = _with_all_values(legalize(program, target, {}))
-    module = emit_legal(legal, target, limits)
-    values = [copied(v) for v in bind(program, args, kwargs)]
-    inputs = dict(zip([spec.name for spec in program.signature.inputs], values))
-    got = run_module(module, inputs, limits)
+    watched, nodes = _with_all_values(program, find_dialect(dialect))
+    module = to_mlir(watched, dialect, limits, decompositions)
+    inputs = [copied(v) for v in bind(program, args, kwargs)]
+    names = [spec.name for spec in program.signature.inputs]
+    got = run_module(module, dict(zip(names, inputs)), limits)
     with torch.no_grad():
-        eager = _Recorder(legal.graph_module)
-        eager.run(*[copied(inputs[spec.name]) for spec in legal.signature.inputs])
+        eager = _Recorder(program.graph_module)
+        eager.run(*map(copied, inputs))
     tolerance = coarsest(program)
-    for node, value in zip(nodes, got):
-        difference = compare(node.name, value, eager.values[node.name], tolerance)
+    for i, value in zip(module.returned, got):
+        want = eager.values[nodes[i].name]
+        difference = compare(nodes[i].name, from_pairs(value, want), want, tolerance)
         if difference.why:
-            val = value_type(node.meta["val"])
-            return Culprit(target_name(node.target), val, difference, node_place(node))
+            kind = value_type(nodes[i].meta["val"])
+            return Culprit(target_name(nodes[i].target), kind, difference, node_place(nodes[i]))
     return None
 
 
-def _with_all_values(program: Program) -> tuple[Program, list[Node]]:
-    """The program with every tensor it computes as an output."""
+def _with_all_values(program: Program, dialect: Dialect) -> tuple[Program, list[Node]]:
+    """The program with every tensor that it computes and reads as an output."""
     module = copy_module(program.graph_module)
-    nodes = [
-        node
-        for node in module.graph.nodes
-        if node.op == "call_function"
-        and isinstance(node.meta.get("val"), torch.Tensor)
-        and node.target not in UNINITIALIZED
-    ]
+    nodes = [node for node in module.graph.nodes if _is_watched(node, dialect)]
     output_node(module.graph).args = (tuple(nodes),)
     outputs = tuple(OutputSpec("user") for _ in nodes)
     signature = Signature(program.signature.inputs, outputs)
     return replace(program, graph_module=module, signature=signature), nodes
 
 
+def _is_watched(node: Node, dialect: Dialect) -> bool:
+    """Not what has a size that the dialect has no word for: as a step on the way it may be gone
+    behind the legalization, as a result it could not."""
+    val = node.meta.get("val")
+    if node.op != "call_function" or not isinstance(val, torch.Tensor) or not node.users:
+        return False
+    if node.target in UNINITIALIZED:
+        return False
+    return dialect.sizes or not any(
+        free_unbacked_symbols(n) for n in val.shape if isinstance(n, torch.SymInt)
+    )
+
+
 class _Recorder(Interpreter):
-    """Runs a graph under PyTorch and keeps every value. In MLIR there are no strides, so a view of
-    what happens to be strided otherwise here is a copy."""
+    """Runs a graph under PyTorch and keeps every value."""
 
     def __init__(self, module: GraphModule) -> None:
         super().__init__(module, garbage_collect_values=False)
@@ -103,8 +119,3 @@ class _Recorder(Interpreter):
         value = super().run_node(n)
         self.values[n.name] = value
         return value
-
-    def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
-        if target is aten.view.default:
-            target = aten.reshape.default
-        return super().call_function(target, args, kwargs)

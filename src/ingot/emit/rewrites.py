@@ -39,22 +39,28 @@ def copy_is_its_source(draft: Draft, node: Node) -> Node | None:
 
 @spelling_rules.on(aten.index.Tensor)
 def mask_is_where_it_holds(draft: Draft, node: Node) -> Node | None:
-    """`x[mask]` reads at the places where the mask holds."""
+    """`x[mask]` reads at the places where the mask holds, in one row of all it covers."""
     source, indices = args_of(node)
     masks = [i for i in indices if i is not None and i.meta["val"].dtype is torch.bool]
     if not masks or len(indices) != 1:
         return None
-    (mask,) = masks
-    val = mask.meta["val"]
+    dims = masks[0].meta["val"].dim()
+    source, mask = (_flattened(draft, node, value, dims) for value in (source, masks[0]))
     count = node.meta["val"].shape[0]
-    with val.fake_mode:
-        table = torch.empty((count, val.dim()), dtype=torch.int64)
+    with mask.meta["val"].fake_mode:
+        table = torch.empty((count, 1), dtype=torch.int64)
         column = torch.empty((count,), dtype=torch.int64)
     places = draft.call(node, aten.nonzero.default, (mask,), table)
-    columns = [
-        draft.call(node, aten.select.int, (places, 1, dim), column) for dim in range(val.dim())
-    ]
-    return draft.call(node, aten.index.Tensor, (source, columns), node.meta["val"])
+    places = draft.call(node, aten.select.int, (places, 1, 0), column)
+    return draft.call(node, aten.index.Tensor, (source, [places]), node.meta["val"])
+
+
+def _flattened(draft: Draft, before: Node, value: Node, dims: int) -> Node:
+    """With its first dims as one."""
+    if dims == 1:
+        return value
+    flat = value.meta["val"].flatten(0, dims - 1)
+    return draft.call(before, aten.flatten.using_ints, (value, 0, dims - 1), flat)
 
 
 @early_rules.on(aten.index.Tensor)
@@ -109,6 +115,62 @@ def sum_of_masked_is_masked_sum(draft: Draft, node: Node) -> Node | None:
 
 def _dtype_of(node: Node) -> dict[str, Any]:
     return {"dtype": node.kwargs["dtype"]} if node.kwargs.get("dtype") is not None else {}
+
+
+@early_rules.on(aten.full.default, aten.full_like.default)
+def filled_with_a_value(draft: Draft, node: Node) -> Node | None:
+    """A fill value that is computed is a tensor, spread."""
+    number, val = node.args[1], node.meta["val"]
+    if not isinstance(number, Node) or number.target is not aten._local_scalar_dense.default:
+        return None
+    sizes: Any = node.args[0] if node.target is aten.full.default else list(val.shape)
+    if any(isinstance(size, torch.SymInt) for size in sizes):
+        return None
+    one = _as_tensor(draft, node, number)
+    return draft.call(node, aten.expand.default, (one, sizes), val)
+
+
+_BY_NUMBER: dict[Any, Any] = {
+    aten.add.Scalar: aten.add.Tensor,
+    aten.sub.Scalar: aten.sub.Tensor,
+    aten.mul.Scalar: aten.mul.Tensor,
+    aten.div.Scalar: aten.div.Tensor,
+}
+"""Ops with a number, and the same with a tensor."""
+
+
+@early_rules.on(*_BY_NUMBER, *_BY_NUMBER.values())
+def number_of_a_tensor_is_the_tensor(draft: Draft, node: Node) -> Node | None:
+    """`x * t.item()` is `x * t`."""
+    number = args_of(node)[1]
+    if not isinstance(number, Node) or number.target is not aten._local_scalar_dense.default:
+        return None
+    one = _as_tensor(draft, node, number)
+    op = _BY_NUMBER.get(node.target, node.target)
+    args = (node.args[0], one, *node.args[2:])
+    return draft.call(node, op, args, node.meta["val"], **node.kwargs)
+
+
+def _as_tensor(draft: Draft, node: Node, number: Node) -> Node:
+    """The tensor of one number that `number` was read from, in the dtype of `node`."""
+    source, dtype = args_of(number)[0], node.meta["val"].dtype
+    val = source.meta["val"]
+    if val.dim():
+        val = val.new_empty(())
+        source = draft.call(node, aten.view.default, (source, []), val)
+    if val.dtype is dtype:
+        return source
+    return draft.call(node, aten._to_copy.default, (source,), val.to(dtype), dtype=dtype)
+
+
+@spelling_rules.on(aten.squeeze.dims)
+def squeezed_dim_by_dim(draft: Draft, node: Node) -> Node | None:
+    source, dims = args_of(node)
+    rank = max(source.meta["val"].dim(), 1)
+    for dim in sorted((dim % rank for dim in dims), reverse=True):
+        val = source.meta["val"].squeeze(dim)
+        source = draft.call(node, aten.squeeze.dim, (source, dim), val)
+    return source
 
 
 _SYMMETRIC = (aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor, aten.div.Tensor)

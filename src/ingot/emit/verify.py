@@ -109,24 +109,35 @@ def run_module(
     ]
     with tempfile.NamedTemporaryFile(dir=_memory_folder()) as file:
         arguments = _write_arguments(file, values)
-        try:
-            results = isolate.run(
-                module.runnable,
-                FUNCTION,
-                module.dialect.to_linalg,
-                TO_LLVM,
-                arguments,
-                file.name,
-                limits,
-                refine=not module.dialect.sizes,
-            )
-        except isolate.PipelineError as error:
-            raise EmitError(
-                f"{module.dialect.name} was written, but upstream passes have no way to run it: "
-                f"{first_line(error)}"
-            ) from None
+        results = _results(module, arguments, file.name, limits)
     outputs = output_values(legal.graph)
     return [_as_value(result, outputs[i]) for i, result in zip(module.returned, results)]
+
+
+def _results(
+    module: MlirModule, arguments: list[dict[str, Any]], file: str, limits: isolate.Limits
+) -> list[Any]:
+    """As machine code or, where upstream has no lowering, by the dialect's interpreter."""
+    dialect = module.dialect
+    refine = not dialect.sizes
+    try:
+        return isolate.run(
+            module.runnable, FUNCTION, dialect.to_linalg, TO_LLVM, arguments, file, limits,
+            refine=refine,
+        )  # fmt: skip
+    except isolate.PipelineError as error:
+        refused = error
+    if dialect.interpreted is not None:
+        try:
+            return isolate.interpret(
+                module.text, FUNCTION, [dialect.interpreted], arguments, file, limits
+            )
+        except isolate.PipelineError as error:
+            refused = error
+    raise EmitError(
+        f"{dialect.name} was written, but upstream passes have no way to run it: "
+        f"{first_line(refused)}"
+    )
 
 
 def _memory_folder() -> str | None:
@@ -168,7 +179,7 @@ def _judge(
     differences = [
         compare(
             f"output {i} ({program.signature.outputs[i].kind})",
-            _from_pairs(value, expected[i]),
+            from_pairs(value, expected[i]),
             expected[i],
             tolerance,
         )
@@ -181,7 +192,7 @@ def _judge(
     return Comparison(module.dialect.name, tuple(differences))
 
 
-def _from_pairs(got: Any, want: Any) -> Any:
+def from_pairs(got: Any, want: Any) -> Any:
     """Complex again, where the dialect returns pairs."""
     complex_wanted = isinstance(want, torch.Tensor) and want.dtype.is_complex
     return torch.view_as_complex(got) if complex_wanted and not got.is_complex() else got

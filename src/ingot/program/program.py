@@ -192,7 +192,7 @@ class Program:
 
         program = self.lowered("aten")
         if lockstep:
-            verify_in_lockstep(program, dialect, args, kwargs or {})
+            verify_in_lockstep(program, dialect, args, kwargs or {}, decompositions)
         return verify_program(
             program, dialect, args, kwargs or {}, decompositions=decompositions, checks=checks
         )

@@ -6,13 +6,14 @@ copied when, the report) is ours.
         name = "mine"
         def claim(self, node): return "" if node.target in TABLE else "no kernel for it"
         def lower(self, program): return a function from device values to device values
-        def upload(self, tensor): return the tensor as a device value
-        def download(self, value): return the device value as a tensor
+        def upload(self, tensor): return Moved(the tensor as a device value)
+        def download(self, value): return Moved(the device value as a tensor)
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
@@ -24,6 +25,15 @@ Runner = Callable[[Sequence[Any]], Sequence[Any]]
 """From the device values of a program's inputs to those of its outputs, in order."""
 
 
+@dataclass(frozen=True)
+class Moved:
+    """What went from one side to the other."""
+
+    value: Any
+    copied: bool = True
+    """False: both sides see the same memory."""
+
+
 class Target(Protocol):
     name: str
 
@@ -33,8 +43,8 @@ class Target(Protocol):
     def lower(self, program: Program) -> Runner:
         """Code for a graph whose every op was claimed."""
 
-    def upload(self, tensor: torch.Tensor) -> Any:
+    def upload(self, tensor: torch.Tensor) -> Moved:
         """The tensor as a value of the device."""
 
-    def download(self, value: Any) -> torch.Tensor:
+    def download(self, value: Any) -> Moved:
         """The device's value as a tensor."""

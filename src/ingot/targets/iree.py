@@ -1,7 +1,7 @@
 """IREE as a target: the compiler and runtime of the extra `iree`. A region goes through the linalg
-dialect to a module of IREE's, which runs on its task system; tensors are handed over without copies
-where IREE can import them. `write` makes files: a `.vmfb` with the weights outside, in a parameter
-archive.
+dialect to a module of IREE's, which runs on its task system; tensors are lent to it, and its
+results are tensors, without copies. `write` makes files: a `.vmfb` with the weights outside, in a
+parameter archive.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ingot.emit.files import write_all
 from ingot.emit.importer import FUNCTION
 from ingot.errors import EmitError, IngotError
 from ingot.program.program import Program
-from ingot.targets.base import Runner
+from ingot.targets.base import Moved, Runner
 
 SCOPE = "model"
 _DTYPES = (torch.float32, torch.float64, torch.int64, torch.int32, torch.int8, torch.bool)
@@ -54,18 +54,49 @@ class Iree:
 
         def run(values: Sequence[Any]) -> list[Any]:
             results = function(*values)
-            return list(results) if isinstance(results, tuple) else [results]
+            results = results if isinstance(results, tuple) else (results,)
+            lent = {_address(value) for value in values if not isinstance(value, int)}
+            return [_copied(r) if _address(r) in lent else r for r in results]
 
         return run
 
-    def upload(self, tensor: torch.Tensor) -> Any:
-        import iree.runtime
+    def upload(self, tensor: torch.Tensor) -> Moved:
+        """IREE reads the tensor's own memory, if its elements lie in order."""
+        plain = tensor.detach().contiguous()
+        return Moved(_lent(plain), copied=plain.data_ptr() != tensor.data_ptr())
 
-        array = tensor.detach().contiguous().numpy()
-        return iree.runtime.asdevicearray(_device(), array)
+    def download(self, value: Any) -> Moved:
+        return Moved(torch.from_numpy(value.to_host()), copied=not value.is_host_accessible)
 
-    def download(self, value: Any) -> torch.Tensor:
-        return torch.from_numpy(value.to_host())
+
+def _lent(tensor: torch.Tensor) -> Any:
+    """The tensor's memory as an array of IREE's."""
+    import iree.runtime as runtime
+    from iree.runtime.array_interop import map_dtype_to_element_type
+
+    array = tensor.numpy()
+    if not array.size:  # there is nothing to lend
+        return runtime.asdevicearray(_device(), array)
+    buffer = _device().allocator.import_host_allocation(
+        array,
+        memory_type=int(runtime.MemoryType.HOST_LOCAL | runtime.MemoryType.DEVICE_VISIBLE),
+        allowed_usage=int(runtime.BufferUsage.DEFAULT | runtime.BufferUsage.MAPPING_SCOPED),
+    )
+    kind = map_dtype_to_element_type(array.dtype)
+    lent = runtime.DeviceArray(_device(), runtime.HalBufferView(buffer, array.shape, kind))
+    lent.owner = array  # it has to live as long
+    return lent
+
+
+def _address(value: Any) -> int:
+    return int(value.to_host().ctypes.data)
+
+
+def _copied(value: Any) -> Any:
+    """A result that is an argument handed through would share the user's memory."""
+    import iree.runtime
+
+    return iree.runtime.asdevicearray(_device(), value.to_host())
 
 
 def _is_static(tensor: torch.Tensor) -> bool:

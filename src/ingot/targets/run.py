@@ -12,10 +12,12 @@ from typing import Any
 
 import torch
 
-from ingot.errors import IngotError
+from ingot.emit.problems import Problem
+from ingot.errors import EmitError
 from ingot.options import make_options
 from ingot.program.graph import placeholders
 from ingot.program.program import Program
+from ingot.program.text import target_name
 from ingot.targets.base import Runner, Target
 from ingot.targets.split import Stage, returned_names, split
 
@@ -56,12 +58,8 @@ class Placed:
 
 def place(program: Program, target: Target) -> Placed:
     """Split the program by the target's claims and make both sides ready to run."""
-    stages, left = split(program, target)
-    made = [_made(stage, target) for stage in stages]
-    for stage, (device, _) in zip(stages, made):
-        if stage.device and not device:
-            names = [n.name for n in stage.program.graph.nodes if n.op == "call_function"]
-            left.update(dict.fromkeys(names, f"{target.name} could not lower its region"))
+    stages, left, lowered = _lowered(program, target)
+    made = [_made(stage, runner) for stage, runner in zip(stages, lowered)]
     traffic = Traffic()
     kept: dict[int, tuple[int, Any]] = {}
 
@@ -83,14 +81,43 @@ def place(program: Program, target: Target) -> Placed:
     return Placed(program, target.name, ops, left, sides, run, traffic)
 
 
-def _made(stage: Stage, target: Target) -> tuple[bool, Runner | HostRunner]:
-    """The stage's code and whether it runs on the device; what the device cannot lower after all
-    runs on the host."""
-    if stage.device:
-        try:
-            return True, target.lower(stage.program)
-        except IngotError:
-            pass
+def _lowered(
+    program: Program, target: Target
+) -> tuple[list[Stage], dict[str, str], list[Runner | None]]:
+    """The stages, what is left on the host and why, and the device's code for each stage. An op
+    that the device cannot lower although it was claimed is left too, and the rest split anew."""
+    refused: dict[str, str] = {}
+    while True:
+        stages, left = split(program, lambda node: target.claim(node) or refused.get(node.name, ""))
+        runners, told = [], {}
+        for stage in stages:
+            runner, against = _lower(stage, target)
+            runners.append(runner)
+            told.update(against)
+        if not told:
+            return stages, left, runners
+        refused.update(told)
+
+
+def _lower(stage: Stage, target: Target) -> tuple[Runner | None, dict[str, str]]:
+    """The device's code, or which ops of the stage stand in its way: those that the error names, or
+    all of them."""
+    if not stage.device:
+        return None, {}
+    try:
+        return target.lower(stage.program), {}
+    except EmitError as error:
+        nodes = [n for n in stage.program.graph.nodes if n.op == "call_function"]
+        known = {p.op: p.why for p in error.problems if isinstance(p, Problem)}
+        told = {n.name: known[op] for n in nodes if (op := target_name(n.target)) in known}
+        why = f"{target.name} could not lower its region: {error.why.splitlines()[0]}"
+        return None, told or {n.name: why for n in nodes}
+
+
+def _made(stage: Stage, runner: Runner | None) -> tuple[bool, Runner | HostRunner]:
+    """The stage's code and whether it runs on the device."""
+    if runner is not None:
+        return True, runner
     from ingot.pipeline import compile_program
 
     return False, compile_program(stage.program, make_options()).run
@@ -106,8 +133,9 @@ class _Values:
 
     def on_host(self, name: str) -> Any:
         if name not in self.host:
-            self.traffic.downloads += 1
-            self.host[name] = self.target.download(self.device[name])
+            moved = self.target.download(self.device[name])
+            self.traffic.downloads += moved.copied
+            self.host[name] = moved.value
         return self.host[name]
 
     def on_device(self, name: str) -> Any:
@@ -119,11 +147,14 @@ class _Values:
         if not isinstance(value, torch.Tensor):
             return value
         if not isinstance(value, torch.nn.Parameter):
-            self.traffic.uploads += 1
-            return self.target.upload(value)
+            return self._sent(value)
         version, known = self.kept.get(id(value), (-1, None))
         if version != value._version:
-            self.traffic.uploads += 1
-            known = self.target.upload(value)
+            known = self._sent(value)
             self.kept[id(value)] = (value._version, known)
         return known
+
+    def _sent(self, tensor: torch.Tensor) -> Any:
+        moved = self.target.upload(tensor)
+        self.traffic.uploads += moved.copied
+        return moved.value

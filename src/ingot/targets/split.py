@@ -6,6 +6,7 @@ stage of its side at which all its inputs are known. What no device op reads sta
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,6 @@ from torch.fx import Graph, GraphModule, Node
 
 from ingot.program.graph import copy_module, output_values
 from ingot.program.program import Program, program_from_fx
-from ingot.targets.base import Target
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,14 @@ class Stage:
     ops: int
 
 
-def split(program: Program, target: Target) -> tuple[list[Stage], dict[str, str]]:
+Claim = Callable[[Node], str]
+"""The reason against running an op on the device; empty if it can."""
+
+
+def split(program: Program, claim: Claim) -> tuple[list[Stage], dict[str, str]]:
     """The stages, and for each op that stays on the host the reason."""
     module = copy_module(program.graph_module)
-    reasons = _reasons(module.graph, target)
+    reasons = _reasons(module.graph, claim)
     places = _places(module.graph, reasons)
     last = max(places.values(), default=0)
     stages = []
@@ -44,7 +48,7 @@ def split(program: Program, target: Target) -> tuple[list[Stage], dict[str, str]
     return stages, {name: why for name, why in reasons.items() if why}
 
 
-def _reasons(graph: Graph, target: Target) -> dict[str, str]:
+def _reasons(graph: Graph, claim: Claim) -> dict[str, str]:
     """Why each op stays on the host; a part of a tuple goes where the tuple is made."""
     reasons: dict[str, str] = {}
     for node in graph.nodes:
@@ -55,7 +59,7 @@ def _reasons(graph: Graph, target: Target) -> dict[str, str]:
         elif not isinstance(node.meta.get("val"), torch.Tensor | tuple | list):
             reasons[node.name] = "it makes no tensor"
         else:
-            reasons[node.name] = target.claim(node)
+            reasons[node.name] = claim(node)
     return reasons
 
 

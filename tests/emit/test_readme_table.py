@@ -1,0 +1,122 @@
+"""The README's table of what a dialect has no word for: every cell is tried."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.export import Dim
+
+import ingot
+from tests.emit.programs import DIALECTS
+
+README = (Path(__file__).parents[2] / "README.md").read_text()
+
+
+def cells() -> dict[str, tuple[str, ...]]:
+    """Each row's programs, as the README names them, and its word for each dialect."""
+    head = "| program | torch | linalg | TOSA | StableHLO |"
+    lines = README[README.index(head) :].splitlines()[2:]
+    rows = [line.strip("| ").split(" | ") for line in lines[: lines.index("")]]
+    return {row[0]: tuple(row[1:]) for row in rows}
+
+
+@dataclass(frozen=True)
+class Sample:
+    run: Callable[..., Any]
+    args: tuple[Any, ...]
+    settings: dict[str, Any] = field(default_factory=dict)
+    """Of ingot.export."""
+    words: dict[str, Any] = field(default_factory=dict)
+    """Of to_mlir and verify."""
+
+
+def checked(x: Tensor) -> Tensor:
+    torch._assert_async((x > -100).all(), "too small")
+    return x.exp()
+
+
+X = torch.randn(4, 3)
+LONG = torch.tensor([[5, 2**40, -7], [1, 1, 0], [3, -(2**35), 3], [9, 8, 7]])
+ROWS = torch.tensor([[0, 1, 2], [1, 1, 0]])
+FREE = {"dynamic_shapes": ({0: Dim("n")},)}
+
+SAMPLES: dict[str, dict[str, Sample]] = {
+    "sizes that depend on values (`nonzero`, `x[mask]`, `unique`)": {
+        "nonzero": Sample(lambda x: x.nonzero(), (X,)),
+        "mask": Sample(lambda x: x[x > 0] * 2, (X,)),
+        "unique": Sample(lambda x: torch.unique(x), (LONG,)),
+    },
+    "FFTs; unsigned integers of more than 8 bits": {
+        "fft": Sample(lambda x: torch.fft.fft(x), (X,)),
+        "rfft": Sample(lambda x: torch.fft.rfft(x).abs(), (X,)),
+        "uint16": Sample(lambda x: x.to(torch.uint16), (X.abs(),)),
+        "uint32": Sample(lambda x: x.to(torch.uint32), (X.abs(),)),
+        "uint64": Sample(lambda x: x.to(torch.int64), (X.abs().to(torch.uint64),)),
+    },
+    "`arange` of a size that has no upper bound": {
+        "arange": Sample(lambda x: x + torch.arange(x.shape[0]).unsqueeze(1), (X,), FREE),
+        "arange of floats": Sample(
+            lambda x: x * torch.arange(x.shape[0], dtype=torch.float32).unsqueeze(1), (X,), FREE
+        ),
+    },
+    "`atan2`, the angle of a complex number; `sort` and `topk` of integers": {
+        "atan2": Sample(lambda x: torch.atan2(x, x + 1), (X,)),
+        "angle": Sample(lambda x: torch.complex(x, -x).angle(), (X,)),
+        "sort": Sample(lambda x: x.sort(1), (LONG,)),
+        "topk": Sample(lambda x: x.topk(2), (LONG + torch.arange(3),)),
+    },
+    "`scatter` and `index_put` at several places in a row": {
+        "scatter": Sample(lambda x, i: x.scatter(0, i, 5.0), (X, ROWS)),
+        "scatter of a tensor": Sample(
+            lambda x, i, v: x.scatter(1, i, v), (X, torch.tensor([[0, 2], [1, 0]]), X[:, :2] * 3)
+        ),
+        "scatter_add": Sample(lambda x, i, v: x.scatter_add(0, i, v), (X, ROWS, X[:2])),
+        "index_put": Sample(
+            lambda x, i, v: x.index_put((i,), v, accumulate=True), (X, ROWS[1], X[:3])
+        ),
+    },
+    "checks while it runs (`checks=True`)": {
+        "assertion": Sample(checked, (X,), words={"checks": True}),
+    },
+}
+
+
+def test_every_row_is_tried() -> None:
+    assert list(cells()) == list(SAMPLES)
+
+
+def outcome(program: ingot.Program, dialect: str, sample: Sample) -> str:
+    try:
+        program.to_mlir(dialect, **sample.words)
+    except ingot.EmitError as error:
+        assert error.problems, "a refusal names the operations"
+        return "no"
+    program.verify(dialect, copy.deepcopy(sample.args), **sample.words)
+    return "yes"
+
+
+@pytest.mark.parametrize(
+    ("row", "name"), [(row, name) for row, samples in SAMPLES.items() for name in samples]
+)
+def test_cells_are_true(row: str, name: str) -> None:
+    sample = SAMPLES[row][name]
+    program = ingot.export(sample.run, copy.deepcopy(sample.args), **sample.settings)
+    seen = tuple(outcome(program, dialect, sample) for dialect in DIALECTS)
+    assert seen == cells()[row]
+
+
+def test_what_the_readme_says_goes_everywhere_does() -> None:
+    """What is beside the table: a masked sum, and orders of numbers that are not integers."""
+    assert re.search(r"`x\[mask\]\.sum\(\)` needs no size", README)
+    for run in (lambda x: x[x > 0].sum(), lambda x: x.sort(0), lambda x: x.topk(2)):
+        program = ingot.export(run, (X,))
+        for dialect in DIALECTS:
+            program.verify(dialect, (X,))
