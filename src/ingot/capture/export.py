@@ -20,8 +20,13 @@ from torch._ops import OpOverload
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.export import ExportedProgram
 
+from ingot.capture.attributes import refusing_changes, writing_attributes_back
 from ingot.capture.checks import Check, noting_checks, restore_texts
-from ingot.capture.exported import program_from_exported, written_inputs
+from ingot.capture.exported import (
+    buffers_of_written_constants,
+    program_from_exported,
+    written_inputs,
+)
 from ingot.capture.regions import keeping_toggles
 from ingot.capture.structures import register_structures
 from ingot.capture.trouble import capture_error, error_place
@@ -113,8 +118,8 @@ def _trace(
     first: Exception | None = None
     for strict in (False, True):
         try:
-            noting = nullcontext() if strict else noting_checks(checks)
-            with _structures_of_results(module), _user_lines(), _quiet(), noting:
+            seeing = refusing_changes() if strict else _seeing(module, checks)
+            with _structures_of_results(module), _user_lines(), _quiet(), seeing:
                 exported = torch.export.export(
                     module, args, kwargs, dynamic_shapes=dynamic_shapes, strict=strict
                 )
@@ -123,11 +128,19 @@ def _trace(
             # Strict tracing lost sight of a tensor, and took it for a constant.
             first = first or CaptureError("a tensor of the program was taken for a constant")
         except CaptureError as error:  # our own: strict tracing would not see what it is about
-            raise CaptureError(error.why, place=error_place(error), hints=error.hints) from None
+            place = error.place or error_place(error)
+            raise CaptureError(error.why, place=place, hints=error.hints) from None
         except Exception as error:
             first = first or error
     assert first is not None
     raise capture_error(first) from first
+
+
+@contextmanager
+def _seeing(module: nn.Module, checks: list[Check]) -> Iterator[None]:
+    """What the tracer would forget."""
+    with noting_checks(checks), writing_attributes_back(module):
+        yield
 
 
 class _Function(nn.Module):
@@ -184,6 +197,7 @@ def _functional(exported: ExportedProgram, table: Mapping[Any, Any], train: bool
     """At aten level, with the ops of `table` taken apart."""
     from ingot.capture.joint import with_gradients
 
+    exported = buffers_of_written_constants(exported)
     written = {} if train else written_inputs(exported)
     with _quiet():
         if train:

@@ -25,6 +25,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.node import map_arg
 from torch.utils import _pytree as pytree
 
+from ingot.capture.attributes import REBOUND
 from ingot.capture.functionalize_layouts import Layouts, decided_by_layout
 from ingot.capture.functionalize_memory import Cell, Memories, Step, Value
 from ingot.capture.functionalize_scopes import Scope, made_under, used_in
@@ -179,6 +180,15 @@ class Functionalizer:
         value.seen_untracked = not self.states.grad_enabled()
         self._tell_others(cell)
 
+    def _rebind(self, value: Value, new: Value) -> None:
+        """An attribute is another tensor from here on, with a history of its own; the program ends
+        here."""
+        cell = value.cell
+        cell.data = cell.history = self.read(new)
+        cell.version += 1
+        cell.tracked = True
+        cell.memory.written_at = self.at
+
     def _loses_history(self, old: Node, new: Node, over: bool) -> bool:
         """Eager's tensor requires grad after the write as before, though what is written does not,
         or need not when the program is called."""
@@ -242,6 +252,8 @@ class Functionalizer:
             return self._run_region(module, node, env)
         if isinstance(node.target, HigherOrderOperator):
             return self._run_higher_order(node, args, kwargs)
+        if REBOUND in node.meta:
+            return self._rebind(*args)
         known = node.meta.get("val") if "unbacked_bindings" in node.meta else None
         if not isinstance(node.target, OpOverload):
             return self._compute(node.target, args, kwargs, known)

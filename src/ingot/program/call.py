@@ -64,12 +64,16 @@ def finish(
         assert spec.target is not None
         target = values[spec.target]
         if spec.kind == "mutation":
-            pending.append((spec, target, _kept(result, values)))
+            own = program.signature.inputs[spec.target].target is not None
+            tracked = spec.tracked and torch.is_grad_enabled()
+            pending.append((target, _kept(result, values), tracked, own))
         else:
             with torch.no_grad():
                 target.grad = result.clone() if target.grad is None else target.grad + result
-    for spec, target, result in pending:
-        with torch.set_grad_enabled(spec.tracked and torch.is_grad_enabled()):
+    for target, result, tracked, own in pending:
+        if tracked and own and not target._is_view():
+            target.detach_()  # the result has its history
+        with torch.set_grad_enabled(tracked):
             target.copy_(result)
     return pytree.tree_unflatten(list(results[:count]), calling.out_spec)
 
