@@ -74,6 +74,46 @@ def test_examples_that_share_memory_are_refused_where_one_is_written() -> None:
     assert "x.add_(1)" in caught.value.place.code
 
 
+def writes_both(x: Tensor, y: Tensor) -> Tensor:
+    x.add_(1)
+    y.mul_(2)
+    return x * y
+
+
+def made_under_inference_mode() -> Tensor:
+    with torch.inference_mode():
+        return torch.ones(3)
+
+
+@pytest.mark.parametrize(
+    ("make", "rule", "eagers_rule"),
+    [
+        (made_under_inference_mode, "made under inference_mode", "inference tensor"),
+        (lambda: torch.ones(1).expand(3), "single memory location", "single memory location"),
+        (lambda: torch.ones(3, requires_grad=True), "a leaf that requires grad", "leaf Variable"),
+    ],
+    ids=["inference", "expanded", "leaf"],
+)
+def test_an_input_that_eager_would_not_write_to_is_refused_before_anything_runs(
+    make: Callable[[], Tensor], rule: str, eagers_rule: str
+) -> None:
+    program = export(writes_both, torch.ones(3), torch.ones(3))
+    x, y = torch.ones(3), make()
+    with pytest.raises(RuntimeError, match=eagers_rule):
+        writes_both(x.clone(), y)
+    with pytest.raises(InputError, match=rule) as caught:
+        program(x, y)
+    assert torch.equal(x, torch.ones(3))
+    assert caught.value.place is not None
+    assert "y.mul_(2)" in caught.value.place.code
+
+
+def test_an_inference_tensor_is_written_under_inference_mode() -> None:
+    program = export(writes_both, torch.ones(3), torch.ones(3))
+    with torch.inference_mode():
+        assert_equal_to_eager(writes_both, program, torch.ones(3), torch.full((3,), 3.0))
+
+
 class Counter(nn.Module):
     count: Tensor
 

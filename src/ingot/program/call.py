@@ -15,7 +15,13 @@ from torch.export._unlift import eq_spec
 from torch.utils import _pytree as pytree
 
 from ingot.errors import InputError
-from ingot.program.assumptions import check_aliases, check_modes, check_plain, in_known_layout
+from ingot.program.assumptions import (
+    check_aliases,
+    check_modes,
+    check_plain,
+    check_writable,
+    in_known_layout,
+)
 from ingot.program.graph import placeholders
 from ingot.program.program import CallSpec, Fixed, Program
 from ingot.program.run import run_graph
@@ -50,6 +56,7 @@ def bind(program: Program, args: Sequence[Any], kwargs: Mapping[str, Any]) -> li
     sizes = _check_sizes(program, values)
     check_modes(calling, values)
     check_aliases(program, values)
+    check_writable(program, values)
     return in_known_layout(program, calling, values, sizes)
 
 
