@@ -34,8 +34,9 @@ from torch.utils import _pytree as pytree
 from ingot.capture.exported import program_from_exported
 from ingot.capture.functionalize_fakes import like, with_history
 from ingot.capture.functionalize_memory import Value
-from ingot.capture.functionalize_run import Functionalizer, Number
+from ingot.capture.functionalize_run import Functionalizer
 from ingot.capture.functionalize_trim import trim
+from ingot.capture.functionalize_values import Number
 from ingot.errors import CaptureError
 from ingot.journal import Entry, Journal
 from ingot.program.call import call_spec
