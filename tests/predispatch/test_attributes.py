@@ -274,6 +274,14 @@ def test_refused_with_line_and_rule(kind: type[Kept]) -> None:
     assert len(model.listed) == 2 and torch.equal(model.plain, torch.ones(3))
 
 
+def test_other_levels_warn() -> None:
+    model = Counts()
+    with pytest.warns(UserWarning, match="self.calls was 0 and is 1"):
+        program = ingot.export(model, (torch.ones(3),), level="aten")
+    assert model.calls == 0
+    assert torch.equal(program(torch.ones(3)), torch.ones(3))
+
+
 def test_a_cache_that_is_full_is_no_change() -> None:
     class Cached(nn.Module):
         def __init__(self) -> None:

@@ -1,8 +1,8 @@
 """What a model leaves behind in its attributes. Comes in: a module while it is traced; goes out: a
 write at the end of the graph for each tensor that took the place of another of its type, in a
-buffer, a plain attribute or a container, at any depth; an error at the user's line for every other
-tensor or plain value that a call would change, because a program has no place for it. What holds:
-the model is as it was when tracing is over. Objects of other types are not looked into.
+buffer, a plain attribute or a container, at any depth; an error or a warning at the user's line for
+every other tensor or plain value that a call would change, because a program has no place for it.
+What holds: the model is as it was when tracing is over. Objects of other types are not looked into.
 
 torch.export itself writes back buffers of the outermost module alone, and forgets the rest.
 """
@@ -36,6 +36,10 @@ Path = tuple[Any, ...]
 _PLAIN = (
     bool, int, float, complex, str, bytes, type(None), torch.SymInt, torch.SymFloat, torch.SymBool,
 )  # fmt: skip
+_HINTS = (
+    "return it, or keep it in a buffer of one type",
+    "if it only fills a cache, call the model once before the export",
+)
 _OF_MODULES = frozenset(vars(nn.Module())) - {"training"}
 
 
@@ -50,7 +54,7 @@ class _Nothing:
 _NOTHING = _Nothing()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Change:
     module: nn.Module
     path: Path
@@ -72,6 +76,8 @@ class _Change:
 @dataclass
 class _Watch:
     root: nn.Module
+    refuses: bool
+    """What cannot be written back is an error, not a warning."""
     before: dict[nn.Module, dict[Path, Any]] = field(default_factory=dict)
     """The leaves of each module's attributes when the call began."""
     contents: list[tuple[Any, Any]] = field(default_factory=list)
@@ -122,11 +128,13 @@ class _Watch:
             for path in {**old, **new}
         ]
         changes = [change for change in changes if self.differs(change.old, change.new)]
-        for change in changes:
-            if not change.is_write():
-                raise self.refusal(change)
-            self.check_alone(change)
-        return self.write(changes, result) if changes else result
+        troubles = {change: self.trouble(change) for change in changes}
+        for trouble in filter(None, troubles.values()):
+            if self.refuses:
+                raise trouble
+            warnings.warn(str(trouble), stacklevel=2)
+        written = [change for change, trouble in troubles.items() if trouble is None]
+        return self.write(written, result) if written else result
 
     def differs(self, old: Any, new: Any) -> bool:
         if old is new:
@@ -150,31 +158,30 @@ class _Watch:
             _add_write(change.old, content, self.place(change))
         return result
 
-    def refusal(self, change: _Change) -> CaptureError:
-        why = f"{self.name(change.module, change.path)} was {_words(change.old)} and is "
-        why += f"{_words(change.new)} after the call, which a program has no place for"
-        hints = (
-            "return it, or keep it in a buffer of one type",
-            "if it only fills a cache, call the model once before the export",
-        )
-        return CaptureError(why, place=self.place(change), hints=hints)
+    def trouble(self, change: _Change) -> CaptureError | None:
+        """Why it cannot be written back."""
+        name = self.name(change.module, change.path)
+        if not change.is_write():
+            why = f"{name} was {_words(change.old)} and is {_words(change.new)} after the call, "
+            why += "which a program has no place for"
+            return CaptureError(why, place=self.place(change), hints=_HINTS)
+        if other := self.other_owner(change):
+            why = f"{other} lies in the memory that {name} is taken from, where a program writes "
+            why += "the new value"
+            hint = "give each a memory of its own: .clone()"
+            return CaptureError(why, place=self.place(change), hints=[hint])
+        return None
 
-    def check_alone(self, change: _Change) -> None:
-        """What is written over is nobody else's."""
+    def other_owner(self, change: _Change) -> str | None:
+        """What else lies in the memory that is written over."""
         storage = change.old.untyped_storage()._cdata
         for module, leaves in self.before.items():
             for path, leaf in leaves.items():
                 if (module, path) == (change.module, change.path) or not isinstance(leaf, Tensor):
                     continue
                 if _is_dense(leaf) and leaf.untyped_storage()._cdata == storage:
-                    other = self.name(module, path)
-                    mine = self.name(change.module, change.path)
-                    raise CaptureError(
-                        f"{other} lies in the memory that {mine} is taken from, and a program "
-                        "writes the new value there",
-                        place=self.place(change),
-                        hints=["give each a memory of its own: .clone()"],
-                    )
+                    return self.name(module, path)
+        return None
 
     def place(self, change: _Change) -> Place | None:
         """Where it was assigned, or where what was put into a container was made."""
@@ -189,9 +196,9 @@ class _Watch:
 
 
 @contextmanager
-def writing_attributes_back(module: nn.Module) -> Iterator[None]:
-    """While `module` is traced."""
-    watch = _Watch(module)
+def writing_attributes_back(module: nn.Module, refuse: bool) -> Iterator[None]:
+    """While `module` is traced. With `refuse` what cannot be written back is an error."""
+    watch = _Watch(module, refuse)
     watch.keep(module)
     assign, make = nn.Module.__setattr__, nn.Module.__init__
 

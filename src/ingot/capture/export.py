@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -63,7 +63,8 @@ def export(
         raise OptionError("train=True at level='pre-dispatch'", hints=["use level='aten'"])
     checks: list[Check] = []
     with keeping_toggles() if level == "pre-dispatch" else nullcontext():
-        exported = _trace(model, tuple(args), dict(kwargs or {}), dynamic_shapes, checks)
+        refuse = level == "pre-dispatch"
+        exported = _trace(model, tuple(args), dict(kwargs or {}), dynamic_shapes, checks, refuse)
     kept = (op if isinstance(op, OpOverload) else op.target for op in keep)
     program = make(exported, train, frozenset(kept))
     restore_texts(program.graph, checks)
@@ -111,14 +112,16 @@ def _trace(
     kwargs: dict[str, Any],
     dynamic_shapes: Any,
     checks: list[Check],
+    refuse: bool,
 ) -> ExportedProgram:
-    """`checks` is filled with the texts of torch._check."""
+    """`checks` is filled with the texts of torch._check. With `refuse` a change of the model that a
+    program has no place for is an error."""
     module = model if isinstance(model, nn.Module) else _Function(model)
     register_structures((args, kwargs))
     first: Exception | None = None
     for strict in (False, True):
         try:
-            seeing = refusing_changes() if strict else _seeing(module, checks)
+            seeing = _strictly(refuse) if strict else _seeing(module, checks, refuse)
             with _structures_of_results(module), _user_lines(), _quiet(), seeing:
                 exported = torch.export.export(
                     module, args, kwargs, dynamic_shapes=dynamic_shapes, strict=strict
@@ -137,10 +140,14 @@ def _trace(
 
 
 @contextmanager
-def _seeing(module: nn.Module, checks: list[Check]) -> Iterator[None]:
+def _seeing(module: nn.Module, checks: list[Check], refuse: bool) -> Iterator[None]:
     """What the tracer would forget."""
-    with noting_checks(checks), writing_attributes_back(module):
+    with noting_checks(checks), writing_attributes_back(module, refuse):
         yield
+
+
+def _strictly(refuse: bool) -> AbstractContextManager[None]:
+    return refusing_changes() if refuse else nullcontext()
 
 
 class _Function(nn.Module):
