@@ -3,15 +3,19 @@ taken back, lowered. Each way the program stays equal to eager."""
 
 from __future__ import annotations
 
+import copy
 import zipfile
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 import torch
 from torch import nn
+from torch.fx import GraphModule
 
 import ingot
+from ingot.execute.executable import Executable
 from ingot.options import make_options
 from ingot.pipeline import compile_program
 from ingot.program.call import bind
@@ -57,6 +61,20 @@ def test_lowered_program_equals_eager(case: Case) -> None:
             return program
 
         compare(observed(function, args, False, 1, lowered), want, exact=False, strides=False)
+
+
+@pytest.mark.parametrize("case", PARAMETERS)
+def test_native_program_equals_eager(case: Case) -> None:
+    function, args = case.build()
+    with plain_control_flow():
+        want = observed(function, args, False, 2, lambda f: f)
+
+    def native(f: Any) -> Executable:
+        program = ingot.export(f, args, level="pre-dispatch")
+        compiled = compile_program(program, make_options({"strict": True}))
+        return Executable(compiled.fused.program, compiled, f)
+
+    compare(observed(function, args, False, 2, native), want, exact=False, strides=False)
 
 
 @pytest.mark.parametrize("case", PARAMETERS)
@@ -147,6 +165,49 @@ def test_pytorch_runs_what_it_is_given() -> None:
     torch.testing.assert_close(exported.module()(x), model(x))
     kinds = [str(node.target) for node in exported.graph.nodes]
     assert {"aten.linear.default", "aten.layer_norm.default"} <= set(kinds)
+
+
+def _quantized(x: torch.Tensor) -> torch.Tensor:
+    return torch.fake_quantize_per_tensor_affine(x, 0.05, 0, -128, 127)
+
+
+def _quantize(module: GraphModule) -> None:
+    """As tools do it that train a quantized model: by the composite ops they find."""
+    for node in module.graph.find_nodes(
+        op="call_function", target=torch.ops.aten.linear.default, sort=False
+    ):
+        for i in (0, 1):
+            with module.graph.inserting_before(node):
+                node.update_arg(i, module.graph.call_function(_quantized, (node.args[i],)))
+    module.recompile()
+
+
+def test_a_tool_quantizes_it_and_trains_it() -> None:
+    torch.manual_seed(0)
+    model, x = _Small(), torch.randn(3, 8)
+    module = ingot.export(copy.deepcopy(model), (x,), level="pre-dispatch").to_exported().module()
+    assert isinstance(module, GraphModule)
+    _quantize(module)
+    again = ingot.export(module, (x,), level="pre-dispatch")
+    assert targets(again).count("aten.linear.default") == 2
+    assert targets(again).count("aten.fake_quantize_per_tensor_affine.default") == 4
+    linear = nn.functional.linear
+
+    def quantized_linear(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return linear(_quantized(x), _quantized(w), b)
+
+    with mock.patch.object(nn.functional, "linear", quantized_linear):
+        want = model(x)
+    want.square().sum().backward()
+    grads = {name: p.grad for name, p in model.named_parameters()}
+    for call in (1, 2):
+        got = (module, again)[call - 1](x)
+        torch.testing.assert_close(got, want * call)
+        module.zero_grad()
+        got.square().sum().backward()
+        assert torch.equal(module.get_buffer("calls"), torch.full((4,), float(call)))
+        for name, p in module.named_parameters():
+            torch.testing.assert_close(p.grad, grads[name] * call**2)  # type: ignore[operator]
 
 
 def test_a_program_of_torch_export_is_made_functional() -> None:

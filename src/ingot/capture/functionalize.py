@@ -107,7 +107,7 @@ def _journal(
     before, after = (composite_ops(m) for m in (exported.graph_module, program.graph_module))
     notes = [f"composite ops: {before.total()} before, {after.total()} after"]
     notes += [f"{op}: {count} before, {after[op]} after" for op, count in before.items()]
-    notes += run.states.notes
+    notes += dict.fromkeys(run.states.notes)
     notes += [f"{text} ({count}×)" for text, count in run.counts.items()]
     ms = 1e3 * (time.perf_counter() - start)
     sizes = len(exported.graph.nodes), len(program.graph.nodes)
