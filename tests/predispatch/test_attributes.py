@@ -319,6 +319,22 @@ def test_weight_norm_puts_a_new_weight_in_place() -> None:
             torch.testing.assert_close(got.grad, want.grad)
 
 
+def test_spectral_norm_begins_in_the_memory_of_its_parameter() -> None:
+    torch.manual_seed(0)
+    ours, theirs = (nn.utils.spectral_norm(nn.Linear(3, 2)) for _ in range(2))
+    theirs.load_state_dict(ours.state_dict())
+    with pytest.raises(CaptureError, match=r"self\.weight_orig lies in the memory"):
+        ingot.export(ours, (torch.ones(3),), level="pre-dispatch")
+    for model in (ours, theirs):
+        model(torch.ones(3))  # from here on the weight has its own
+    program = ingot.export(ours, (torch.ones(3),), level="pre-dispatch")
+    for _ in range(2):
+        x = torch.randn(3)
+        torch.testing.assert_close(program(x), theirs(x))
+        torch.testing.assert_close(ours.weight, theirs.weight)
+        torch.testing.assert_close(ours.state_dict(), theirs.state_dict())
+
+
 def test_strict_tracing_forgets_no_change() -> None:
     class Model(Kept):
         def forward(self, x: Tensor) -> Any:

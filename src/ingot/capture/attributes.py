@@ -169,18 +169,21 @@ class _Watch:
             why = f"{other} lies in the memory that {name} is taken from, where a program writes "
             why += "the new value"
             hint = "give each a memory of its own: .clone()"
-            return CaptureError(why, place=self.place(change), hints=[hint])
+            return CaptureError(why, place=self.place(change), hints=[hint, _HINTS[1]])
         return None
 
     def other_owner(self, change: _Change) -> str | None:
         """What else lies in the memory that is written over."""
-        storage = change.old.untyped_storage()._cdata
-        for module, leaves in self.before.items():
-            for path, leaf in leaves.items():
-                if (module, path) == (change.module, change.path) or not isinstance(leaf, Tensor):
-                    continue
-                if _is_dense(leaf) and leaf.untyped_storage()._cdata == storage:
-                    return self.name(module, path)
+        known = [
+            (module, path, leaf)
+            for module, leaves in self.before.items()
+            for path, leaf in leaves.items()
+        ]
+        known += [(module, (name,), leaf) for leaf, (module, name) in self.registered.items()]
+        for module, path, leaf in known:
+            itself = (module, path) == (change.module, change.path)
+            if not itself and isinstance(leaf, Tensor) and _memory(leaf) == _memory(change.old):
+                return self.name(module, path)
         return None
 
     def place(self, change: _Change) -> Place | None:
