@@ -151,6 +151,24 @@ def test_buffers_that_overlap_are_refused_where_one_is_written() -> None:
         export(Model(), torch.ones(4))
 
 
+def test_a_plain_tensor_in_the_memory_of_a_parameter_that_is_written_is_refused() -> None:
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = nn.Parameter(torch.ones(3))
+            self.plain = self.weight.data[1:]
+
+        def forward(self, x: Tensor) -> Tensor:
+            with torch.no_grad():
+                self.weight.mul_(2)
+            return self.plain * x
+
+    with pytest.raises(CaptureError, match="shares memory with another") as caught:
+        export(Model(), torch.ones(2))
+    assert caught.value.place is not None
+    assert "self.weight.mul_(2)" in caught.value.place.code
+
+
 ROWS, COLUMNS = torch.arange(12.0).view(3, 4), torch.arange(12.0).view(4, 3).t()
 
 
