@@ -159,6 +159,13 @@ def test_at_every_level(level: str) -> None:
         assert_calls_equal(ingot.export(ours, (torch.ones(3),), level=level), ours, theirs)
 
 
+def test_there_and_back() -> None:
+    for kind in (Buffer, Plain, OldIsReturned, Swapped):
+        ours, theirs = kind(), kind()
+        exported = ingot.export(ours, (torch.ones(3),), level="pre-dispatch").to_exported()
+        assert_calls_equal(ingot.Program.from_exported(exported), ours, theirs)
+
+
 def test_a_model_that_a_function_calls() -> None:
     for kind in (Buffer, Plain, Containers):
         ours, theirs = kind(), kind()
