@@ -31,6 +31,8 @@ class Kept(nn.Module):
         self.by_name = {"a": torch.zeros(3)}
         self.missing: Any = None
         self.calls = 0
+        self.ring: list[Any] = []
+        self.ring.append(self.ring)
 
 
 class Buffer(Kept):
@@ -324,6 +326,26 @@ def test_weight_norm_puts_a_new_weight_in_place() -> None:
         assert torch.equal(ours.weight, theirs.weight)
         for got, want in zip(ours.parameters(), theirs.parameters()):
             torch.testing.assert_close(got.grad, want.grad)
+
+
+def test_weight_norm_in_a_training_step() -> None:
+    class Loss(nn.Module):
+        def __init__(self, model: nn.Module) -> None:
+            super().__init__()
+            self.model = model
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.model(x).square().sum()
+
+    with pytest.warns(FutureWarning):
+        ours, theirs = (Loss(nn.utils.weight_norm(nn.Linear(3, 2))) for _ in range(2))
+    theirs.load_state_dict(ours.state_dict())
+    x = torch.randn(3)
+    step = ingot.export(ours, (x,), train=True)
+    assert torch.allclose(step(x), theirs(x))
+    theirs(x).backward()
+    for got, want in zip(ours.parameters(), theirs.parameters()):
+        torch.testing.assert_close(got.grad, want.grad)
 
 
 def test_spectral_norm_begins_in_the_memory_of_its_parameter() -> None:

@@ -41,7 +41,8 @@ _HINTS = (
     "if it only fills a cache, call the model once before the export",
 )
 _OF_MODULES = frozenset(vars(nn.Module())) - {"training"}
-
+_DEEPEST = 8
+"""Containers in containers: a list may contain itself."""
 
 REBOUND = "an attribute is bound to another tensor"
 """Marks the node of a write that stands for this."""
@@ -267,6 +268,8 @@ def _leaves_of(module: nn.Module) -> dict[Path, Any]:
 
 
 def _leaves(path: Path, value: Any) -> Iterator[tuple[Path, Any]]:
+    if len(path) > _DEEPEST:
+        return
     if isinstance(value, dict):
         for key, item in value.items():
             yield from _leaves((*path, key), item)
@@ -277,13 +280,13 @@ def _leaves(path: Path, value: Any) -> Iterator[tuple[Path, Any]]:
         yield path, value
 
 
-def _containers(value: Any) -> Iterator[tuple[Any, Any]]:
+def _containers(value: Any, depth: int = 0) -> Iterator[tuple[Any, Any]]:
     """Each list and dict in it, itself first, with a copy of what it has now."""
     if isinstance(value, list | dict):
         yield value, value.copy()
-    if isinstance(value, list | tuple | dict):
+    if isinstance(value, list | tuple | dict) and depth < _DEEPEST:
         for item in value.values() if isinstance(value, dict) else value:
-            yield from _containers(item)
+            yield from _containers(item, depth + 1)
 
 
 def _memory(tensor: Tensor) -> int:

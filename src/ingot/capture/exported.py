@@ -96,16 +96,20 @@ def written_inputs(exported: ExportedProgram) -> dict[int, str]:
 
 def buffers_of_written_constants(exported: ExportedProgram) -> ExportedProgram:
     """The same with buffers in place of tensors that the model holds but did not register, where
-    they are written to: torch.export lowers no program that writes to a constant."""
+    they are written to: torch.export lowers no program that writes to a constant, or to what has a
+    history."""
     written = {
         _source(value).name
         for node in exported.graph.nodes
         for value in _written_values(node)
         if isinstance(value, Node)
     }
-    for spec in exported.graph_signature.input_specs:
+    for node, spec in zip(placeholders(exported.graph), exported.graph_signature.input_specs):
         if spec.kind is TorchInputKind.CONSTANT_TENSOR and spec.arg.name in written:
             spec.kind, spec.persistent = TorchInputKind.BUFFER, False
+            assert spec.target is not None
+            exported.constants[spec.target] = exported.constants[spec.target].detach()
+            node.meta["val"] = node.meta["val"].detach()
     return exported
 
 
