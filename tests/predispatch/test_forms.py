@@ -276,3 +276,18 @@ def test_the_mlir_road_takes_it() -> None:
     program = ingot.export(model, (x,), level="pre-dispatch")
     assert "linalg" in str(program.to_mlir("linalg"))
     assert program.verify("linalg", (x,))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name",
+    [
+        "the_seeds_example", "autocast_writes_outer_under_no_grad", "states_left_in_another_order",
+        "cond_writes_what_it_captures", "WeightDecaysItself", "TrainedInstanceNorm",
+        "autograd_function_result_is_written", "complex_parts",
+    ],
+)  # fmt: skip
+def test_linalg_takes_writes_and_regions(name: str) -> None:
+    function, args = next(case for case in CASES if case.name == name).build()
+    args = tuple(arg.detach() for arg in args)
+    assert ingot.export(function, args, level="pre-dispatch").verify("linalg", args)
