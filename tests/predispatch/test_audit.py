@@ -15,6 +15,7 @@ PARTS = 12
 CHECKED = {
     "reshape", "to", "contiguous", "ravel", "nn.functional.dropout", "nn.functional.batch_norm",
     "native_batch_norm", "atleast_1d", "chunk", "einsum", "flatten",
+    "reshape_as", "resolve_conj", "resolve_neg",
 }  # fmt: skip
 
 
@@ -30,6 +31,11 @@ def test_a_part_of_the_audit_agrees_with_the_table() -> None:
     assert {
         "aten.to.dtype": ["fresh"],
         "aten.contiguous.default": ["fresh"],
+        "aten.flatten.using_ints": ["fresh"],
+        "aten.reshape.default": ["fresh"],
+        "aten.reshape_as.default": ["fresh"],
+        "aten.resolve_conj.default": ["fresh"],
+        "aten.resolve_neg.default": ["fresh"],
         "aten.dropout.default": ["alias"],
         "aten.batch_norm.default": ["write"],
         "aten.native_batch_norm.default": ["write"],

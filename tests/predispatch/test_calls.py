@@ -74,6 +74,46 @@ def test_examples_that_share_memory_are_refused_where_one_is_written() -> None:
     assert "x.add_(1)" in caught.value.place.code
 
 
+def writes_both(x: Tensor, y: Tensor) -> Tensor:
+    x.add_(1)
+    y.mul_(2)
+    return x * y
+
+
+def made_under_inference_mode() -> Tensor:
+    with torch.inference_mode():
+        return torch.ones(3)
+
+
+@pytest.mark.parametrize(
+    ("make", "rule", "eagers_rule"),
+    [
+        (made_under_inference_mode, "made under inference_mode", "inference tensor"),
+        (lambda: torch.ones(1).expand(3), "single memory location", "single memory location"),
+        (lambda: torch.ones(3, requires_grad=True), "a leaf that requires grad", "leaf Variable"),
+    ],
+    ids=["inference", "expanded", "leaf"],
+)
+def test_an_input_that_eager_would_not_write_to_is_refused_before_anything_runs(
+    make: Callable[[], Tensor], rule: str, eagers_rule: str
+) -> None:
+    program = export(writes_both, torch.ones(3), torch.ones(3))
+    x, y = torch.ones(3), make()
+    with pytest.raises(RuntimeError, match=eagers_rule):
+        writes_both(x.clone(), y)
+    with pytest.raises(InputError, match=rule) as caught:
+        program(x, y)
+    assert torch.equal(x, torch.ones(3))
+    assert caught.value.place is not None
+    assert "y.mul_(2)" in caught.value.place.code
+
+
+def test_an_inference_tensor_is_written_under_inference_mode() -> None:
+    program = export(writes_both, torch.ones(3), torch.ones(3))
+    with torch.inference_mode():
+        assert_equal_to_eager(writes_both, program, torch.ones(3), torch.full((3,), 3.0))
+
+
 class Counter(nn.Module):
     count: Tensor
 
@@ -109,6 +149,24 @@ def test_buffers_that_overlap_are_refused_where_one_is_written() -> None:
 
     with pytest.raises(CaptureError, match="shares memory with another"):
         export(Model(), torch.ones(4))
+
+
+def test_a_plain_tensor_in_the_memory_of_a_parameter_that_is_written_is_refused() -> None:
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = nn.Parameter(torch.ones(3))
+            self.plain = self.weight.data[1:]
+
+        def forward(self, x: Tensor) -> Tensor:
+            with torch.no_grad():
+                self.weight.mul_(2)
+            return self.plain * x
+
+    with pytest.raises(CaptureError, match="shares memory with another") as caught:
+        export(Model(), torch.ones(2))
+    assert caught.value.place is not None
+    assert "self.weight.mul_(2)" in caught.value.place.code
 
 
 ROWS, COLUMNS = torch.arange(12.0).view(3, 4), torch.arange(12.0).view(4, 3).t()
@@ -215,8 +273,10 @@ def test_a_folded_enable_grad_needs_grad() -> None:
     program = export(function, torch.ones(3))
     x = torch.ones(3, requires_grad=True)
     assert_equal_to_eager(function, program, x)
-    with torch.no_grad(), pytest.raises(InputError, match="grad is disabled"):
-        program(x)
+    with torch.no_grad():
+        with pytest.raises(InputError, match="grad is disabled"):
+            program(x)
+        assert torch.equal(program.lowered("aten")(x), function(x))
 
 
 def test_other_programs_are_called_under_no_grad_and_inference_mode() -> None:

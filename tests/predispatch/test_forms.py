@@ -3,15 +3,19 @@ taken back, lowered. Each way the program stays equal to eager."""
 
 from __future__ import annotations
 
+import copy
 import zipfile
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 import torch
 from torch import nn
+from torch.fx import GraphModule
 
 import ingot
+from ingot.execute.executable import Executable
 from ingot.options import make_options
 from ingot.pipeline import compile_program
 from ingot.program.call import bind
@@ -57,6 +61,20 @@ def test_lowered_program_equals_eager(case: Case) -> None:
             return program
 
         compare(observed(function, args, False, 1, lowered), want, exact=False, strides=False)
+
+
+@pytest.mark.parametrize("case", PARAMETERS)
+def test_native_program_equals_eager(case: Case) -> None:
+    function, args = case.build()
+    with plain_control_flow():
+        want = observed(function, args, False, 2, lambda f: f)
+
+    def native(f: Any) -> Executable:
+        program = ingot.export(f, args, level="pre-dispatch")
+        compiled = compile_program(program, make_options({"strict": True}))
+        return Executable(compiled.fused.program, compiled, f)
+
+    compare(observed(function, args, False, 2, native), want, exact=False, strides=False)
 
 
 @pytest.mark.parametrize("case", PARAMETERS)
@@ -149,6 +167,49 @@ def test_pytorch_runs_what_it_is_given() -> None:
     assert {"aten.linear.default", "aten.layer_norm.default"} <= set(kinds)
 
 
+def _quantized(x: torch.Tensor) -> torch.Tensor:
+    return torch.fake_quantize_per_tensor_affine(x, 0.05, 0, -128, 127)
+
+
+def _quantize(module: GraphModule) -> None:
+    """As tools do it that train a quantized model: by the composite ops they find."""
+    for node in module.graph.find_nodes(
+        op="call_function", target=torch.ops.aten.linear.default, sort=False
+    ):
+        for i in (0, 1):
+            with module.graph.inserting_before(node):
+                node.update_arg(i, module.graph.call_function(_quantized, (node.args[i],)))
+    module.recompile()
+
+
+def test_a_tool_quantizes_it_and_trains_it() -> None:
+    torch.manual_seed(0)
+    model, x = _Small(), torch.randn(3, 8)
+    module = ingot.export(copy.deepcopy(model), (x,), level="pre-dispatch").to_exported().module()
+    assert isinstance(module, GraphModule)
+    _quantize(module)
+    again = ingot.export(module, (x,), level="pre-dispatch")
+    assert targets(again).count("aten.linear.default") == 2
+    assert targets(again).count("aten.fake_quantize_per_tensor_affine.default") == 4
+    linear = nn.functional.linear
+
+    def quantized_linear(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return linear(_quantized(x), _quantized(w), b)
+
+    with mock.patch.object(nn.functional, "linear", quantized_linear):
+        want = model(x)
+    want.square().sum().backward()
+    grads = {name: p.grad for name, p in model.named_parameters()}
+    for call in (1, 2):
+        got = (module, again)[call - 1](x)
+        torch.testing.assert_close(got, want * call)
+        module.zero_grad()
+        got.square().sum().backward()
+        assert torch.equal(module.get_buffer("calls"), torch.full((4,), float(call)))
+        for name, p in module.named_parameters():
+            torch.testing.assert_close(p.grad, grads[name] * call**2)  # type: ignore[operator]
+
+
 def test_a_program_of_torch_export_is_made_functional() -> None:
     class Model(nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -215,3 +276,18 @@ def test_the_mlir_road_takes_it() -> None:
     program = ingot.export(model, (x,), level="pre-dispatch")
     assert "linalg" in str(program.to_mlir("linalg"))
     assert program.verify("linalg", (x,))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name",
+    [
+        "the_seeds_example", "autocast_writes_outer_under_no_grad", "states_left_in_another_order",
+        "cond_writes_what_it_captures", "WeightDecaysItself", "TrainedInstanceNorm",
+        "autograd_function_result_is_written", "complex_parts",
+    ],
+)  # fmt: skip
+def test_linalg_takes_writes_and_regions(name: str) -> None:
+    function, args = next(case for case in CASES if case.name == name).build()
+    args = tuple(arg.detach() for arg in args)
+    assert ingot.export(function, args, level="pre-dispatch").verify("linalg", args)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from torch.fx import Graph, GraphModule
 
@@ -86,6 +87,31 @@ def test_a_region_that_changes_nothing_is_folded() -> None:
     notes = program.journal.entries[0].notes
     assert any("enable_grad: folded away" in note for note in notes)
     assert any("autocast('cpu', enabled=False): folded away" in note for note in notes)
+
+
+def test_composite_ops_stay_whole() -> None:
+    class Model(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.conv, self.norm = torch.nn.Conv2d(2, 4, 3), torch.nn.LayerNorm(8)
+            self.lstm, self.head = torch.nn.LSTM(4, 8), torch.nn.Linear(8, 5)
+            self.drop = torch.nn.Dropout(0.5)
+
+        def forward(self, x: Tensor, labels: Tensor) -> Tensor:
+            y = self.drop(self.conv(x)).mean(-1)
+            y, _ = self.lstm(torch.einsum("bcl,cd->lbd", y, torch.eye(4)))
+            with torch.no_grad():
+                scale = self.norm(y)
+            y = F.scaled_dot_product_attention(y, scale, y)
+            return F.cross_entropy(self.head(y[-1]), labels)
+
+    program = check(Model(), torch.randn(3, 2, 6, 6), torch.tensor([0, 3, 1]))
+    kept = set(targets(program))
+    assert kept >= {
+        "aten.conv2d.default", "aten.dropout.default", "aten.lstm.input", "aten.einsum.default",
+        "aten.layer_norm.default", "aten.scaled_dot_product_attention.default",
+        "aten.linear.default", "aten.cross_entropy_loss.default",
+    }  # fmt: skip
 
 
 def _bump(x: Tensor, y: Tensor) -> None:

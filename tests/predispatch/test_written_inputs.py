@@ -117,3 +117,18 @@ def test_a_view_made_under_inference_mode_is_not_written_with_grad() -> None:
         function(x)
     with pytest.raises(CaptureError, match="mode"):
         ingot.export(function, (x,), level="pre-dispatch")
+
+
+def test_an_inference_tensor_is_not_kept_for_a_backward() -> None:
+    def function(x: Tensor) -> Any:
+        with torch.inference_mode():
+            y = x.clone()
+        return y @ x.t()
+
+    program = ingot.export(function, (torch.randn(3, 4),), level="pre-dispatch")
+    x = torch.randn(3, 4)
+    assert torch.equal(program(x), function(x))
+    x.requires_grad_()
+    for call in (function, program):
+        with pytest.raises(RuntimeError, match="Inference tensors cannot be saved for backward"):
+            call(x)

@@ -97,7 +97,7 @@ def check(findings: Findings, op: OpOverload, args: Any, kwargs: Any, composite:
     if composite:
         findings.seen.setdefault(op_name(op), findings.sample)
     for argument, tensor, content, _ in before:
-        if not _may_write(argument) and not _same(tensor, content):
+        if not _may_write(argument) and not _is_lazy(tensor) and not _same(tensor, content):
             findings.add(op, "write")
     if composite:
         for way in _alias_lies(op, before, out):
@@ -113,10 +113,13 @@ def _arguments(op: OpOverload, args: Any, kwargs: Any) -> list[tuple[Argument, T
         (argument, leaf)
         for argument, value in pairs
         for leaf in pytree.tree_leaves(value)
-        if isinstance(leaf, Tensor)
-        and leaf.layout is torch.strided
-        and not (leaf.is_conj() or leaf.is_neg())
+        if isinstance(leaf, Tensor) and leaf.layout is torch.strided
     ]
+
+
+def _is_lazy(tensor: Tensor) -> bool:
+    """What is in its memory is not what it says."""
+    return tensor.is_conj() or tensor.is_neg()
 
 
 def _may_write(argument: Argument) -> bool:
@@ -215,9 +218,40 @@ def samples(info: Any) -> Iterator[tuple[str, Any, tuple[Any, ...], dict[str, An
                     break
                 label = f"{name}, {str(dtype).removeprefix('torch.')}, sample {i}"
                 yield label, function, (sample.input, *sample.args), sample.kwargs
-                if dtype is dtypes[0] and _is_strided(sample):
-                    other = sample.noncontiguous()
-                    yield f"{label} strided", function, (other.input, *other.args), other.kwargs
+                for word, other in _other_layouts(sample, dtype is dtypes[0], i == 0):
+                    yield f"{label} {word}", function, (other.input, *other.args), other.kwargs
+
+
+def _other_layouts(sample: Any, first_dtype: bool, first: bool) -> Iterator[tuple[str, Any]]:
+    """The sample in layouts that make an op copy where it would make a view."""
+    if not _is_strided(sample):
+        return
+    if first_dtype:
+        yield "strided", sample.noncontiguous()
+        yield "by columns", sample.transform(_by_columns)
+    if first:
+        yield "conjugated", sample.transform(_conjugated)
+
+
+def _by_columns(value: Any) -> Any:
+    """The first dim last in memory, which no view can flatten."""
+    if not isinstance(value, Tensor) or value.dim() < 2 or _has_overlap(value):
+        return value
+    order = tuple(reversed(range(value.dim())))
+    return value.detach().permute(order).contiguous().permute(order)
+
+
+def _conjugated(value: Any) -> Any:
+    """With the bit that says so; a real tensor negated."""
+    if not isinstance(value, Tensor):
+        return value
+    if value.is_complex():
+        return value.detach().conj()
+    return torch._neg_view(value.detach()) if value.is_floating_point() else value
+
+
+def _has_overlap(tensor: Tensor) -> bool:
+    return torch._debug_has_internal_overlap(tensor) != 0
 
 
 def _is_strided(sample: Any) -> bool:
@@ -232,9 +266,10 @@ def run_samples(findings: Findings, infos: Iterable[Any]) -> None:
             modes: tuple[AbstractContextManager[Any], ...] = (_Outer(findings), _Inner(findings))
             for mode in modes:
                 torch.manual_seed(0)
+                given = pytree.tree_map_only(Tensor, _copy, args)
                 try:
                     with torch.no_grad(), enable_python_dispatcher(), mode:
-                        function(*pytree.tree_map_only(Tensor, _copy, args), **kwargs)
+                        function(*given, **kwargs)
                 except Exception:
                     # The sample is not for this form of the op: there is nothing to learn from it.
                     continue
@@ -244,8 +279,7 @@ def _copy(tensor: Tensor) -> Tensor:
     if tensor.layout is not torch.strided:
         return tensor.clone()
     copy = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype)
-    overlaps = torch._debug_has_internal_overlap(tensor) != 0
-    return tensor if overlaps or tensor.is_conj() or tensor.is_neg() else copy.copy_(tensor)
+    return tensor if _is_lazy(tensor) or _has_overlap(tensor) else copy.copy_(tensor)
 
 
 def audit(infos: Iterable[Any] | None = None) -> Findings:

@@ -6,7 +6,6 @@ u0 >= 0`.
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ import torch
 from torch.fx import Graph
 
 from ingot.errors import Place
-from ingot.program.source import is_library
+from ingot.program.source import running_place
 
 aten = torch.ops.aten
 
@@ -41,18 +40,11 @@ def noting_checks(found: list[Check]) -> Iterator[None]:
     def check(cond: Any, message: Any = None) -> None:
         if isinstance(cond, torch.SymBool):
             text = f"torch._check failed: {cond}" if message is None else str(message())
-            found.append(Check(cond.node.expr, text, _user_line()))
+            found.append(Check(cond.node.expr, text, running_place()))
         original(cond, message)
 
     with mock.patch.object(torch, "_check", check):
         yield
-
-
-def _user_line() -> Place | None:
-    for frame in reversed(traceback.extract_stack()[:-2]):
-        if not is_library(frame.filename):
-            return Place(frame.filename, frame.lineno or 0, frame.line or "")
-    return None
 
 
 def restore_texts(graph: Graph, checks: list[Check]) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache, wraps
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +20,13 @@ from torch._ops import OpOverload
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.export import ExportedProgram
 
+from ingot.capture.attributes import refusing_changes, writing_attributes_back
 from ingot.capture.checks import Check, noting_checks, restore_texts
-from ingot.capture.exported import program_from_exported, written_inputs
+from ingot.capture.exported import (
+    buffers_of_written_constants,
+    program_from_exported,
+    written_inputs,
+)
 from ingot.capture.regions import keeping_toggles
 from ingot.capture.structures import register_structures
 from ingot.capture.trouble import capture_error, error_place
@@ -58,7 +63,8 @@ def export(
         raise OptionError("train=True at level='pre-dispatch'", hints=["use level='aten'"])
     checks: list[Check] = []
     with keeping_toggles() if level == "pre-dispatch" else nullcontext():
-        exported = _trace(model, tuple(args), dict(kwargs or {}), dynamic_shapes, checks)
+        refuse = level == "pre-dispatch"
+        exported = _trace(model, tuple(args), dict(kwargs or {}), dynamic_shapes, checks, refuse)
     kept = (op if isinstance(op, OpOverload) else op.target for op in keep)
     program = make(exported, train, frozenset(kept))
     restore_texts(program.graph, checks)
@@ -106,16 +112,18 @@ def _trace(
     kwargs: dict[str, Any],
     dynamic_shapes: Any,
     checks: list[Check],
+    refuse: bool,
 ) -> ExportedProgram:
-    """`checks` is filled with the texts of torch._check."""
+    """`checks` is filled with the texts of torch._check. With `refuse` a change of the model that a
+    program has no place for is an error."""
     module = model if isinstance(model, nn.Module) else _Function(model)
     register_structures((args, kwargs))
     first: Exception | None = None
     for strict in (False, True):
         try:
-            noting = nullcontext() if strict else noting_checks(checks)
+            seeing = _strictly(refuse) if strict else _seeing(module, checks, refuse)
             named = _naming_keywords(module, kwargs, dynamic_shapes)
-            with _structures_of_results(module), _user_lines(), _quiet(), noting, named:
+            with _structures_of_results(module), _user_lines(), _quiet(), seeing, named:
                 exported = torch.export.export(
                     module, args, kwargs, dynamic_shapes=dynamic_shapes, strict=strict
                 )
@@ -124,11 +132,23 @@ def _trace(
             # Strict tracing lost sight of a tensor, and took it for a constant.
             first = first or CaptureError("a tensor of the program was taken for a constant")
         except CaptureError as error:  # our own: strict tracing would not see what it is about
-            raise CaptureError(error.why, place=error_place(error), hints=error.hints) from None
+            place = error.place or error_place(error)
+            raise CaptureError(error.why, place=place, hints=error.hints) from None
         except Exception as error:
             first = first or error
     assert first is not None
     raise capture_error(first) from first
+
+
+@contextmanager
+def _seeing(module: nn.Module, checks: list[Check], refuse: bool) -> Iterator[None]:
+    """What the tracer would forget."""
+    with noting_checks(checks), writing_attributes_back(module, refuse):
+        yield
+
+
+def _strictly(refuse: bool) -> AbstractContextManager[None]:
+    return refusing_changes() if refuse else nullcontext()
 
 
 class _Function(nn.Module):
@@ -213,6 +233,7 @@ def _functional(exported: ExportedProgram, table: Mapping[Any, Any], train: bool
     """At aten level, with the ops of `table` taken apart."""
     from ingot.capture.joint import with_gradients
 
+    exported = buffers_of_written_constants(exported)
     written = {} if train else written_inputs(exported)
     with _quiet():
         if train:

@@ -94,6 +94,45 @@ def written_inputs(exported: ExportedProgram) -> dict[int, str]:
     return found
 
 
+def buffers_of_written_constants(exported: ExportedProgram) -> ExportedProgram:
+    """The same with buffers in place of tensors that the model holds but did not register, where
+    they are written to: torch.export lowers no program that writes to a constant, or to what has a
+    history."""
+    written = {
+        _source(value).name
+        for node in exported.graph.nodes
+        for value in _written_values(node)
+        if isinstance(value, Node)
+    }
+    for node, spec in zip(placeholders(exported.graph), exported.graph_signature.input_specs):
+        if spec.kind is TorchInputKind.CONSTANT_TENSOR and spec.arg.name in written:
+            spec.kind, spec.persistent = TorchInputKind.BUFFER, False
+            assert spec.target is not None
+            exported.constants[spec.target] = exported.constants[spec.target].detach()
+            node.meta["val"] = node.meta["val"].detach()
+    return exported
+
+
+def _written_values(node: Node) -> list[Any]:
+    schema = getattr(node.target, "_schema", None)
+    if node.op != "call_function" or schema is None:
+        return []
+    given = {**dict(zip([a.name for a in schema.arguments], node.args)), **node.kwargs}
+    return [
+        given.get(a.name)
+        for a in schema.arguments
+        if a.alias_info is not None and a.alias_info.is_write
+    ]
+
+
+def _source(node: Node) -> Node:
+    """Whose memory it is, as far as views and writes tell."""
+    root = memory_root(node)
+    while _writes_first(root) and isinstance(root.args[0], Node):
+        root = memory_root(root.args[0])
+    return root
+
+
 def _user_values(exported: ExportedProgram) -> list[Any]:
     specs = exported.graph_signature.output_specs
     values = output_values(exported.graph)

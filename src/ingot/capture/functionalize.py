@@ -34,8 +34,9 @@ from torch.utils import _pytree as pytree
 from ingot.capture.exported import program_from_exported
 from ingot.capture.functionalize_fakes import like, with_history
 from ingot.capture.functionalize_memory import Value
-from ingot.capture.functionalize_run import Functionalizer, Number
+from ingot.capture.functionalize_run import Functionalizer
 from ingot.capture.functionalize_trim import trim
+from ingot.capture.functionalize_values import Number
 from ingot.errors import CaptureError
 from ingot.journal import Entry, Journal
 from ingot.program.call import call_spec
@@ -106,7 +107,7 @@ def _journal(
     before, after = (composite_ops(m) for m in (exported.graph_module, program.graph_module))
     notes = [f"composite ops: {before.total()} before, {after.total()} after"]
     notes += [f"{op}: {count} before, {after[op]} after" for op, count in before.items()]
-    notes += run.states.notes
+    notes += dict.fromkeys(run.states.notes)
     notes += [f"{text} ({count}×)" for text, count in run.counts.items()]
     ms = 1e3 * (time.perf_counter() - start)
     sizes = len(exported.graph.nodes), len(program.graph.nodes)

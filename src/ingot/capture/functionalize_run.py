@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -25,11 +24,20 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.node import map_arg
 from torch.utils import _pytree as pytree
 
+from ingot.capture.attributes import REBOUND
 from ingot.capture.functionalize_layouts import Layouts, decided_by_layout
 from ingot.capture.functionalize_memory import Cell, Memories, Step, Value
 from ingot.capture.functionalize_scopes import Scope, made_under, used_in
 from ingot.capture.functionalize_states import States, autocast_state, frame_for
-from ingot.capture.functionalize_views import Emitter, invert_by_positions, repeats, step_for
+from ingot.capture.functionalize_toggles import toggles
+from ingot.capture.functionalize_values import (
+    Number,
+    fresh_copies,
+    map_leaves,
+    same_layout,
+    tensors_in,
+)
+from ingot.capture.functionalize_views import put, step_for, through
 from ingot.capture.unseen import UNTOLD
 from ingot.errors import CaptureError
 from ingot.program.graph import output_values
@@ -51,14 +59,6 @@ _UNSAFE_VIEWS = frozenset(
 """Views by what they do, though their schema only says that the source will not be used again."""
 
 _KEPT_META = ("stack_trace", "nn_module_stack", "source_fn_stack", "torch_fn")
-
-
-@dataclass(frozen=True, eq=False)
-class Number:
-    """A symbolic number: the node that makes it, and what the tracer knows of it."""
-
-    node: Node
-    val: Any
 
 
 class Functionalizer:
@@ -179,6 +179,15 @@ class Functionalizer:
         value.seen_untracked = not self.states.grad_enabled()
         self._tell_others(cell)
 
+    def _rebind(self, value: Value, new: Value) -> None:
+        """An attribute is another tensor from here on, with a history of its own; the program ends
+        here."""
+        cell = value.cell
+        cell.data = cell.history = self.read(new)
+        cell.version += 1
+        cell.tracked = True
+        cell.memory.written_at = self.at
+
     def _loses_history(self, old: Node, new: Node, over: bool) -> bool:
         """Eager's tensor requires grad after the write as before, though what is written does not,
         or need not when the program is called."""
@@ -234,14 +243,16 @@ class Functionalizer:
             raise self.error(f"a {node.op} node has no place in a traced graph")
         given: Any = map_arg((node.args, node.kwargs), env.__getitem__)
         args, kwargs = given
-        if node.target in _TOGGLES:
-            return _TOGGLES[node.target](self, node, args)
+        if node.target in toggles:
+            return toggles[node.target](self.states, node, args)
         if node.target is operator.getitem and not isinstance(args[0], Number):
             return args[0][args[1]]
         if node.target in region_kinds:
             return self._run_region(module, node, env)
         if isinstance(node.target, HigherOrderOperator):
             return self._run_higher_order(node, args, kwargs)
+        if REBOUND in node.meta:
+            return self._rebind(*args)
         known = node.meta.get("val") if "unbacked_bindings" in node.meta else None
         if not isinstance(node.target, OpOverload):
             return self._compute(node.target, args, kwargs, known)
@@ -303,7 +314,7 @@ class Functionalizer:
             return self.take_apart(op, args, kwargs)
         if op._schema.is_mutable:
             return run_write(self, op, args, kwargs)
-        out = self.run_eager(op, args, kwargs) if known is None else _fresh(known)
+        out = self.run_eager(op, args, kwargs) if known is None else fresh_copies(known)
         shared = self._shares(out)
         if not shared and not (promises_view(op) and is_composite(op)):
             return self._run_pure(op, args, kwargs, out, known)
@@ -328,7 +339,7 @@ class Functionalizer:
 
     def _shares(self, out: Any) -> bool:
         """A result lies in memory that was there before."""
-        return any(self.memories.memory_of(t) is not None for t in _tensors(out))
+        return any(self.memories.memory_of(t) is not None for t in tensors_in(out))
 
     def _is_plain_view(self, op: OpOverload, args: Any, out: Any) -> bool:
         if not args or not isinstance(args[0], Value):
@@ -336,7 +347,7 @@ class Functionalizer:
         if not promises_view(op) and op not in _UNSAFE_VIEWS:
             return False
         memory = args[0].cell.memory
-        return all(self.memories.memory_of(t) is memory for t in _tensors(out))
+        return all(self.memories.memory_of(t) is memory for t in tensors_in(out))
 
     def _run_pure(self, op: Any, args: Any, kwargs: Any, out: Any, known: Any) -> Any:
         node = self.emit_known(known, op, self.nodes(args), self.nodes(kwargs))
@@ -412,16 +423,12 @@ class Functionalizer:
             inner_args, inner_kwargs = pytree.tree_unflatten(filled, spec)
             return op.decompose(*inner_args, **inner_kwargs)
 
-        given = [_copy(leaf.eager) if isinstance(leaf, Value) else leaf.val
+        given = [same_layout(leaf.eager) if isinstance(leaf, Value) else leaf.val
                  for leaf in (leaves[i] for i in places)]  # fmt: skip
         with torch.no_grad():
             graph = make_fx(parts)(*given)
         results = self.run(graph, [leaves[i] for i in places])
-        source = args[0] if args else None
-        if isinstance(source, Value) and decided_by_layout(
-            op, self.eager(args), self.eager(kwargs)
-        ):
-            self.layouts.note(source, results)
+        self._note_layout(op, args, kwargs, results)
         structure = output_structure(graph)
         return results if structure else results[0]
 
@@ -435,38 +442,14 @@ class Functionalizer:
     # Arguments
 
     def eager(self, value: Any) -> Any:
-        return _map_leaves(value, lambda v: v.eager, lambda n: n.val)
+        return map_leaves(value, lambda v: v.eager, lambda n: n.val)
 
     def nodes(self, value: Any) -> Any:
-        return _map_leaves(value, self.read, lambda n: n.node)
+        return map_leaves(value, self.read, lambda n: n.node)
 
     def error(self, why: str, *hints: str) -> CaptureError:
         place = node_place(self.at) if self.at is not None else None
         return CaptureError(why, place=place, hints=hints)
-
-
-def put(emitter: Emitter, steps: Sequence[Step], content: Node, new: Node) -> Node:
-    """The new content when `new` is written through the steps."""
-    sources, node = [content], content
-    for i, step in enumerate(steps):
-        node = step.forward(node)
-        if repeats(sources[-1], node):
-            new = invert_by_positions(emitter, sources[-1], new, through(steps[i:]))
-            steps = steps[:i]
-            break
-        sources.append(node)
-    for step, source in zip(reversed(steps), reversed(sources[: len(steps)])):
-        new = step.inverse(source, new)
-    return new
-
-
-def through(steps: Sequence[Step]) -> Callable[[Node], Node]:
-    def forward(node: Node) -> Node:
-        for step in steps:
-            node = step.forward(node)
-        return node
-
-    return forward
 
 
 def output_structure(module: GraphModule) -> bool:
@@ -477,66 +460,3 @@ def output_structure(module: GraphModule) -> bool:
 
 def is_composite(op: OpOverload) -> bool:
     return op._can_decompose()
-
-
-def _map_leaves(
-    value: Any, on_value: Callable[[Value], Any], on_number: Callable[[Number], Any]
-) -> Any:
-    if isinstance(value, Value):
-        return on_value(value)
-    if isinstance(value, Number):
-        return on_number(value)
-    if isinstance(value, list):
-        return [_map_leaves(item, on_value, on_number) for item in value]
-    if isinstance(value, tuple):
-        return tuple(_map_leaves(item, on_value, on_number) for item in value)
-    if isinstance(value, dict):
-        return {key: _map_leaves(item, on_value, on_number) for key, item in value.items()}
-    if isinstance(value, slice):
-        parts = _map_leaves((value.start, value.stop, value.step), on_value, on_number)
-        return slice(*parts)
-    return value
-
-
-def _tensors(out: Any) -> list[Tensor]:
-    return [leaf for leaf in pytree.tree_leaves(out) if isinstance(leaf, Tensor)]
-
-
-def _fresh(known: Any) -> Any:
-    return pytree.tree_map_only(Tensor, lambda t: t.detach().clone(), known)
-
-
-def _copy(eager: Tensor) -> Tensor:
-    """The same layout in memory of its own, so that tracing leaves eager's tensor alone."""
-    if eager.is_conj() or eager.is_neg() or eager.layout is not torch.strided:
-        return eager.detach()
-    return torch.empty_strided(eager.shape, eager.stride(), dtype=eager.dtype, device=eager.device)
-
-
-Toggle = Callable[[Functionalizer, Node, Any], Any]
-
-
-def _set_grad(run: Functionalizer, node: Node, args: Any) -> None:
-    mark = node.meta.get("inference_mode")
-    if mark is None:
-        run.states.set_grad(args[0])
-    elif mark[0] == "enter":
-        run.states.enter(mark[1], frame_for(inference_mode, (mark[2],)))
-    else:
-        run.states.leave(mark[1])
-
-
-def _enter_autocast(run: Functionalizer, node: Node, args: Any) -> Node:
-    run.states.enter(node, frame_for(wrap_with_autocast, autocast_state(*args)))
-    return node
-
-
-def _exit_autocast(run: Functionalizer, node: Node, args: Any) -> None:
-    run.states.leave(args[0])
-
-
-_TOGGLES: dict[Any, Toggle] = {
-    torch._C._set_grad_enabled: _set_grad,
-    torch.amp.autocast_mode._enter_autocast: _enter_autocast,
-    torch.amp.autocast_mode._exit_autocast: _exit_autocast,
-}

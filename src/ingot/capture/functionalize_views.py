@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import torch
@@ -257,6 +257,30 @@ _INVERSES: dict[OpOverload, Invert] = {
     aten.real.default: _complex_part(0),
     aten.imag.default: _complex_part(1),
 }
+
+
+def put(emitter: Emitter, steps: Sequence[Step], content: Node, new: Node) -> Node:
+    """The new content when `new` is written through the steps."""
+    sources, node = [content], content
+    for i, step in enumerate(steps):
+        node = step.forward(node)
+        if repeats(sources[-1], node):
+            new = invert_by_positions(emitter, sources[-1], new, through(steps[i:]))
+            steps = steps[:i]
+            break
+        sources.append(node)
+    for step, source in zip(reversed(steps), reversed(sources[: len(steps)])):
+        new = step.inverse(source, new)
+    return new
+
+
+def through(steps: Sequence[Step]) -> Callable[[Node], Node]:
+    def forward(node: Node) -> Node:
+        for step in steps:
+            node = step.forward(node)
+        return node
+
+    return forward
 
 
 def repeats(source: Node, view: Node) -> bool:

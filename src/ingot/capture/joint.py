@@ -1,6 +1,7 @@
 """A training step as one graph. Comes in: an ExportedProgram of a model that returns a loss; goes
 out: a functional one that returns the gradients of all parameters as well. What holds: other
-outputs than the loss pass no gradient; a parameter that the loss does not depend on gets none.
+outputs than the loss, and what attributes are left with, pass no gradient; a parameter that the
+loss does not depend on gets none.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
 from torch.fx import Node
 
+from ingot.capture.attributes import REBOUND
 from ingot.errors import CaptureError
 from ingot.program.graph import output_node, output_values, placeholders
 
@@ -25,6 +27,7 @@ def with_gradients(exported: ExportedProgram, table: Mapping[Any, Any]) -> Expor
     loss = _loss_index(exported)
     _rename_inputs(exported)
     _detach_others(exported, loss)
+    _detach_kept(exported)
     _ask_no_gradient_of_the_unused(exported, loss)
     try:
         return _decompose_exported_program(
@@ -77,6 +80,18 @@ def _detach_others(exported: ExportedProgram, loss: int) -> None:
         values[i].meta = {**value.meta, "val": val.detach()}
         specs[i].arg.name = values[i].name
     end.args = (tuple(values),)
+    exported.graph_module.recompile()
+
+
+def _detach_kept(exported: ExportedProgram) -> None:
+    """What an attribute is bound to for the next step has no history when this one is over."""
+    for node in exported.graph.nodes:
+        source = node.args[1] if REBOUND in node.meta else None
+        if isinstance(source, Node):
+            with exported.graph.inserting_before(node):
+                plain = exported.graph.call_function(aten.detach.default, (source,))
+            plain.meta = {**source.meta, "val": source.meta["val"].detach()}
+            node.update_arg(1, plain)
     exported.graph_module.recompile()
 
 

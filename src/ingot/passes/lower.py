@@ -87,10 +87,10 @@ def _new_places(given: Program, lowered: Program) -> dict[int, int]:
 
 
 def _calling(given: Program, lowered: Program) -> CallSpec:
+    """Whether grad is enabled no longer matters: its regions are gone, folded away or not."""
     known = call_spec(given)
-    return replace(
-        call_spec(lowered), out_spec=known.out_spec, assumes=known.assumes, plain=known.plain
-    )
+    assumes = known.assumes - {"grad"}
+    return replace(call_spec(lowered), out_spec=known.out_spec, assumes=assumes, plain=known.plain)
 
 
 def lower_program(program: Program, level: Level) -> Program:

@@ -12,11 +12,13 @@ from typing import Any
 import sympy
 import torch
 from torch import Tensor
+from torch.fx import Node
 
 from ingot.errors import InputError
-from ingot.program.graph import placeholders
-from ingot.program.overlap import overlap
+from ingot.program.graph import output_values, placeholders
+from ingot.program.overlap import overlap, overlaps_itself
 from ingot.program.program import CallSpec, Level, Program
+from ingot.program.source import node_place
 
 
 def check_modes(calling: CallSpec, values: Sequence[Any]) -> None:
@@ -52,6 +54,30 @@ def check_aliases(program: Program, values: Sequence[Any]) -> None:
                     "program was made for inputs that do not",
                     hints=["give it a copy: x.clone()"],
                 )
+
+
+def check_writable(program: Program, values: Sequence[Any]) -> None:
+    """Eager would write to it as well."""
+    for i, spec in enumerate(program.signature.outputs):
+        if spec.kind != "mutation" or spec.target is None:
+            continue
+        known = program.signature.inputs[spec.target]
+        rule = _forbidden(values[spec.target], spec.tracked and known.target is None)
+        if rule is not None:
+            result = output_values(program.graph)[i]
+            place = node_place(result) if isinstance(result, Node) else None
+            why = f"{known.name} is written to, and {rule}"
+            raise InputError(why, place=place, hints=["give it a copy: x.clone()"])
+
+
+def _forbidden(value: Tensor, tracked: bool) -> str | None:
+    if value.is_inference() and not torch.is_inference_mode_enabled():
+        return "was made under inference_mode"
+    if value.layout is torch.strided and overlaps_itself(value):
+        return "more than one element of it refers to a single memory location"
+    if tracked and torch.is_grad_enabled() and value.is_leaf and value.requires_grad:
+        return "is a leaf that requires grad"
+    return None
 
 
 def check_plain(calling: CallSpec, leaf: int, path: str, value: Any) -> None:

@@ -15,7 +15,13 @@ from torch.export._unlift import eq_spec
 from torch.utils import _pytree as pytree
 
 from ingot.errors import InputError
-from ingot.program.assumptions import check_aliases, check_modes, check_plain, in_known_layout
+from ingot.program.assumptions import (
+    check_aliases,
+    check_modes,
+    check_plain,
+    check_writable,
+    in_known_layout,
+)
 from ingot.program.graph import placeholders
 from ingot.program.program import CallSpec, Fixed, Program
 from ingot.program.run import run_graph
@@ -50,6 +56,7 @@ def bind(program: Program, args: Sequence[Any], kwargs: Mapping[str, Any]) -> li
     sizes = _check_sizes(program, values)
     check_modes(calling, values)
     check_aliases(program, values)
+    check_writable(program, values)
     return in_known_layout(program, calling, values, sizes)
 
 
@@ -64,12 +71,16 @@ def finish(
         assert spec.target is not None
         target = values[spec.target]
         if spec.kind == "mutation":
-            pending.append((spec, target, _kept(result, values)))
+            own = program.signature.inputs[spec.target].target is not None
+            tracked = spec.tracked and torch.is_grad_enabled()
+            pending.append((target, _kept(result, values), tracked, own))
         else:
             with torch.no_grad():
                 target.grad = result.clone() if target.grad is None else target.grad + result
-    for spec, target, result in pending:
-        with torch.set_grad_enabled(spec.tracked and torch.is_grad_enabled()):
+    for target, result, tracked, own in pending:
+        if tracked and own and not target._is_view():
+            target.detach_()  # the result has its history
+        with torch.set_grad_enabled(tracked):
             target.copy_(result)
     return pytree.tree_unflatten(list(results[:count]), calling.out_spec)
 

@@ -1,5 +1,6 @@
 """Where in the user's program a node comes from. Comes in: a node with the stack trace its tracer
-left; goes out: the innermost line that is not PyTorch's, ours or a library's, or None.
+left, or the frames that are running; goes out: the innermost line that is not PyTorch's, ours or a
+library's, or None.
 """
 
 from __future__ import annotations
@@ -7,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import sysconfig
+import traceback
 from functools import cache
 
 import torch
@@ -22,6 +24,14 @@ def node_place(node: Node) -> Place | None:
     """The user's own line; where only library lines are known, the innermost of those."""
     trace = node.meta.get("stack_trace")
     return trace_place(trace) if trace else None
+
+
+def running_place() -> Place | None:
+    """The innermost line of the user's own that is being run."""
+    for frame in reversed(traceback.extract_stack()):
+        if not is_library(frame.filename):
+            return Place(frame.filename, frame.lineno or 0, frame.line or "")
+    return None
 
 
 @cache
