@@ -29,8 +29,6 @@ from torch import Tensor
 
 import ingot
 from ingot.dispatch.ranges import Table
-from ingot.execute.chooser import Body, build_chooser
-from ingot.passes.versions import leaves, versions
 from provenance import provenance
 from sorting import (
     IMPLEMENTATIONS,
@@ -158,26 +156,31 @@ def in_mixed_turns(
 
 
 def branch_us() -> float:
-    """What choosing costs: the dispatched program's questions in front of versions that do nothing
-    but take the inputs and their sizes, less such a version alone."""
-    program = program_of(ordered)
-    tree = versions(program)
-    takes = ("    in0, = inputs", f"    size_{symbol_of(program)} = in0.size(0)")
-    idle = Body((*takes, "    return result"), {"result": None})
-    chooser, _ = build_chooser(program, tree, [idle for _ in leaves(tree)])
-    alone, _ = build_chooser(program, program, [idle])
-    inputs = [matrix(SPAN[1])]
+    """What choosing costs natively: a program of three ways that take next to no time, less the
+    program of the way that is taken, both on the same few numbers. It is the last way: two
+    questions are asked."""
+
+    def tiny() -> ingot.dispatch.declare.Dispatch:
+        @ingot.dispatch(on=("x", 0), ranges=[8, 16])
+        def shifted(x: Tensor) -> Tensor:
+            return x + 1
+
+        shifted.implementation(name="second")(lambda x: x + 2)
+        shifted.implementation(name="third")(lambda x: x + 3)
+        return shifted
+
+    three, one = tiny(), tiny()
+    three.pin({(0, 8): "reference", (9, 16): "second", (17, None): "third"})
+    one.pin({(0, None): "third"})
+    x = matrix(20)
+    calls = {"three": native(three), "one": native(one)}
+    assert torch.equal(calls["three"](x)[0], x + 3)  # type: ignore[index]
     timers = {
-        name: lambda run=run: timed_ms(lambda: run(inputs), 5000)
-        for name, run in {"chooser": chooser, "alone": alone}.items()
+        name: lambda call=call: timed_ms(lambda: call(x), 2000) for name, call in calls.items()
     }
-    times = in_mixed_turns(timers, 21, 0)
-    return (times["chooser"].median_ms - times["alone"].median_ms) * 1e3
-
-
-def symbol_of(program: ingot.Program) -> str:
-    (name,) = program.symbols
-    return name
+    times = in_mixed_turns(timers, 41, 0)
+    pairs = zip(times["three"].samples, times["one"].samples)
+    return statistics.median(a - b for a, b in pairs) * 1e3
 
 
 def table_of(found: list[Measured]) -> list[str]:

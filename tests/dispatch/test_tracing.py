@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import re
 from typing import Any
 
 import pytest
@@ -107,10 +106,32 @@ def test_concrete_compile_holds_one_way() -> None:
 def test_compile_ahead() -> None:
     exe = ingot.compile(around, (rows(700),), dynamic_shapes=FREE)
     assert len(exe.compiled.versions) == 3
-    assert len(re.findall(r"if \(*size_", exe.compiled.source)) == 2
     for n in SIZES:
         x = rows(n)
         torch.testing.assert_close(exe(x), expected(x))
+
+
+def test_all_ways_are_in_one_native_program() -> None:
+    exe = ingot.compile(around, (rows(700),), dynamic_shapes=FREE)
+    source = exe.compiled.source
+    assert source.count("execute(") == 1 and "if size" not in source, "Python does not choose"
+    ((_, segment),) = exe.compiled.run.__globals__["segments"]
+    (branch,) = segment.steps
+    kernels = [kernel.address for part in exe.compiled.versions for kernel in natives(part)]
+    assert len(set(kernels)) == 3
+    assert [step.function for step in kernel_steps(branch)] == kernels
+
+
+def natives(part: Compiled) -> list[Any]:
+    assert part.native is not None
+    return list(part.native.by_region.values())
+
+
+def kernel_steps(step: Any) -> list[Any]:
+    """What a branch may run, in order."""
+    if not step.tables:
+        return [step]
+    return [found for table in step.tables for inner in table for found in kernel_steps(inner)]
 
 
 def test_export_keeps_the_branch() -> None:

@@ -57,8 +57,7 @@ def _attention(writer: RunnerWriter, call: Attention, number: int) -> None:
 def _convolution(writer: RunnerWriter, step: Convolution, number: int) -> None:
     size = step.dtype.itemsize
     image, result, addend = (start * size for start in step.starts)
-    weights = writer.prepared(step.weights, step.weights.recipe, step.weights.make,
-                             step.weights.roots())  # fmt: skip
+    weights = writer.prepared(step.weights.recipe, step.weights.make, step.weights.roots())
     bias = step.weights.bias_start(step.geometry.terms) * size
     words = {name: Word(ZERO, value) for name, value in step.numbers().items()}
     words |= {
@@ -92,7 +91,7 @@ def _packed(writer: RunnerWriter, weight: Weight) -> Word:
     """The address of a weight, packed for products."""
     made = derived(weight.root)
     base = writer.prepared(
-        weight, f"{weight.recipe} of {made.recipe}",
+        f"{weight.recipe} of {made.recipe}",
         lambda *tensors: packed(weight.of(made.values(*tensors)[0])), made.roots,
     )  # fmt: skip
     return Word(base, 0)

@@ -40,6 +40,7 @@ from ingot.plan.roles import Roles, is_count
 from ingot.plan.segment import ARENA, ZERO, ArenaPlan, NativeStep, Segment, Word
 from ingot.plan.sizes import SizePrinter
 from ingot.program.control import control_of
+from ingot.program.graph import output_node
 from ingot.program.program import Program
 from ingot.program.symbols import has_symbols
 from ingot.stages import CallStep, Fused, KernelStep, Step
@@ -59,11 +60,14 @@ class Runner:
 
 
 def build_runner(fused: Fused, kernels: Kernels, options: Options) -> Runner:
-    writer = RunnerWriter(fused, kernels, options)
+    return finished(RunnerWriter(fused, kernels, options))
+
+
+def finished(writer: RunnerWriter) -> Runner:
     source = writer.source()
     scope = writer.captured
     exec(compile(source, "<ingot runner>", "exec"), scope)
-    if options.profile:
+    if writer.options.profile:
         scope["run"].seconds = scope["seconds"]
     prepared = tuple(value for value in scope.values() if isinstance(value, Prepared))
     roles = writer.roles
@@ -185,7 +189,7 @@ class RunnerWriter:
         ]
 
     def _output(self) -> fx.Node:
-        return next(iter(reversed(self.fused.program.graph.nodes)))
+        return output_node(self.fused.program.graph)
 
     # -- text --------------------------------------------------------------------------------------
 
@@ -292,6 +296,7 @@ class RunnerWriter:
         for node in self.roles.inputs:
             self._learn_symbols(node)
         self.name_constants(self.fused.program)
+        self.name_prepared(self.fused)
 
     def name_constants(self, program: Program) -> None:
         for node in program.graph.nodes:
@@ -300,7 +305,12 @@ class RunnerWriter:
                 if value is None:
                     value = operator.attrgetter(str(node.target))(program.graph_module)
                 self.names[node] = self.capture("constant", value)
-        for node in self._prepared_values():
+
+    def name_prepared(self, fused: Fused) -> None:
+        """Values made of weights that steps read as they are."""
+        read = [node for step in fused.steps for node in self._uses(step)]
+        read += output_node(fused.program.graph).all_input_nodes
+        for node in dict.fromkeys(filter(is_derived, read)):
             made = derived(node)
             prepared = self.capture(
                 "prepared",
@@ -310,12 +320,6 @@ class RunnerWriter:
             )
             roots = ", ".join(self.names[root] for root in made.roots)
             self.lines.append(f"{self._name(node)} = {prepared}.tensor({roots})")
-
-    def _prepared_values(self) -> list[fx.Node]:
-        """Values made of weights that steps read as they are."""
-        read = [node for step in self.fused.steps for node in self._uses(step)]
-        read += self._output().all_input_nodes
-        return [node for node in dict.fromkeys(read) if is_derived(node)]
 
     def _learn_symbols(self, node: fx.Node) -> None:
         """Symbols that are an input, or a size of one."""
@@ -410,14 +414,15 @@ class RunnerWriter:
         self.segment.steps.append(NativeStep(kernel.address, tuple(words), kernel.region))
 
     def prepared(
-        self, key: Any, recipe: str, make: Callable[..., torch.Tensor], roots: Sequence[fx.Node]
+        self, recipe: str, make: Callable[..., torch.Tensor], roots: Sequence[fx.Node]
     ) -> int:
         """The base of what is made of the roots, once."""
-        if key not in self.bases:
+        names = ", ".join(self.names[root] for root in roots)
+        if (recipe, names) not in self.bases:
             name = self.capture("prepared", Prepared(recipe, make))
-            self.bases[key] = 2 + len(self.bases)
-            self.unset.append(f"{name}({', '.join(self.names[root] for root in roots)})")
-        return self.bases[key]
+            self.bases[recipe, names] = 2 + len(self.bases)
+            self.unset.append(f"{name}({names})")
+        return self.bases[recipe, names]
 
     def make(self, node: fx.Node, number: int) -> None:
         """Memory for a value that the next native step writes."""
