@@ -15,8 +15,10 @@ from ingot import observe
 from ingot.codegen import foresight
 from ingot.codegen.kernels import Kernels, build_kernels
 from ingot.collection import without_collection
-from ingot.dispatch.inside import Inside
+from ingot.dispatch.inside import Inside, has_products
 from ingot.dispatch.resolve import Resolve, has_dispatch
+from ingot.dispatch.threads import kernel_work
+from ingot.dispatch.ways import Ways, account
 from ingot.execute.chooser import all_kernels, host_chooser, native_chooser
 from ingot.execute.runner import Runner, build_runner
 from ingot.fuse.group import fuse
@@ -25,6 +27,7 @@ from ingot.passes.base import Pass, native_passes, run_passes
 from ingot.passes.decompose import decomposition_table
 from ingot.passes.lower import Lower
 from ingot.passes.versions import Versions, leaves, versions
+from ingot.plan.choices import reduction_ways
 from ingot.program.program import Level, Program, program_from_fx
 from ingot.program.verify import verify
 from ingot.stages import Compiled, Fused
@@ -54,18 +57,23 @@ def compile_program(program: Program, options: Options) -> Compiled:
     """One version of the program for each way that its branches on sizes may go, and the branch
     between them."""
     foresight.begin(program.graph)
-    tree = versions(_resolved(program, options))
-    parts = [lower_version(version, options) for version in leaves(tree)]
+    ways = Ways(options)
+    with account.compile():
+        return _compile(program, ways)
+
+
+def _compile(program: Program, ways: Ways) -> Compiled:
+    options = ways.options
+    tree = versions(_resolved(program, ways))
+    parts = [lower_version(version, ways) for version in leaves(tree)]
     chosen = None
     if len(parts) > 1 and not options.profile:
         both = [(part.fused, part.kernels) for part in parts]
-        chosen = _timed(
-            parts[0].timings, "plan", lambda: native_chooser(program, tree, both, options)
-        )
+        chosen = _timed(parts[0].timings, "plan", lambda: native_chooser(program, tree, both, ways))
     if chosen is None:
-        return _by_host(program, tree, [_alone(part, options) for part in parts], options)
+        return _by_host(program, tree, [_alone(part, ways) for part in parts], options)
     fused, runner = chosen
-    found = [_compiled(part, runner) for part in parts]
+    found = [_compiled(part, runner, ways) for part in parts]
     for each in found:
         observe.compiled(each, options)
     kernels = all_kernels([part.kernels for part in parts])
@@ -84,31 +92,34 @@ def _by_host(program: Program, tree: Versions, parts: list[Compiled], options: O
     return replace(parts[0], run=run, source=source, versions=tuple(parts), kernels=kernels)
 
 
-def _resolved(program: Program, options: Options) -> Program:
+def _resolved(program: Program, ways: Ways) -> Program:
     """Dispatched operations give way to their implementations."""
-    own = options.tune and bool(program.symbols)
-    if not own and not has_dispatch(program):
-        return program
+    options = ways.options
     steps: list[Pass] = [Lower(core=True)] if program.level is Level.PRE_DISPATCH else []
-    if own:
-        steps.append(Inside())
+    if has_products(program):
+        program = run_passes(program, [*steps, Inside(ways)], verify=options.verify)
+        steps = []
+    if not has_dispatch(program):
+        return program
     steps.append(Resolve(options, decomposition_table()))
     return run_passes(program, steps, verify=options.verify)
 
 
 def compile_version(program: Program, options: Options) -> Compiled:
     """A program without choices between versions."""
-    return _alone(lower_version(program, options), options)
+    ways = Ways(options)
+    return _alone(lower_version(program, ways), ways)
 
 
-def lower_version(program: Program, options: Options) -> Lowered:
+def lower_version(program: Program, ways: Ways) -> Lowered:
+    options = ways.options
     timings: dict[str, float] = {}
     lower: list[Pass] = [Lower(core=True)] if program.level is Level.PRE_DISPATCH else []
     passes = [*lower, *native_passes(program)]
     core = _timed(timings, "passes", lambda: run_passes(program, passes, verify=options.verify))
     _timed(timings, "verify", lambda: verify(core))
     fused = _timed(timings, "fuse", lambda: fuse(core, options))
-    kernels = _timed(timings, "codegen", lambda: build_kernels(fused, options))
+    kernels = _timed(timings, "codegen", lambda: _kernels(fused, ways))
     return Lowered(fused, kernels, timings)
 
 
@@ -119,13 +130,20 @@ def _timed(timings: dict[str, float], name: str, run: Callable[[], T]) -> T:
     return result
 
 
-def _alone(part: Lowered, options: Options) -> Compiled:
-    runner = _timed(part.timings, "plan", lambda: build_runner(part.fused, part.kernels, options))
-    return _compiled(part, runner)
+def _kernels(fused: Fused, ways: Ways) -> Kernels:
+    symbols = fused.program.symbols
+    return build_kernels(
+        fused, ways.options, kernel_work(ways), lambda region: reduction_ways(ways, region, symbols)
+    )
 
 
-def _compiled(part: Lowered, runner: Runner) -> Compiled:
+def _alone(part: Lowered, ways: Ways) -> Compiled:
+    runner = _timed(part.timings, "plan", lambda: build_runner(part.fused, part.kernels, ways))
+    return _compiled(part, runner, ways)
+
+
+def _compiled(part: Lowered, runner: Runner, ways: Ways) -> Compiled:
     return Compiled(
         part.fused, runner.run, runner.source, part.kernels.distinct, part.timings,
-        part.kernels, runner.products, runner.prepared, runner.controls,
+        part.kernels, runner.products, runner.prepared, runner.controls, tuple(ways.made.values()),
     )  # fmt: skip

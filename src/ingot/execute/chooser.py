@@ -13,8 +13,8 @@ import sympy
 import torch
 
 from ingot.codegen.kernels import Kernels
+from ingot.dispatch.ways import Ways
 from ingot.execute.runner import Run, Runner, RunnerWriter, finished
-from ingot.options import Options
 from ingot.passes.versions import Question, Versions
 from ingot.plan.joined import joined
 from ingot.plan.sizes import SizePrinter
@@ -24,7 +24,7 @@ from ingot.stages import Fused
 
 
 def native_chooser(
-    program: Program, tree: Versions, versions: Sequence[tuple[Fused, Kernels]], options: Options
+    program: Program, tree: Versions, versions: Sequence[tuple[Fused, Kernels]], ways: Ways
 ) -> tuple[Fused, Runner] | None:
     """All versions as one native program; None where a step needs the host. `versions` are in the
     order of the tree's leaves."""
@@ -32,7 +32,7 @@ def native_chooser(
     if whole is None:
         return None
     kernels = all_kernels([each for _, each in versions])
-    writer = RunnerWriter(whole, kernels, options)
+    writer = RunnerWriter(whole, kernels, ways)
     return (whole, finished(writer)) if writer.roles.controls.keys() >= {*whole.steps[:1]} else None
 
 

@@ -21,7 +21,9 @@ from torch import fx
 from torch._C._dynamo.guards import _empty_strided_cpu  # type: ignore[attr-defined]
 
 from ingot.codegen.executor import executor
-from ingot.codegen.kernels import Kernels
+from ingot.codegen.kernels import Kernel, Kernels
+from ingot.dispatch.ways import Ways
+from ingot.execute.choices import write_choice
 from ingot.execute.control import steered, write_control
 from ingot.execute.fallback import interpret, laid_out, region_inputs
 from ingot.execute.heavy import write_heavy
@@ -32,7 +34,7 @@ from ingot.execute.workspace import borrow, give_back
 from ingot.fuse import index as ix
 from ingot.fuse.index import Size
 from ingot.fuse.shapes import shape_of, strides_of, tensor_of
-from ingot.options import Options
+from ingot.plan.choices import length_of, reduction_table
 from ingot.plan.derived import derived, is_derived
 from ingot.plan.places import Moved, Place, Places, bytes_of
 from ingot.plan.prepared import Prepared
@@ -59,8 +61,8 @@ class Runner:
     """Branches and loops that run natively."""
 
 
-def build_runner(fused: Fused, kernels: Kernels, options: Options) -> Runner:
-    return finished(RunnerWriter(fused, kernels, options))
+def build_runner(fused: Fused, kernels: Kernels, ways: Ways) -> Runner:
+    return finished(RunnerWriter(fused, kernels, ways))
 
 
 def finished(writer: RunnerWriter) -> Runner:
@@ -77,10 +79,12 @@ def finished(writer: RunnerWriter) -> Runner:
 
 
 class RunnerWriter:
-    def __init__(self, fused: Fused, kernels: Kernels, options: Options):
+    def __init__(self, fused: Fused, kernels: Kernels, ways: Ways):
         self.fused = fused
         self.kernels = kernels
-        self.options = options
+        self.ways = ways
+        self.options = ways.options
+        self.symbol_ranges = fused.program.symbols
         self.lines: list[str] = []
         self.captured: dict[str, Any] = {
             "empty_strided": _empty_strided_cpu,
@@ -382,7 +386,7 @@ class RunnerWriter:
         """Control flow that the host steers: its bodies are plans of their own."""
         control = control_of(step.node)
         assert control is not None
-        runs = [build_runner(body, self.kernels, self.options).run for body in step.bodies]
+        runs = [build_runner(body, self.kernels, self.ways).run for body in step.bodies]
         function = self.capture("control", steered(control, runs))
         operands = self.argument(control.operands())
         predicate = self.argument(control.predicate)
@@ -409,9 +413,21 @@ class RunnerWriter:
         kernel = self.kernels.by_region[step.region]
         for node in step.region.stored:
             self.make(node, number)
+        if kernel.whole is None:
+            self.segment.steps.append(self._kernel_step(kernel, number))
+            return
+        whole = kernel.whole
+        makers = {
+            "split": lambda: self._kernel_step(kernel, number),
+            "whole": lambda: self._kernel_step(whole, number),
+        }
+        table = reduction_table(self.ways, step.region, self.symbol_ranges)
+        write_choice(self, table, length_of(step.region), makers)
+
+    def _kernel_step(self, kernel: Kernel, number: int) -> NativeStep:
         words = [self.address(b, number) for b in kernel.buffers]
         words += [Word(ZERO, s) for s in kernel.symbols]
-        self.segment.steps.append(NativeStep(kernel.address, tuple(words), kernel.region))
+        return NativeStep(kernel.address, tuple(words), kernel.region)
 
     def prepared(
         self, recipe: str, make: Callable[..., torch.Tensor], roots: Sequence[fx.Node]
