@@ -5,7 +5,7 @@ function of the stage before it; nothing else imports every stage.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -71,7 +71,7 @@ def _compile(program: Program, ways: Ways) -> Compiled:
         both = [(part.fused, part.kernels) for part in parts]
         chosen = _timed(parts[0].timings, "plan", lambda: native_chooser(program, tree, both, ways))
     if chosen is None:
-        return _by_host(program, tree, [_alone(part, ways) for part in parts], options)
+        return _by_host(program, tree, _apart(parts, ways), options)
     fused, runner = chosen
     found = [_compiled(part, runner, ways) for part in parts]
     for each in found:
@@ -87,7 +87,7 @@ def _by_host(program: Program, tree: Versions, parts: list[Compiled], options: O
         observe.compiled(part, options)
     if len(parts) == 1:
         return parts[0]
-    run, source = host_chooser(program, tree, [part.run for part in parts])
+    run, source = host_chooser(program, tree, [(part.run, part.source) for part in parts])
     kernels = sum(part.kernels for part in parts)
     return replace(parts[0], run=run, source=source, versions=tuple(parts), kernels=kernels)
 
@@ -137,8 +137,15 @@ def _kernels(fused: Fused, ways: Ways) -> Kernels:
     )
 
 
-def _alone(part: Lowered, ways: Ways) -> Compiled:
-    runner = _timed(part.timings, "plan", lambda: build_runner(part.fused, part.kernels, ways))
+def _apart(parts: Sequence[Lowered], ways: Ways) -> list[Compiled]:
+    prefixes = [f"v{number}_" for number in range(len(parts))] if len(parts) > 1 else [""]
+    return [_alone(part, ways, prefix) for part, prefix in zip(parts, prefixes, strict=True)]
+
+
+def _alone(part: Lowered, ways: Ways, prefix: str = "") -> Compiled:
+    runner = _timed(
+        part.timings, "plan", lambda: build_runner(part.fused, part.kernels, ways, prefix)
+    )
     return _compiled(part, runner, ways)
 
 

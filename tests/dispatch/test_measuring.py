@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 import math
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -90,6 +92,36 @@ def test_sizes_that_there_was_no_time_for_go_to_the_reference() -> None:
     (part,) = _rows_of(times, to_the_end=False)
     assert (whole.serves, whole.box[0].high) == ("a", None)
     assert (part.serves, part.box[0].high) == ("a", 16)
+
+
+def test_a_range_of_one_size() -> None:
+    """No symbol is one: such a range is measured with a size that is known."""
+    op = make([1, 100])
+    record = op.tune(torch.ones(50, 3))
+    assert not record.disqualified
+    assert [row.serves for row in record.table.rows] == ["small", "small", "large"]
+    assert (1,) in {sample.sizes for sample in record.samples}
+
+
+def test_what_there_was_no_time_for_is_measured_later() -> None:
+    op = make([10, 100])
+    op.tune(torch.ones(50, 3), budget=1e-6)
+    assert not op.records[next(iter(op.records))].table.rows
+    record = op.tune(torch.ones(50, 3))
+    assert [row.serves for row in record.table.rows] == ["small", "small", "large"]
+
+
+def test_a_terminal_shows_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    make([10, 100]).tune(torch.ones(50, 3))
+    text = terminal.getvalue()
+    assert "copied: 11..100" in text and "%" in text
 
 
 def test_compiling_measures_once(caplog: pytest.LogCaptureFixture) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from typing import Any
 
 import pytest
@@ -114,7 +115,8 @@ def test_compile_ahead() -> None:
 def test_all_ways_are_in_one_native_program() -> None:
     exe = ingot.compile(around, (rows(700),), dynamic_shapes=FREE)
     source = exe.compiled.source
-    assert source.count("execute(") == 1 and "if size" not in source, "Python does not choose"
+    assert source.count("execute(") == 1
+    assert not re.search(r"if \(*size_", source), "Python does not choose"
     ((_, segment),) = exe.compiled.run.__globals__["segments"]
     (branch,) = segment.steps
     kernels = [kernel.address for part in exe.compiled.versions for kernel in natives(part)]
@@ -172,6 +174,23 @@ def test_pre_dispatch_keeps_it_and_lowers_it() -> None:
     program(x).sum().backward()
     assert x.grad is not None
     torch.testing.assert_close(x.grad, 2.0 * (x > 0))
+
+
+def test_pytorch_exports_it_and_comes_back() -> None:
+    """To torch.export it is an operation; as a Program of ours it is the branch."""
+
+    class Around(torch.nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return around(x)
+
+    exported = torch.export.export(Around(), (rows(700),), dynamic_shapes=FREE)
+    assert activation.target in {node.target for node in exported.graph.nodes}
+    for n in SIZES:
+        x = rows(n)
+        torch.testing.assert_close(exported.module()(x), expected(x))
+    program = Resolve().run(ingot.Program.from_exported(exported))
+    assert targets(program) >= WAYS and conds(program) == 2
+    assert "a branch keeps 3 ways" in notes(program)
 
 
 @pytest.mark.parametrize("keep", [False, True])

@@ -6,7 +6,9 @@ host asks, as for any branch that it steers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import itertools
+import re
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import sympy
@@ -42,44 +44,50 @@ def all_kernels(parts: Sequence[Kernels]) -> Kernels:
     return Kernels(regions, failures, len({kernel.text for kernel in regions.values()}))
 
 
-def host_chooser(program: Program, tree: Versions, runs: Sequence[Run]) -> tuple[Run, str]:
-    """A function that asks and calls one of `runs`. Also its text."""
-    names: dict[sympy.Symbol, str] = {}
-    lines = []
-    for i, node in enumerate(placeholders(program.graph)):
-        for text, number in _numbers(f"inputs[{i}]", node.meta.get("val")):
-            if isinstance(number, torch.SymInt) and number.node.expr.is_Symbol:
-                symbol = number.node.expr
-                if symbol not in names and symbol in _asked(tree):
-                    names[symbol] = f"size_{symbol}"
-                    lines.append(f"    size_{symbol} = {text}")
-    numbers = iter(range(len(runs)))
-    lines += _questions(tree, SizePrinter(names).doprint, numbers, "    ")
-    source = "\n".join(["def run(inputs):", *lines])
-    scope: dict[str, Any] = {f"run{k}": run for k, run in enumerate(runs)}
+def host_chooser(
+    program: Program, tree: Versions, versions: Sequence[tuple[Run, str]]
+) -> tuple[Run, str]:
+    """One function of the text of all versions, which take their inputs in the same way, and its
+    text. What a version refers to has names that no other has."""
+    bodies = [source.splitlines()[1:] for _, source in versions]
+    head = _common_lines(bodies)
+    printer = SizePrinter(_names(program, "\n".join(head)))
+    rest = iter([body[len(head) :] for body in bodies])
+    source = "\n".join(["def run(inputs):", *head, *_questions(tree, printer, rest, "    ")])
+    scope: dict[str, Any] = {}
+    for run, _ in versions:
+        scope |= run.__globals__
     exec(compile(source, "<ingot chooser>", "exec"), scope)
     return scope["run"], source
 
 
-def _asked(tree: Versions) -> set[sympy.Symbol]:
-    if not isinstance(tree, Question):
-        return set()
-    return tree.fact.free_symbols | _asked(tree.yes) | _asked(tree.no)
+def _common_lines(bodies: Sequence[Sequence[str]]) -> list[str]:
+    """What every version begins with: taking the inputs and their sizes."""
+    same = itertools.takewhile(lambda lines: len(set(lines)) == 1, zip(*bodies))
+    return [lines[0] for lines in same]
 
 
-def _numbers(text: str, value: Any) -> list[tuple[str, Any]]:
-    if isinstance(value, torch.Tensor):
-        return [(f"{text}.size({k})", size) for k, size in enumerate(value.shape)]
-    return [(text, value)]
+def _names(program: Program, head: str) -> dict[sympy.Symbol, str]:
+    """Of the symbols, as the runner gave them."""
+    names: dict[sympy.Symbol, str] = {}
+    for i, node in enumerate(placeholders(program.graph)):
+        value = node.meta.get("val")
+        for number in value.shape if isinstance(value, torch.Tensor) else (value,):
+            if isinstance(number, torch.SymInt) and number.node.expr.is_Symbol:
+                symbol = number.node.expr
+                name = f"in{i}" if number is value else f"size_{symbol}"
+                if re.search(rf"\b{name}\b", head):
+                    names.setdefault(symbol, name)
+    return names
 
 
 def _questions(
-    tree: Versions, written: Callable[[Any], str], numbers: Iterator[int], indent: str
+    tree: Versions, printer: SizePrinter, bodies: Iterator[Sequence[str]], indent: str
 ) -> list[str]:
     if not isinstance(tree, Question):
-        return [f"{indent}return run{next(numbers)}(inputs)"]
+        return [f"{indent}{line[4:]}" for line in next(bodies)]
     return [
-        f"{indent}if {written(tree.fact)}:",
-        *_questions(tree.yes, written, numbers, f"{indent}    "),
-        *_questions(tree.no, written, numbers, indent),
+        f"{indent}if {printer.doprint(tree.fact)}:",
+        *_questions(tree.yes, printer, bodies, f"{indent}    "),
+        *_questions(tree.no, printer, bodies, indent),
     ]

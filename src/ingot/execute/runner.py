@@ -61,8 +61,9 @@ class Runner:
     """Branches and loops that run natively."""
 
 
-def build_runner(fused: Fused, kernels: Kernels, ways: Ways) -> Runner:
-    return finished(RunnerWriter(fused, kernels, ways))
+def build_runner(fused: Fused, kernels: Kernels, ways: Ways, prefix: str = "") -> Runner:
+    """`prefix`: of the names of what the text refers to, for texts that are to be put together."""
+    return finished(RunnerWriter(fused, kernels, ways, prefix))
 
 
 def finished(writer: RunnerWriter) -> Runner:
@@ -70,7 +71,7 @@ def finished(writer: RunnerWriter) -> Runner:
     scope = writer.captured
     exec(compile(source, "<ingot runner>", "exec"), scope)
     if writer.options.profile:
-        scope["run"].seconds = scope["seconds"]
+        scope["run"].seconds = scope[f"{writer.prefix}seconds"]
     prepared = tuple(value for value in scope.values() if isinstance(value, Prepared))
     roles = writer.roles
     return Runner(
@@ -79,8 +80,9 @@ def finished(writer: RunnerWriter) -> Runner:
 
 
 class RunnerWriter:
-    def __init__(self, fused: Fused, kernels: Kernels, ways: Ways):
+    def __init__(self, fused: Fused, kernels: Kernels, ways: Ways, prefix: str = ""):
         self.fused = fused
+        self.prefix = prefix
         self.kernels = kernels
         self.ways = ways
         self.options = ways.options
@@ -120,7 +122,7 @@ class RunnerWriter:
     # -- names -------------------------------------------------------------------------------------
 
     def capture(self, stem: str, value: Any) -> str:
-        name = f"{stem}{len(self.captured)}"
+        name = f"{self.prefix}{stem}{len(self.captured)}"
         self.captured[name] = value
         return name
 
@@ -202,7 +204,8 @@ class RunnerWriter:
         start = len(self.lines)
         profile = self.options.profile
         if profile:
-            self.captured |= {"clock": time.perf_counter, "seconds": [0.0] * len(self.fused.steps)}
+            seconds = f"{self.prefix}seconds"
+            self.captured |= {"clock": time.perf_counter, seconds: [0.0] * len(self.fused.steps)}
         for number, step in enumerate(self.fused.steps):
             if profile:
                 self.lines.append("start = clock()")
@@ -211,7 +214,7 @@ class RunnerWriter:
             if profile or self._touches_tensors(step):
                 self._flush()
             if profile:
-                self.lines.append(f"seconds[{number}] += clock() - start")
+                self.lines.append(f"{self.prefix}seconds[{number}] += clock() - start")
         self._flush()
         if self.segments:
             self.lines[start:start] = self._borrowed()
@@ -286,7 +289,7 @@ class RunnerWriter:
 
     def _make_tables(self) -> None:
         """Where nothing is dynamic there is one table for each segment."""
-        self.captured["segments"] = self.segments
+        self.captured[f"{self.prefix}segments"] = self.segments
         if not self.dynamic:
             for name, segment in self.segments:
                 self.captured[name] = segment.table((), ())
