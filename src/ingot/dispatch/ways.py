@@ -26,7 +26,7 @@ from ingot.options import Options
 
 MOST_SECONDS = 3.0
 """For one choice."""
-LEAST_SECONDS = 0.02
+LEAST_SECONDS = 0.1
 """With less there is no use in starting."""
 SURE = 0.8
 """How sure a measurement has to be to be preferred to what is built in."""
