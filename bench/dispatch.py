@@ -10,6 +10,7 @@ thread: what is compared is the choice, not how soon a second thread wakes up.
 
 from __future__ import annotations
 
+import ctypes
 import math
 import os
 import random
@@ -28,7 +29,10 @@ import torch
 from torch import Tensor
 
 import ingot
-from ingot.dispatch.ranges import Table
+from ingot.codegen.executor import executor, steering_address
+from ingot.dispatch.ranges import Range, Row, Table
+from ingot.execute.choices import chosen_step
+from ingot.plan.segment import ZERO, ArenaPlan, NativeStep, Segment, Word
 from provenance import provenance
 from sorting import (
     IMPLEMENTATIONS,
@@ -46,6 +50,7 @@ THROUGH = "torch.compile: dispatched"
 INDUCTOR = "torch.compile: Inductor"
 NEAR_BAR, MEAN_BAR, BRANCH_BAR_US = 1.05, 1.2, 0.2
 LOOKS = 4
+TURNS = 20_000
 SAMPLE_SECONDS = 4e-4
 MOST_SECONDS = 0.4
 """What the rounds of one size may take for one contender."""
@@ -169,31 +174,24 @@ def in_mixed_turns(
 
 
 def branch_us() -> float:
-    """What choosing costs natively: a program of three ways that take next to no time, less the
-    program of the way that is taken, both on the same few numbers. It is the last way: two
+    """What choosing costs: the steps of a program of three ways, each of which copies nothing, so
+    often that the clock tells, less the same without questions. The last way is taken: both
     questions are asked."""
+    execute, bases = executor(), (ctypes.c_int64 * 2)()
+    nothing = NativeStep(steering_address("copy"), (Word(ZERO, 0),) * 3, None)
+    table = Table(tuple(Row((Range(*ends),), "nothing") for ends in ((0, 8), (9, 16), (17, None))))
+    three = chosen_step(table, 20, {"nothing": lambda: nothing})
 
-    def tiny() -> ingot.dispatch.declare.Dispatch:
-        @ingot.dispatch(on=("x", 0), ranges=[8, 16])
-        def shifted(x: Tensor) -> Tensor:
-            return x + 1
+    def timer(step: NativeStep) -> Callable[[], float]:
+        segment = Segment(ArenaPlan())
+        words = (Word(ZERO, TURNS), Word(ZERO, 0), Word(ZERO, 0))
+        segment.steps.append(NativeStep(steering_address("scan"), words, None, ((step,),)))
+        address = segment.table((), ())
+        return lambda: timed_ms(lambda: execute(address, ctypes.addressof(bases)), 1)
 
-        shifted.implementation(name="second")(lambda x: x + 2)
-        shifted.implementation(name="third")(lambda x: x + 3)
-        return shifted
-
-    three, one = tiny(), tiny()
-    three.pin({(0, 8): "reference", (9, 16): "second", (17, None): "third"})
-    one.pin({(0, None): "third"})
-    x = matrix(20)
-    calls = {"three": native(three), "one": native(one)}
-    assert torch.equal(calls["three"](x)[0], x + 3)  # type: ignore[index]
-    timers = {
-        name: lambda call=call: timed_ms(lambda: call(x), 2000) for name, call in calls.items()
-    }
-    times = in_mixed_turns(timers, 41, 0)
+    times = in_mixed_turns({"three": timer(three), "one": timer(nothing)}, 41, 0)
     pairs = zip(times["three"].samples, times["one"].samples)
-    return statistics.median(a - b for a, b in pairs) * 1e3
+    return statistics.median(a - b for a, b in pairs) * 1e3 / TURNS
 
 
 def table_of(found: list[Measured]) -> list[str]:

@@ -136,6 +136,19 @@ def kernel_steps(step: Any) -> list[Any]:
     return [found for table in step.tables for inner in table for found in kernel_steps(inner)]
 
 
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_explain_tells_who_serves(dynamic: bool) -> None:
+    x = rows(700)
+    if dynamic:
+        torch._dynamo.mark_dynamic(x, 1)
+    report = ingot.explain(around, (x,))
+    (row,) = (row for row in report.choices if row.name == "activation")
+    assert ("a branch keeps 3 ways" if dynamic else "middle serves: pinned") in row.served[0]
+    assert report.graphs == (3 if dynamic else 1)
+    assert sum(kernel.ms > 0 for kernel in report.kernel_rows) == 1, "one way ran, and was timed"
+    assert "Choices by size" in str(report)
+
+
 def test_export_keeps_the_branch() -> None:
     program = ingot.export(around, (rows(700),), dynamic_shapes=FREE)
     assert targets(program) >= WAYS

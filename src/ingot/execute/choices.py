@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 def write_choice(
     writer: RunnerWriter, table: Table, size: Size, makers: Mapping[str, Callable[[], NativeStep]]
 ) -> None:
+    writer.segment.steps.append(chosen_step(table, size, makers))
+
+
+def chosen_step(
+    table: Table, size: Size, makers: Mapping[str, Callable[[], NativeStep]]
+) -> NativeStep:
     names = dict.fromkeys(row.serves for row in table.rows)
     made = {name: makers[name]() for name in names}
     *before, last = table.rows
@@ -28,7 +34,7 @@ def write_choice(
         high = row.box[0].high
         assert high is not None
         step = _branch(size, high, made[row.serves], step)
-    writer.segment.steps.append(step)
+    return step
 
 
 def _branch(size: Size, high: int, within: NativeStep, above: NativeStep) -> NativeStep:
