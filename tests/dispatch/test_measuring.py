@@ -94,6 +94,20 @@ def test_sizes_that_there_was_no_time_for_go_to_the_reference() -> None:
     assert (part.serves, part.box[0].high) == ("a", 16)
 
 
+def test_a_little_noise_makes_no_range_of_its_own() -> None:
+    from ingot.dispatch.measure import Timed
+    from ingot.dispatch.search import _rows_of
+
+    def timed(size: int, b: float) -> Timed:
+        return Timed((size,), {"a": [1.0] * 5, "b": [b] * 5})
+
+    slow = {size: timed(size, 2.0) for size in (2, 8, 32, 96, 100, 110, 128, 512)}
+    noise = {size: timed(size, 0.95) for size in (97, 98, 99, 100)}
+    clear = {size: timed(size, 0.5) for size in (96, 100, 110, 128)}
+    assert [row.serves for row in _rows_of({**slow, **noise}, True)] == ["a"]
+    assert [row.serves for row in _rows_of({**slow, **clear}, True)] == ["a", "b", "a"]
+
+
 def test_a_range_of_one_size() -> None:
     """No symbol is one: such a range is measured with a size that is known."""
     op = make([1, 100])
