@@ -49,7 +49,8 @@ DISPATCHED = "dispatched"
 THROUGH = "torch.compile: dispatched"
 INDUCTOR = "torch.compile: Inductor"
 NEAR_BAR, MEAN_BAR, BRANCH_BAR_US = 1.05, 1.2, 0.2
-LOOKS = 4
+PAIRS = 10
+"""For each round of all contenders, of the two that are compared."""
 TURNS = 20_000
 SAMPLE_SECONDS = 4e-4
 MOST_SECONDS = 0.4
@@ -137,21 +138,16 @@ def measured(calls: dict[str, Call], size: int, rounds: int) -> Measured:
     times = in_mixed_turns(timers, turns, size)
     singles = [name for name in IMPLEMENTATIONS if name in times]
     best = min(singles, key=lambda name: times[name].median_ms)
-    return Measured(size, times, ratio_of(timers[DISPATCHED], timers[best], 3 * rounds, size))
+    return Measured(size, times, ratio_of(timers[DISPATCHED], timers[best], PAIRS * rounds, size))
 
 
 def ratio_of(
     ours: Callable[[], float], theirs: Callable[[], float], rounds: int, seed: int
 ) -> float:
-    """The median over pairs of samples, the two alone in turns. What seems to miss the bar is
-    looked at again, a few times as long: all pairs count."""
-    ratios: list[float] = []
-    for look in range(LOOKS):
-        pair = in_mixed_turns({"ours": ours, "theirs": theirs}, rounds << look, seed + look)
-        ratios += [a / b for a, b in zip(pair["ours"].samples, pair["theirs"].samples)]
-        if statistics.median(ratios) <= NEAR_BAR:
-            break
-    return statistics.median(ratios)
+    """The median over pairs of samples, the two alone in turns; as many for every size, whatever
+    they tell."""
+    pair = in_mixed_turns({"ours": ours, "theirs": theirs}, rounds, seed)
+    return statistics.median(a / b for a, b in zip(pair["ours"].samples, pair["theirs"].samples))
 
 
 def sampler(call: Call, x: Tensor) -> Callable[[], float]:
