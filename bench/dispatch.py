@@ -10,6 +10,7 @@ thread: what is compared is the choice, not how soon a second thread wakes up.
 
 from __future__ import annotations
 
+import ctypes
 import math
 import os
 import random
@@ -28,9 +29,10 @@ import torch
 from torch import Tensor
 
 import ingot
-from ingot.dispatch.ranges import Table
-from ingot.execute.chooser import Body, build_chooser
-from ingot.passes.versions import leaves, versions
+from ingot.codegen.executor import executor, steering_address
+from ingot.dispatch.ranges import Range, Row, Table
+from ingot.execute.choices import chosen_step
+from ingot.plan.segment import ZERO, ArenaPlan, NativeStep, Segment, Word
 from provenance import provenance
 from sorting import (
     IMPLEMENTATIONS,
@@ -47,6 +49,9 @@ DISPATCHED = "dispatched"
 THROUGH = "torch.compile: dispatched"
 INDUCTOR = "torch.compile: Inductor"
 NEAR_BAR, MEAN_BAR, BRANCH_BAR_US = 1.05, 1.2, 0.2
+PAIRS = 10
+"""For each round of all contenders, of the two that are compared."""
+TURNS = 20_000
 SAMPLE_SECONDS = 4e-4
 MOST_SECONDS = 0.4
 """What the rounds of one size may take for one contender."""
@@ -133,9 +138,16 @@ def measured(calls: dict[str, Call], size: int, rounds: int) -> Measured:
     times = in_mixed_turns(timers, turns, size)
     singles = [name for name in IMPLEMENTATIONS if name in times]
     best = min(singles, key=lambda name: times[name].median_ms)
-    pair = in_mixed_turns({name: timers[name] for name in (DISPATCHED, best)}, 3 * rounds, size)
-    pairs = zip(pair[DISPATCHED].samples, pair[best].samples)
-    return Measured(size, times, statistics.median(a / b for a, b in pairs))
+    return Measured(size, times, ratio_of(timers[DISPATCHED], timers[best], PAIRS * rounds, size))
+
+
+def ratio_of(
+    ours: Callable[[], float], theirs: Callable[[], float], rounds: int, seed: int
+) -> float:
+    """The median over pairs of samples, the two alone in turns; as many for every size, whatever
+    they tell."""
+    pair = in_mixed_turns({"ours": ours, "theirs": theirs}, rounds, seed)
+    return statistics.median(a / b for a, b in zip(pair["ours"].samples, pair["theirs"].samples))
 
 
 def sampler(call: Call, x: Tensor) -> Callable[[], float]:
@@ -158,26 +170,27 @@ def in_mixed_turns(
 
 
 def branch_us() -> float:
-    """What choosing costs: the dispatched program's questions in front of versions that do nothing
-    but take the inputs and their sizes, less such a version alone."""
-    program = program_of(ordered)
-    tree = versions(program)
-    takes = ("    in0, = inputs", f"    size_{symbol_of(program)} = in0.size(0)")
-    idle = Body((*takes, "    return result"), {"result": None})
-    chooser, _ = build_chooser(program, tree, [idle for _ in leaves(tree)])
-    alone, _ = build_chooser(program, program, [idle])
-    inputs = [matrix(SPAN[1])]
-    timers = {
-        name: lambda run=run: timed_ms(lambda: run(inputs), 5000)
-        for name, run in {"chooser": chooser, "alone": alone}.items()
-    }
-    times = in_mixed_turns(timers, 21, 0)
-    return (times["chooser"].median_ms - times["alone"].median_ms) * 1e3
+    """What choosing costs: the steps of a program of three ways, each of which copies nothing, so
+    often that the clock tells, less the same without questions. The last way is taken: both
+    questions are asked."""
+    execute, bases = executor(), (ctypes.c_int64 * 2)()
+    nothing = NativeStep(steering_address("copy"), (Word(ZERO, 0),) * 3, None)
+    table = Table(tuple(Row((Range(*ends),), "nothing") for ends in ((0, 8), (9, 16), (17, None))))
+    three = chosen_step(table, 20, {"nothing": lambda: nothing})
 
+    def timer(step: NativeStep) -> Callable[[], float]:
+        segment = Segment(ArenaPlan())
+        words = (Word(ZERO, TURNS), Word(ZERO, 0), Word(ZERO, 0))
+        segment.steps.append(NativeStep(steering_address("scan"), words, None, ((step,),)))
 
-def symbol_of(program: ingot.Program) -> str:
-    (name,) = program.symbols
-    return name
+        def run() -> None:
+            execute(segment.table((), ()), ctypes.addressof(bases))
+
+        return lambda: timed_ms(run, 1)
+
+    times = in_mixed_turns({"three": timer(three), "one": timer(nothing)}, 41, 0)
+    pairs = zip(times["three"].samples, times["one"].samples)
+    return statistics.median(a - b for a, b in pairs) * 1e3 / TURNS
 
 
 def table_of(found: list[Measured]) -> list[str]:

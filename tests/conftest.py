@@ -1,11 +1,15 @@
-"""What every test can rely on: oneDNN kept off AMX, a fixed seed, nothing compiled left over."""
+"""What every test can rely on: oneDNN kept off AMX, a fixed seed, nothing compiled left over, the
+compiler's own choices as they are built in."""
 
 from __future__ import annotations
 
 import os
+import tempfile
 
 # Both are read once, when torch and its libgomp load.
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
+os.environ.setdefault("INGOT_TUNE", "0")
+os.environ.setdefault("INGOT_TUNING", os.path.join(tempfile.gettempdir(), f"ingot-{os.getpid()}"))
 if "PYTEST_XDIST_WORKER" in os.environ:
     # Several workers share the cores: a waiting thread must sleep, not spin.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")

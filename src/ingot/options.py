@@ -28,8 +28,11 @@ class Options:
     """A folder to write every stage's text to; empty = do not."""
     target: str = ""
     """Where to run what it takes: "iree"; empty = this CPU alone."""
-    tune: bool = False
-    """Measure the compiler's own choices for symbolic sizes too."""
+    tune: float = 0.1
+    """The share of compile time that measuring the compiler's own choices may take; 0 = measure
+    none, inf = all that is not known."""
+    ways: str = ""
+    """Choices of the compiler's own, fixed by hand, such as "product=library, reduction=split"."""
     tuning: str = ""
     """The folder of tuning files; empty = .cache/ingot/tuning in the user's home."""
 
@@ -59,6 +62,8 @@ def make_options(given: Mapping[str, Any] | None = None) -> Options:
 
 
 def _checked(name: str, value: Any, kind: type) -> Any:
+    if kind is float and type(value) is int:
+        value = float(value)
     if type(value) is not kind:
         raise OptionError(
             f"{name}={value!r}",

@@ -5,31 +5,44 @@ function of the stage before it; nothing else imports every stage.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from torch import fx
 
 from ingot import observe
 from ingot.codegen import foresight
-from ingot.codegen.kernels import build_kernels
+from ingot.codegen.kernels import Kernels, build_kernels
 from ingot.collection import without_collection
-from ingot.dispatch.inside import Inside
+from ingot.dispatch.inside import Inside, has_products
 from ingot.dispatch.resolve import Resolve, has_dispatch
-from ingot.execute.chooser import body_of, build_chooser
-from ingot.execute.runner import build_runner
+from ingot.dispatch.threads import kernel_work
+from ingot.dispatch.ways import Ways, account
+from ingot.execute.chooser import all_kernels, host_chooser, native_chooser
+from ingot.execute.runner import Runner, build_runner
 from ingot.fuse.group import fuse
 from ingot.options import Options
 from ingot.passes.base import Pass, native_passes, run_passes
 from ingot.passes.decompose import decomposition_table
 from ingot.passes.lower import Lower
-from ingot.passes.versions import leaves, versions
+from ingot.passes.versions import Versions, leaves, versions
+from ingot.plan.choices import reduction_ways
 from ingot.program.program import Level, Program, program_from_fx
 from ingot.program.verify import verify
-from ingot.stages import Compiled
+from ingot.stages import Compiled, Fused
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A version up to its kernels."""
+
+    fused: Fused
+    kernels: Kernels
+    timings: dict[str, float]
+    """Milliseconds of each step."""
 
 
 def compile_graph(
@@ -41,52 +54,103 @@ def compile_graph(
 
 @without_collection
 def compile_program(program: Program, options: Options) -> Compiled:
-    """One version of the program for each way that its branches on sizes may go, and what chooses
+    """One version of the program for each way that its branches on sizes may go, and the branch
     between them."""
     foresight.begin(program.graph)
-    tree = versions(_resolved(program, options))
-    parts = [compile_version(version, options) for version in leaves(tree)]
+    ways = Ways(options)
+    with account.compile():
+        return _compile(program, ways)
+
+
+def _compile(program: Program, ways: Ways) -> Compiled:
+    options = ways.options
+    tree = versions(_resolved(program, ways))
+    parts = [lower_version(version, ways) for version in leaves(tree)]
+    chosen = None
+    if len(parts) > 1 and not options.profile:
+        both = [(part.fused, part.kernels) for part in parts]
+        chosen = _timed(parts[0].timings, "plan", lambda: native_chooser(program, tree, both, ways))
+    if chosen is None:
+        return _by_host(program, tree, _apart(parts, ways), options)
+    fused, runner = chosen
+    found = [_compiled(part, runner, ways) for part in parts]
+    for each in found:
+        observe.compiled(each, options)
+    kernels = all_kernels([part.kernels for part in parts])
+    return replace(
+        found[0], fused=fused, native=kernels, kernels=kernels.distinct, versions=tuple(found)
+    )
+
+
+def _by_host(program: Program, tree: Versions, parts: list[Compiled], options: Options) -> Compiled:
     for part in parts:
         observe.compiled(part, options)
     if len(parts) == 1:
         return parts[0]
-    bodies = [body_of(part.run, part.source) for part in parts]
-    run, source = build_chooser(program, tree, bodies)
-    return replace(
-        parts[0], run=run, source=source, versions=tuple(parts),
-        kernels=sum(part.kernels for part in parts),
-    )  # fmt: skip
+    run, source = host_chooser(program, tree, [(part.run, part.source) for part in parts])
+    kernels = sum(part.kernels for part in parts)
+    return replace(parts[0], run=run, source=source, versions=tuple(parts), kernels=kernels)
 
 
-def _resolved(program: Program, options: Options) -> Program:
+def _resolved(program: Program, ways: Ways) -> Program:
     """Dispatched operations give way to their implementations."""
-    own = options.tune and bool(program.symbols)
-    if not own and not has_dispatch(program):
-        return program
+    options = ways.options
     steps: list[Pass] = [Lower(core=True)] if program.level is Level.PRE_DISPATCH else []
-    if own:
-        steps.append(Inside())
+    if has_products(program):
+        program = run_passes(program, [*steps, Inside(ways)], verify=options.verify)
+        steps = []
+    if not has_dispatch(program):
+        return program
     steps.append(Resolve(options, decomposition_table()))
     return run_passes(program, steps, verify=options.verify)
 
 
 def compile_version(program: Program, options: Options) -> Compiled:
+    """A program without choices between versions."""
+    ways = Ways(options)
+    return _alone(lower_version(program, ways), ways)
+
+
+def lower_version(program: Program, ways: Ways) -> Lowered:
+    options = ways.options
     timings: dict[str, float] = {}
-
-    def step(name: str, run: Callable[[], T]) -> T:
-        start = time.perf_counter()
-        result = run()
-        timings[name] = 1e3 * (time.perf_counter() - start)
-        return result
-
     lower: list[Pass] = [Lower(core=True)] if program.level is Level.PRE_DISPATCH else []
     passes = [*lower, *native_passes(program)]
-    core = step("passes", lambda: run_passes(program, passes, verify=options.verify))
-    step("verify", lambda: verify(core))
-    fused = step("fuse", lambda: fuse(core, options))
-    kernels = step("codegen", lambda: build_kernels(fused, options))
-    runner = step("plan", lambda: build_runner(fused, kernels, options))
+    core = _timed(timings, "passes", lambda: run_passes(program, passes, verify=options.verify))
+    _timed(timings, "verify", lambda: verify(core))
+    fused = _timed(timings, "fuse", lambda: fuse(core, options))
+    kernels = _timed(timings, "codegen", lambda: _kernels(fused, ways))
+    return Lowered(fused, kernels, timings)
+
+
+def _timed(timings: dict[str, float], name: str, run: Callable[[], T]) -> T:
+    start = time.perf_counter()
+    result = run()
+    timings[name] = 1e3 * (time.perf_counter() - start)
+    return result
+
+
+def _kernels(fused: Fused, ways: Ways) -> Kernels:
+    symbols = fused.program.symbols
+    return build_kernels(
+        fused, ways.options, kernel_work(ways), lambda region: reduction_ways(ways, region, symbols)
+    )
+
+
+def _apart(parts: Sequence[Lowered], ways: Ways) -> list[Compiled]:
+    prefixes = [f"v{number}_" for number in range(len(parts))] if len(parts) > 1 else [""]
+    return [_alone(part, ways, prefix) for part, prefix in zip(parts, prefixes, strict=True)]
+
+
+def _alone(part: Lowered, ways: Ways, prefix: str = "") -> Compiled:
+    runner = _timed(
+        part.timings, "plan", lambda: build_runner(part.fused, part.kernels, ways, prefix)
+    )
+    return _compiled(part, runner, ways)
+
+
+def _compiled(part: Lowered, runner: Runner, ways: Ways) -> Compiled:
     return Compiled(
-        fused, runner.run, runner.source, kernels.distinct, timings, kernels,
-        runner.products, runner.prepared, runner.controls,
+        part.fused, runner.run, runner.source, part.kernels.distinct, part.timings,
+        part.kernels, runner.products, runner.prepared, runner.controls, tuple(ways.made.values()),
     )  # fmt: skip

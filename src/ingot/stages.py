@@ -15,6 +15,7 @@ from ingot.program.program import Program
 
 if TYPE_CHECKING:
     from ingot.codegen.kernels import Kernels
+    from ingot.dispatch.ways import Chosen
     from ingot.plan.prepared import Prepared
 
 
@@ -90,5 +91,7 @@ class Compiled:
     """What is made of weights and kept."""
     controls: frozenset[Step] = frozenset()
     """Branches and loops that run natively, without the host between their steps."""
+    choices: tuple[Chosen, ...] = ()
+    """The compiler's own, between ways to run its steps."""
     versions: tuple[Compiled, ...] = ()
     """What `run` chooses between by the sizes of its inputs; empty: there is no choice."""

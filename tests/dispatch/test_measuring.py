@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import logging
+import math
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -89,6 +92,50 @@ def test_sizes_that_there_was_no_time_for_go_to_the_reference() -> None:
     (part,) = _rows_of(times, to_the_end=False)
     assert (whole.serves, whole.box[0].high) == ("a", None)
     assert (part.serves, part.box[0].high) == ("a", 16)
+
+
+def test_a_little_noise_makes_no_range_of_its_own() -> None:
+    from ingot.dispatch.measure import Timed
+    from ingot.dispatch.search import _rows_of
+
+    def timed(size: int, b: float) -> Timed:
+        return Timed((size,), {"a": [1.0] * 5, "b": [b] * 5})
+
+    slow = {size: timed(size, 2.0) for size in (2, 8, 32, 96, 100, 110, 128, 512)}
+    noise = {size: timed(size, 0.95) for size in (97, 98, 99, 100)}
+    clear = {size: timed(size, 0.5) for size in (96, 100, 110, 128)}
+    assert [row.serves for row in _rows_of({**slow, **noise}, True)] == ["a"]
+    assert [row.serves for row in _rows_of({**slow, **clear}, True)] == ["a", "b", "a"]
+
+
+def test_a_range_of_one_size() -> None:
+    """No symbol is one: such a range is measured with a size that is known."""
+    op = make([1, 100])
+    record = op.tune(torch.ones(50, 3))
+    assert not record.disqualified
+    assert [row.serves for row in record.table.rows] == ["small", "small", "large"]
+    assert (1,) in {sample.sizes for sample in record.samples}
+
+
+def test_what_there_was_no_time_for_is_measured_later() -> None:
+    op = make([10, 100])
+    op.tune(torch.ones(50, 3), budget=1e-6)
+    assert not op.records[next(iter(op.records))].table.rows
+    record = op.tune(torch.ones(50, 3))
+    assert [row.serves for row in record.table.rows] == ["small", "small", "large"]
+
+
+def test_a_terminal_shows_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    make([10, 100]).tune(torch.ones(50, 3))
+    text = terminal.getvalue()
+    assert "copied: 11..100" in text and "%" in text
 
 
 def test_compiling_measures_once(caplog: pytest.LogCaptureFixture) -> None:
@@ -331,7 +378,7 @@ def test_the_compiler_chooses_through_the_same_table(tuning_folder: Path) -> Non
         return (q * 2) @ (k + 1) + 1
 
     heard: list[Any] = []
-    compiled = torch.compile(attended, backend="ingot", options={"tune": True, "strict": True})
+    compiled = torch.compile(attended, backend="ingot", options={"tune": math.inf, "strict": True})
     k = torch.randn(8, 16)
     with observe.listening(heard.append):
         for rows in (5, 2, 400):
@@ -339,6 +386,6 @@ def test_the_compiler_chooses_through_the_same_table(tuning_folder: Path) -> Non
             torch._dynamo.mark_dynamic(q, 0)
             torch.testing.assert_close(compiled(q, k), attended(q, k), rtol=1e-4, atol=1e-4)
     text = heard[0].fused.program.journal.as_text()
-    assert "choices to be measured: 1" in text
+    assert "products that were measured: 1" in text
     assert "mm: a.shape[0] is 2.." in text
     assert list(tuning_folder.glob("mm-*.json"))

@@ -107,10 +107,46 @@ def test_concrete_compile_holds_one_way() -> None:
 def test_compile_ahead() -> None:
     exe = ingot.compile(around, (rows(700),), dynamic_shapes=FREE)
     assert len(exe.compiled.versions) == 3
-    assert len(re.findall(r"if \(*size_", exe.compiled.source)) == 2
     for n in SIZES:
         x = rows(n)
         torch.testing.assert_close(exe(x), expected(x))
+
+
+def test_all_ways_are_in_one_native_program() -> None:
+    exe = ingot.compile(around, (rows(700),), dynamic_shapes=FREE)
+    source = exe.compiled.source
+    assert source.count("execute(") == 1
+    assert not re.search(r"if \(*size_", source), "Python does not choose"
+    ((_, segment),) = exe.compiled.run.__globals__["segments"]
+    (branch,) = segment.steps
+    kernels = [kernel.address for part in exe.compiled.versions for kernel in natives(part)]
+    assert len(set(kernels)) == 3
+    assert [step.function for step in kernel_steps(branch)] == kernels
+
+
+def natives(part: Compiled) -> list[Any]:
+    assert part.native is not None
+    return list(part.native.by_region.values())
+
+
+def kernel_steps(step: Any) -> list[Any]:
+    """What a branch may run, in order."""
+    if not step.tables:
+        return [step]
+    return [found for table in step.tables for inner in table for found in kernel_steps(inner)]
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_explain_tells_who_serves(dynamic: bool) -> None:
+    x = rows(700)
+    if dynamic:
+        torch._dynamo.mark_dynamic(x, 1)
+    report = ingot.explain(around, (x,))
+    (row,) = (row for row in report.choices if row.name == "activation")
+    assert ("a branch keeps 3 ways" if dynamic else "middle serves: pinned") in row.served[0]
+    assert report.graphs == (3 if dynamic else 1)
+    assert sum(kernel.ms > 0 for kernel in report.kernel_rows) == 1, "one way ran, and was timed"
+    assert "Choices by size" in str(report)
 
 
 def test_export_keeps_the_branch() -> None:
@@ -151,6 +187,23 @@ def test_pre_dispatch_keeps_it_and_lowers_it() -> None:
     program(x).sum().backward()
     assert x.grad is not None
     torch.testing.assert_close(x.grad, 2.0 * (x > 0))
+
+
+def test_pytorch_exports_it_and_comes_back() -> None:
+    """To torch.export it is an operation; as a Program of ours it is the branch."""
+
+    class Around(torch.nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return around(x)
+
+    exported = torch.export.export(Around(), (rows(700),), dynamic_shapes=FREE)
+    assert activation.target in {node.target for node in exported.graph.nodes}
+    for n in SIZES:
+        x = rows(n)
+        torch.testing.assert_close(exported.module()(x), expected(x))
+    program = Resolve().run(ingot.Program.from_exported(exported))
+    assert targets(program) >= WAYS and conds(program) == 2
+    assert "a branch keeps 3 ways" in notes(program)
 
 
 @pytest.mark.parametrize("keep", [False, True])

@@ -29,20 +29,21 @@ QUERIES = 48
 KEYS = 512
 """A block of scores: with its keys and values it stays in the second cache level."""
 FEW = 4
-"""Queries for which packing the keys does not pay."""
+"""Queries for which packing the keys does not pay, where nothing was measured."""
 TOGETHER = 4
 """Keys whose scores are summed up at the same time."""
 WORK_PER_THREAD = 1 << 16
-"""Multiplications that are worth waking a thread for."""
+"""Multiplications that are worth waking a thread for, where nothing was measured."""
 FIELDS = (
     "q", "k", "v", "mask", "out",
     "images", "heads", "queries", "keys", "width", "sharing",
     "q_image", "q_head", "q_row", "k_image", "k_head", "k_row", "v_image", "v_head", "v_row",
     "mask_image", "mask_head", "mask_row", "mask_step", "out_image", "out_head", "out_row",
-    "causal", "scale",
+    "causal", "scale", "few", "work_per_thread",
 )  # fmt: skip
 """The frame. `sharing` heads of Q have one of K and V; `mask` may be null; `scale` is the bits of
-an f64. Within a row elements lie side by side, except the mask's."""
+an f64; with `few`, keys and values are read where they lie. Within a row elements lie side by side,
+except the mask's."""
 _POINTERS = ("q", "k", "v", "mask", "out")
 
 
@@ -94,7 +95,7 @@ class _Task(Writer):
         self.panel = self.const(shape.columns)
         self.scale = b.cast(b.bitcast(self.size["scale"], torch.float64), self.dtype)
         self.blocks = self._ceiling(self.size["queries"], self.const(QUERIES))
-        self.few = b.cmp("le", self.size["queries"], self.const(FEW))
+        self.few = b.cmp("ne", self.size["few"], self.const(0))
 
     def text(self) -> str:
         b = self.b
@@ -389,5 +390,5 @@ def _entry() -> str:
     w.read_frame(FIELDS, _POINTERS)
     size = w.size
     work = b.mul(b.mul(size["images"], size["heads"]), b.mul(size["queries"], size["keys"]))
-    w.in_parallel(b.div(b.mul(work, size["width"]), w.const(WORK_PER_THREAD)))
+    w.in_parallel(b.div(b.mul(work, size["width"]), size["work_per_thread"]))
     return w.function("@attention(%frame: !llvm.ptr) -> i64", f" {w.const(0).name} : i64")

@@ -203,9 +203,10 @@ def has_openmp() -> bool:
 
 
 def assemble(
-    frame: Frame, writer: RowWriter, units: Units, finish: RowWriter | None, cost: int
+    frame: Frame, writer: RowWriter, units: Units, finish: RowWriter | None, grain: int
 ) -> str:
-    """The text of all functions of a kernel, with @NAME for its name."""
+    """The text of all functions of a kernel, with @NAME for its name. `grain`: the elements that
+    are worth a thread."""
     body = _function("body", ", %begin: i64, %end: i64", frame, writer, finish is not None)
     writer.b.lines.clear()
     count = units.count(writer)
@@ -217,7 +218,7 @@ def assemble(
     if has_openmp():
         parts.append(_task(frame, sizing, count))
     scratch = units.cut.scratch_bytes() if units.cut is not None else 0
-    parts.append(_entry(frame, sizing, count, work, cost, scratch))
+    parts.append(_entry(frame, sizing, count, work, grain, scratch))
     return "\n".join(parts)
 
 
@@ -284,7 +285,7 @@ def _task(frame: Frame, sizing: list[str], count: Val) -> str:
     )  # fmt: skip
 
 
-def _entry(frame: Frame, sizing: list[str], count: Val, work: Val, cost: int, scratch: int) -> str:
+def _entry(frame: Frame, sizing: list[str], count: Val, work: Val, grain: int, scratch: int) -> str:
     lines = [
         "  llvm.func internal @NAME(%frame: !llvm.ptr) -> i64 "
         f"attributes {{{FUNCTION_ATTRIBUTES}}} {{",
@@ -304,7 +305,7 @@ def _entry(frame: Frame, sizing: list[str], count: Val, work: Val, cost: int, sc
         "    %nothing = arith.constant 0 : i64",
         f"    %errorat = llvm.getelementptr %frame[{frame.error}] : (!llvm.ptr) -> !llvm.ptr, i64",
         "    llvm.store %nothing, %errorat : i64, !llvm.ptr",
-        *_launch(count, work, max(1, WORK_PER_THREAD // cost)),
+        *_launch(count, work, grain),
     ]
     if scratch:
         lines.append("    llvm.call @NAME_finish(%frame) : (!llvm.ptr) -> ()")

@@ -28,8 +28,8 @@ BLOCK_BYTES = 1 << 17
 CHAINS = 8
 """Sums that must be under way at a time to keep the multipliers busy."""
 WORK_PER_THREAD = 1 << 17
-"""Multiplications that are worth waking a thread for."""
-FIELDS = ("a", "lda", "b", "addend", "c", "ldc", "m", "n", "k", "ldadd")
+"""Multiplications that are worth waking a thread for, where nothing was measured."""
+FIELDS = ("a", "lda", "b", "addend", "c", "ldc", "m", "n", "k", "ldadd", "work_per_thread")
 """The frame. `addend` may be null; `ldadd` is 0 for one row that is added to all."""
 _POINTERS = ("a", "b", "addend", "c")
 
@@ -297,7 +297,7 @@ def _entry() -> str:
     w.read_frame(FIELDS, _POINTERS)
     size = w.size
     work = b.mul(b.mul(size["m"], size["n"]), size["k"])
-    w.in_parallel(b.div(work, w.const(WORK_PER_THREAD)))
+    w.in_parallel(b.div(work, size["work_per_thread"]))
     return w.function("@product(%frame: !llvm.ptr) -> i64", f" {w.const(0).name} : i64")
 
 

@@ -7,14 +7,20 @@ to PyTorch, or raises where `strict` is set.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import sympy
 import torch
 from torch import fx
 
-from ingot.codegen.entry import Frame, Units, assemble, openmp_declarations
+from ingot.codegen.entry import (
+    WORK_PER_THREAD,
+    Frame,
+    Units,
+    assemble,
+    openmp_declarations,
+)
 from ingot.codegen.jit import Native, compile_module
 from ingot.codegen.machine import this_machine
 from ingot.codegen.rows import RowWriter
@@ -39,6 +45,9 @@ class Kernel:
     symbols: tuple[sympy.Symbol, ...]
     address: int
     text: str
+    whole: Kernel | None = None
+    """Of a region whose reduction this one cuts into chunks: the kernel that does not, where some
+    sizes want it."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +70,19 @@ class Draft:
 
 
 @dataclass(frozen=True)
+class Form:
+    """What of a kernel is a choice."""
+
+    work: int = WORK_PER_THREAD
+    """Instructions, roughly, that are worth a thread."""
+    whole: bool = False
+    """Threads share rows only, not parts of one."""
+
+
+USUAL = Form()
+
+
+@dataclass(frozen=True)
 class Likeness:
     """What is known of all regions of one key."""
 
@@ -71,42 +93,60 @@ class Likeness:
 
 _compiled: dict[str, tuple[int, Native]] = {}
 """Text to (address, what keeps it alive), for the life of the process."""
-_known: dict[tuple[Key, int], Likeness] = {}
-"""Key and vector width to what was written for it."""
+_known: dict[tuple[Key, int, Form], Likeness] = {}
+"""Key, vector width and form to what was written for it."""
 
 
-def build_kernels(fused: Fused, options: Options) -> Kernels:
-    drafts: dict[Region, Draft] = {}
+def build_kernels(
+    fused: Fused,
+    options: Options,
+    work: int = WORK_PER_THREAD,
+    cuts: Callable[[Region], Sequence[str]] = lambda region: ("split",),
+) -> Kernels:
+    """`work`: instructions that are worth a thread. `cuts`: of a reduction that may be cut into
+    chunks for the threads, the kernels that are wanted: "split", "whole" or both."""
+    drafts: dict[Region, list[Draft]] = {}
     failures: dict[Region, str] = {}
     for region in fused.regions():
+        ways = cuts(region) if region.needs_split else ("split",)
         try:
-            drafts[region] = _draft_once(region, options)
+            forms = [Form(work, way == "whole") for way in ways]
+            drafts[region] = [_draft_once(region, options, form) for form in forms]
         except (IngotError, AssertionError, KeyError, ValueError) as error:
             _give_up(region, error, options, failures)
     missing = {
         draft.text: (region, draft)
-        for region, draft in drafts.items()
+        for region, each in drafts.items()
+        for draft in each
         if draft.text not in _compiled
     }
     _compile(list(missing.values()), options, failures)
     kernels = {
-        region: Kernel(region, draft.buffers, draft.symbols, _compiled[draft.text][0], draft.text)
-        for region, draft in drafts.items()
-        if draft.text in _compiled
+        region: _kernel(region, each)
+        for region, each in drafts.items()
+        if all(draft.text in _compiled for draft in each)
     }
-    return Kernels(kernels, failures, len({draft.text for draft in drafts.values()}))
+    return Kernels(kernels, failures, len({each[0].text for each in drafts.values()}))
 
 
-def _draft_once(region: Region, options: Options) -> Draft:
+def _kernel(region: Region, drafts: Sequence[Draft]) -> Kernel:
+    made = [
+        Kernel(region, draft.buffers, draft.symbols, _compiled[draft.text][0], draft.text)
+        for draft in drafts
+    ]
+    return replace(made[0], whole=made[1]) if len(made) > 1 else made[0]
+
+
+def _draft_once(region: Region, options: Options, form: Form) -> Draft:
     """The draft of a region like this one, with this one's buffers; written where there was
     none."""
     key, nodes = likeness(region)
-    known = _known.get((key, options.vector_bits))
+    known = _known.get((key, options.vector_bits, form))
     if known is None:
-        draft = draft_kernel(region, options)
+        draft = draft_kernel(region, options, form)
         numbers = {node: k for k, node in enumerate(nodes)}
         known = Likeness(draft, tuple(numbers[b] for b in draft.buffers))
-        _known[key, options.vector_bits] = known
+        _known[key, options.vector_bits, form] = known
     return replace(known.draft, buffers=tuple(nodes[k] for k in known.numbers))
 
 
@@ -157,8 +197,9 @@ class _Symbols(dict[sympy.Symbol, Val]):
         return self[symbol]
 
 
-def draft_kernel(region: Region, options: Options) -> Draft:
+def draft_kernel(region: Region, options: Options, form: Form = USUAL) -> Draft:
     nest = make_nest(region)
+    nest = replace(nest, split=nest.split and not form.whole)
     stored = [s.buffer for s in nest.stores]
     loaded = [e.buffer for e in nest.expressions() if isinstance(e, Load)]
     buffers = tuple(dict.fromkeys([*loaded, *stored]))
@@ -173,7 +214,7 @@ def draft_kernel(region: Region, options: Options) -> Draft:
         finish = RowWriter(nest, 1, names, symbols)
         write_finish(finish, units.cut)
     frame = Frame(list(names.values()), symbols)
-    text = assemble(frame, writer, units, finish, cost)
+    text = assemble(frame, writer, units, finish, max(1, form.work // cost))
     declarations = {
         **writer.b.declarations,
         **(finish.b.declarations if finish else {}),

@@ -1,9 +1,9 @@
 """Steps that steer, as native functions over the frame and the bases of a call: `point` sets one,
-`copy` copies memory, `branch` runs one of two tables, `loop` a table as long as another says so,
-`scan` a table a number of times. What holds: between two iterations the bases of what is carried
-are swapped, so that what the body wrote is what it reads next, and those of what is gone through
-move on; a loop looks for signals every few hundredths of a second, and what a handler raises stops
-it with the code INTERRUPTED.
+`copy` copies memory, `branch` compares two sizes, or reads a flag, and runs one of two tables,
+`loop` runs a table as long as another says so, `scan` a table a number of times. What holds:
+between two iterations the bases of what is carried are swapped, so that what the body wrote is what
+it reads next, and those of what is gone through move on; a loop looks for signals every few
+hundredths of a second, and what a handler raises stops it with the code INTERRUPTED.
 """
 
 from __future__ import annotations
@@ -60,18 +60,21 @@ _BRANCH = """
     %one = arith.constant 1 : i64
     %two = arith.constant 2 : i64
     %three = arith.constant 3 : i64
-    %given = llvm.call @word(%frame, %two) : (!llvm.ptr, i64) -> i64
-    %address = llvm.call @word(%frame, %three) : (!llvm.ptr, i64) -> i64
+    %four = arith.constant 4 : i64
+    %left = llvm.call @word(%frame, %two) : (!llvm.ptr, i64) -> i64
+    %right = llvm.call @word(%frame, %three) : (!llvm.ptr, i64) -> i64
+    %address = llvm.call @word(%frame, %four) : (!llvm.ptr, i64) -> i64
     %stored = arith.cmpi ne, %address, %zero : i64
-    %flag = scf.if %stored -> i64 {
+    %yes = scf.if %stored -> i1 {
       %at = llvm.inttoptr %address : i64 to !llvm.ptr
       %byte = llvm.load %at : !llvm.ptr -> i8
-      %wide = arith.extui %byte : i8 to i64
-      scf.yield %wide : i64
+      %off = arith.constant 0 : i8
+      %on = arith.cmpi ne, %byte, %off : i8
+      scf.yield %on : i1
     } else {
-      scf.yield %given : i64
+      %atmost = arith.cmpi sle, %left, %right : i64
+      scf.yield %atmost : i1
     }
-    %yes = arith.cmpi ne, %flag, %zero : i64
     %which = arith.select %yes, %zero, %one : i64
     %table = llvm.call @pointer(%frame, %which) : (!llvm.ptr, i64) -> !llvm.ptr
     %code = llvm.call @execute(%table, %bases) : (!llvm.ptr, !llvm.ptr) -> i64

@@ -30,6 +30,8 @@ class Candidate:
     function: Callable[..., Any]
     when: SizeExpression | None = None
     """Where it is valid; None: everywhere."""
+    ways: str = ""
+    """The compiler's own choices that it is compiled with, as the option says them."""
 
     def serves(self, shapes: Shapes) -> bool:
         return self.when is None or self.when.holds(shapes)

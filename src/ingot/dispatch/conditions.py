@@ -1,19 +1,15 @@
-"""Conditions on symbols: what of a box is left to be asked at run time, and how it is asked in a
-graph. What holds: what follows from the ranges of the symbols is not asked.
+"""Conditions on symbols: what of a box is left to be asked at run time, and of which values. What
+holds: what follows from the ranges of the symbols is not asked.
 """
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Mapping, Sequence
-from functools import reduce
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import sympy
 import torch
-from torch.fx import Graph, Node
-from torch.utils._sympy.interp import sympy_interp
-from torch.utils._sympy.reference import PythonReferenceAnalysis
+from torch.fx import Node
 
 from ingot.dispatch.narrow import expression
 from ingot.dispatch.ranges import Box, Range
@@ -51,22 +47,6 @@ def symbol_node(draft: Draft, before: Node, symbol: sympy.Symbol) -> Node:
     assert fallback is not None, f"no input has the size {symbol}"
     source, dimension, number = fallback
     return draft.call(before, aten.sym_size.int, (source, dimension), number)
-
-
-def predicate(
-    graph: Graph, facts: Sequence[sympy.Basic], symbols: Mapping[sympy.Symbol, Node]
-) -> Node:
-    """A node that tells whether all of the facts hold."""
-    tracer = torch.fx.proxy.GraphAppendingTracer(graph)
-    known = {s: torch.fx.Proxy(node, tracer) for s, node in symbols.items()}
-    before = set(graph.nodes)
-    asked = [sympy_interp(PythonReferenceAnalysis, known, fact) for fact in facts]
-    result = reduce(operator.and_, asked)
-    for node in graph.nodes:
-        if node not in before:
-            args = torch.fx.node.map_arg(node.args, lambda n: n.meta["val"])
-            node.meta["val"] = node.target(*args)
-    return result.node
 
 
 def _size(

@@ -98,6 +98,10 @@ class Dispatch:
         """What was measured, by setting."""
         self.files: set[Path] = set()
         """Tuning files that were read."""
+        self.lasting: tuple[str, ...] = ()
+        """Arguments that stay from call to call, as weights do."""
+        self.code: tuple[str, ...] = ()
+        """The source of what runs it, where that is the compiler's own."""
         self.chosen: dict[Any, Any] = {}
         """What eager calls of these sizes were given, until something is measured or pinned."""
         from ingot.dispatch.operator import make_operator

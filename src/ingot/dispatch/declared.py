@@ -1,5 +1,5 @@
 """Ranges that the user declared: sizes that stand for each are measured. Comes in: what is to be
-measured, and boxes; goes out: a row for each box, and all that was timed.
+measured, and boxes; goes out: a row for each box that there was time for, and all that was timed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ def declared_ranges(
             found = bench.time_at(point, box)
             if found is not None:
                 timed.append(found)
-        rows.append(chosen(box, timed, rows[-1].serves if rows else None))
+        if timed or not bench.spent():
+            rows.append(chosen(box, timed, rows[-1].serves if rows else None))
         everything += timed
     return rows, everything
 
@@ -50,6 +51,8 @@ def representative(bench: Bench, box: Box) -> list[tuple[int, ...]]:
 
 
 def _points(part: Range, known: Range) -> list[int]:
+    if (only := part.only()) is not None:
+        return [only]
     low = max(part.low, known.low, 1)
     bounds = [b for b in (part.high, known.high) if b is not None]
     high = max(low, min(bounds)) if bounds else 4 * low

@@ -1,14 +1,14 @@
-"""The compiler's own choices for symbolic sizes, through the same table as the user's. Comes in: a
-program with products of two activations; goes out: dispatched operations in their place, whose
-implementations are the library's call and one fused kernel. What holds: only where the number of
-rows is a symbol, and only when measuring was asked for (the option `tune`); a product with a weight
-stays, since that is packed.
+"""Products of two activations with a symbolic number of rows: a call of the library, or one fused
+kernel with what is around it. Comes in: a program; goes out: dispatched operations in the place of
+such products, where it is known which is faster. What holds: it is measured as the compiler's other
+choices are; a product with a weight stays, since that has a choice of its own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any, ClassVar
 
 import torch
@@ -16,26 +16,28 @@ from torch import Tensor
 from torch.fx import Node
 
 from ingot.dispatch.declare import Dispatch, dispatch
+from ingot.dispatch.trace import call_of
+from ingot.dispatch.ways import Ways
 from ingot.passes.base import Draft, Pass
 from ingot.program.graph import memory_root, placeholders
+from ingot.program.program import Program
 
 aten = torch.ops.aten
+BOUNDS = [1, 4, 16, 64, 256]
+"""Of the ranges that are measured."""
 MOST_ELEMENTS = 1 << 16
 """Of the second factor: a fused kernel reads it anew for every row."""
 
 
-@dataclass(frozen=True)
-class Own:
-    operation: Dispatch
-    rows: int
-    """The dimension of the first factor that is dispatched on."""
+PRODUCTS = {aten.mm.default: 0, aten.bmm.default: 1}
+"""With the dimension of the first factor that counts the rows."""
 
 
 @cache
-def own_operations() -> dict[Any, Own]:
+def own_operations() -> dict[Any, Dispatch]:
     """What stands for an operation of ATen's."""
 
-    @dispatch(on=("a", 0), ranges="auto", span=(1, 512), budget=3.0)
+    @dispatch(on=("a", 0), ranges=BOUNDS, budget=0)
     def mm(a: Tensor, b: Tensor) -> Tensor:
         return aten.mm.default(a, b)
 
@@ -43,7 +45,7 @@ def own_operations() -> dict[Any, Own]:
     def fused(a: Tensor, b: Tensor) -> Tensor:
         return (a[:, :, None] * b[None]).sum(1)
 
-    @dispatch(on=("a", 1), ranges="auto", span=(1, 512), budget=3.0)
+    @dispatch(on=("a", 1), ranges=BOUNDS, budget=0)
     def bmm(a: Tensor, b: Tensor) -> Tensor:
         return aten.bmm.default(a, b)
 
@@ -51,23 +53,36 @@ def own_operations() -> dict[Any, Own]:
     def fused_batch(a: Tensor, b: Tensor) -> Tensor:
         return (a[:, :, :, None] * b[:, None]).sum(2)
 
-    return {aten.mm.default: Own(mm, 0), aten.bmm.default: Own(bmm, 1)}
+    return {aten.mm.default: mm, aten.bmm.default: bmm}
 
 
 @dataclass(frozen=True)
 class Inside(Pass):
     name: ClassVar[str] = "inside"
+    ways: Ways
 
     def rewrite(self, draft: Draft) -> list[str]:
         weights = _weights(draft)
         count = 0
         for node in list(draft.graph.nodes):
-            own = own_operations().get(node.target)
-            if own is None or not _is_open(node, own.rows, weights):
+            if node.target not in PRODUCTS or not _is_open(node, PRODUCTS[node.target], weights):
                 continue
-            draft.swap(node, draft.call(node, own.operation.target, node.args, node.meta["val"]))
+            operation = own_operations()[node.target]
+            record = self.ways.record(operation, partial(_arguments, operation, node))
+            if record is None or not record.table.rows:
+                continue
+            draft.swap(node, draft.call(node, operation.target, node.args, node.meta["val"]))
             count += 1
-        return [f"choices to be measured: {count}"] if count else []
+        return [f"products that were measured: {count}"] if count else []
+
+
+def has_products(program: Program) -> bool:
+    """Is there anything to look at?"""
+    return bool(program.symbols) and any(n.target in PRODUCTS for n in program.graph.nodes)
+
+
+def _arguments(operation: Dispatch, node: Node) -> Mapping[str, Any]:
+    return call_of(operation, node).bound
 
 
 def _is_open(node: Node, rows: int, weights: set[Node]) -> bool:

@@ -10,7 +10,7 @@ import random
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from torch.utils import _pytree as pytree
 from ingot.dispatch.candidates import REFERENCE, Candidate
 from ingot.dispatch.narrow import bounds_of, expression, solved, world_of
 from ingot.dispatch.ranges import Box, Range
+from ingot.dispatch.symbols import call_at
 from ingot.dispatch.trace import Call, Traced, Untraceable, trace
 from ingot.options import Options
 
@@ -74,6 +75,7 @@ class Bench:
     deadline: float
     disqualified: dict[str, str] = field(default_factory=dict)
     _compiled: dict[tuple[str, Box], Any] = field(default_factory=dict)
+    _calls: dict[Box, Call] = field(default_factory=dict)
 
     @property
     def dispatch(self) -> Dispatch:
@@ -87,11 +89,22 @@ class Bench:
         world = world_of(self.call.inputs)
         return [Range(*bounds_of(size, world)) for size in self.call.sizes()]
 
+    def call_in(self, box: Box) -> Call:
+        """The call under a box: one of a single size has no symbols."""
+        if box not in self._calls:
+            sizes = [part.only() for part in box]
+            known = [size for size in sizes if size is not None]
+            fixed = None
+            if len(known) == len(sizes):
+                fixed = call_at(self.dispatch, self.call.bound, known)
+            self._calls[box] = fixed or self.call
+        return self._calls[box]
+
     def time_at(self, sizes: tuple[int, ...], box: Box) -> Timed | None:
         """None where no arguments of these sizes can be made, or there is no time left."""
         if self.spent():
             return None
-        bound = arguments_at(self.call, sizes, box)
+        bound = arguments_at(self.call_in(box), sizes, box)
         if bound is None:
             return None
         sizes = tuple(self.dispatch.sizes(self.dispatch.shapes(bound)))
@@ -105,7 +118,7 @@ class Bench:
         shapes = self.dispatch.shapes(bound)
         with torch.no_grad():
             wanted = self.dispatch.reference(**bound)
-        inputs = self.call_inputs(bound)
+        inputs = call_inputs(self.call_in(box), bound)
         runs: dict[str, Callable[[], Any]] = {}
         for candidate in self.dispatch.candidates.values():
             if candidate.name in self.disqualified or not candidate.serves(shapes):
@@ -122,13 +135,6 @@ class Bench:
             runs[candidate.name] = partial(_run, run, inputs)
         return runs
 
-    def call_inputs(self, bound: Mapping[str, Any]) -> list[Any]:
-        return [
-            value
-            for value, known in zip(bound.values(), self.call.bound.values(), strict=True)
-            if isinstance(known, torch.Tensor | torch.SymInt)
-        ]
-
     def disqualify(self, candidate: Candidate, why: str) -> None:
         self.disqualified[candidate.name] = why
         if candidate.name != REFERENCE:
@@ -144,35 +150,44 @@ class Bench:
         run, assumed = self._compiled[key]
         if not assumed:
             return run
-        values = _symbol_values(self.call, shapes)
+        values = _symbol_values(self.call_in(box), shapes)
         return run if all(bool(fact.xreplace(values)) for fact in assumed) else None
 
     def _made(self, candidate: Candidate, box: Box) -> tuple[Callable[..., Any], Any]:
         from ingot.passes.decompose import decomposition_table
 
         try:
-            traced = trace(self.call, candidate, box, decomposition_table())
-            return _compiled(traced, self.options), traced.assumed
+            traced = trace(self.call_in(box), candidate, box, decomposition_table())
+            return self._native_code(traced, candidate, box), traced.assumed
         except Untraceable as error:
             if candidate.name != REFERENCE:
                 raise Disqualified(f"it raises while it is traced: {error}") from error
-            return self._eager_reference, ()
+            return partial(self._eager_reference, self.call_in(box)), ()
         except Exception as error:
             raise Disqualified(f"it cannot be compiled: {_first_line(error)}") from error
 
-    def _eager_reference(self, values: list[Any]) -> Any:
-        return pytree.tree_leaves(self.dispatch.reference(**self.call.with_inputs(values)))
+    def _native_code(self, traced: Traced, candidate: Candidate, box: Box) -> Callable[..., Any]:
+        from ingot.pipeline import compile_version
+        from ingot.program.program import program_from_fx
+
+        bound = self.call_in(box).bound.items()
+        names = [n for n, v in bound if isinstance(v, torch.Tensor | torch.SymInt)]
+        static = [i for i, name in enumerate(names) if name in self.dispatch.lasting]
+        program = program_from_fx(traced.module, static_input_indices=static)
+        return compile_version(program, replace(self.options, ways=candidate.ways)).run
+
+    def _eager_reference(self, call: Call, values: list[Any]) -> Any:
+        return pytree.tree_leaves(self.dispatch.reference(**call.with_inputs(values)))
+
+
+def call_inputs(call: Call, bound: Mapping[str, Any]) -> list[Any]:
+    """What of real arguments the code of the call takes."""
+    known = zip(bound.values(), call.bound.values(), strict=True)
+    return [value for value, fake in known if isinstance(fake, torch.Tensor | torch.SymInt)]
 
 
 def _run(run: Callable[[list[Any]], Any], inputs: Sequence[Any]) -> Any:
     return run(list(inputs))
-
-
-def _compiled(traced: Traced, options: Options) -> Callable[..., Any]:
-    from ingot.pipeline import compile_version
-    from ingot.program.program import program_from_fx
-
-    return compile_version(program_from_fx(traced.module), options).run
 
 
 def _in_turns(runs: Mapping[str, Callable[[], Any]], deadline: float) -> dict[str, list[float]]:

@@ -14,10 +14,11 @@ import sympy
 import torch
 from torch.fx import Graph, GraphModule, Node
 
-from ingot.dispatch.conditions import predicate, symbol_node
+from ingot.dispatch.conditions import symbol_node
 from ingot.dispatch.ranges import Row
 from ingot.dispatch.trace import Call
 from ingot.passes.base import Draft
+from ingot.passes.facts import predicate
 from ingot.passes.inline import inlined
 from ingot.program.graph import output_values, placeholders
 

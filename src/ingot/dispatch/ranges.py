@@ -30,6 +30,10 @@ class Range:
             other.high is None or self.low <= other.high
         )
 
+    def only(self) -> int | None:
+        """The one size it holds, but for none at all; else None."""
+        return self.high if self.high == max(self.low, 1) else None
+
     def as_text(self) -> str:
         return f"{self.low}..{'' if self.high is None else self.high}"
 

@@ -138,10 +138,13 @@ def remember(dispatch: Dispatch, record: Record, options: Options | None = None)
 
 
 def tuning_file(dispatch: Dispatch, options: Options | None = None) -> Path:
-    folder = (options or make_options()).tuning
-    root = Path(folder) if folder else Path.home() / ".cache" / "ingot" / "tuning"
     home = f"{dispatch.reference.__module__}.{dispatch.reference.__qualname__}"
-    return root / f"{dispatch.name}-{_digest(home)}.json"
+    return tuning_folder(options) / f"{dispatch.name}-{_digest(home)}.json"
+
+
+def tuning_folder(options: Options | None = None) -> Path:
+    folder = (options or make_options()).tuning
+    return Path(folder) if folder else Path.home() / ".cache" / "ingot" / "tuning"
 
 
 def made_for(dispatch: Dispatch) -> dict[str, str]:
@@ -192,7 +195,7 @@ def _record(each: Any) -> Record:
 
 
 def _sources(dispatch: Dispatch) -> list[str]:
-    texts = [repr(dispatch.ranges), repr([axis.text for axis in dispatch.axes])]
+    texts = [repr(dispatch.ranges), repr([axis.text for axis in dispatch.axes]), *dispatch.code]
     for candidate in dispatch.candidates.values():
         function = getattr(candidate.function, "func", candidate.function)
         when = "" if candidate.when is None else candidate.when.text

@@ -16,8 +16,10 @@ from ingot.dispatch.ranges import Range, Row
 
 NARROW = 1.02
 """Split points are found up to this ratio of the sizes on both sides."""
-LOOKS, AROUND = 2, 1.5
+LOOKS, AROUND = 6, 1.5
 """How often sizes are looked at again, and up to which ratio to a split point."""
+CHANGE = 0.015
+"""What a change of who serves has to bring: as a share of the time, over sizes that double."""
 
 
 def found_ranges(bench: Bench, advance: Advance) -> tuple[list[Row], list[Timed]]:
@@ -139,17 +141,17 @@ def _split_point(below: int, above: int) -> int:
 
 
 def _best_path(known: Mapping[int, Timed]) -> list[tuple[int, str]]:
-    """Who serves each size: the least time in all, where a change costs as much as what is within
-    the noise. By dynamic programming over the sizes."""
+    """Who serves each size: the least time in all, each size weighed by the sizes that it stands
+    for, where a change has its price. By dynamic programming over the sizes."""
     best: dict[str, tuple[float, list[str]]] = {}
-    for size in sorted(known):
+    for size, weight in _weights(sorted(known)):
         times = known[size].typical()
         fastest = min(times.values())
         step: dict[str, tuple[float, list[str]]] = {}
         for name, seconds in times.items():
-            cost = math.log(seconds / fastest)
+            cost = weight * math.log(seconds / fastest)
             ways = [
-                (total + (0.0 if other == name else CLOSE), path)
+                (total + (0.0 if other == name else CHANGE), path)
                 for other, (total, path) in best.items()
             ]
             total, path = min(ways, key=lambda way: way[0]) if ways else (0.0, [])
@@ -157,3 +159,11 @@ def _best_path(known: Mapping[int, Timed]) -> list[tuple[int, str]]:
         best = step
     _, path = min(best.values(), key=lambda way: way[0])
     return list(zip(sorted(known), path))
+
+
+def _weights(sizes: Sequence[int]) -> list[tuple[int, float]]:
+    """How often sizes double from halfway to the one before to halfway to the next."""
+    places = [math.log2(max(size, 1)) for size in sizes]
+    ends = [places[0], *((a + b) / 2 for a, b in itertools.pairwise(places)), places[-1]]
+    spans = [max(b - a, 1e-3) for a, b in itertools.pairwise(ends)]
+    return list(zip(sizes, spans))

@@ -57,6 +57,12 @@ class SizeExpression:
     def holds(self, shapes: Shapes) -> bool:
         return bool(self.of(shapes))
 
+    @property
+    def dimension(self) -> tuple[str, int] | None:
+        """The tensor and the dimension whose size it is, if it is no more than that."""
+        found = _size(self.tree)
+        return None if found is None or found[1] is None else (found[0], found[1])
+
     def names(self) -> set[str]:
         return {name for name, _ in self.dimensions}
 

@@ -24,6 +24,26 @@ EXAMPLE = 509
 """For sizes of 0 and 1, which would become constants; and unlike any other size."""
 
 
+def call_at(dispatch: Dispatch, bound: Mapping[str, Any], sizes: Sequence[int]) -> Call | None:
+    """A call whose dispatched sizes are these, without symbols; None where a size is more than that
+    of one dimension."""
+    chosen: dict[tuple[str, int], int] = {}
+    for axis, size in zip(dispatch.axes, sizes, strict=True):
+        if axis.dimension is None:
+            return None
+        name, dimension = axis.dimension
+        chosen[name, dimension % bound[name].dim()] = size
+    mode = FakeTensorMode(allow_non_fake_inputs=True)
+    made: dict[str, Any] = {}
+    for name, value in bound.items():
+        if not isinstance(value, torch.Tensor):
+            made[name] = _example(value)
+            continue
+        shape = [chosen.get((name, k), _example(n)) for k, n in enumerate(value.shape)]
+        made[name] = _fake(value, shape, mode)
+    return Call(dispatch, made)
+
+
 def symbolic_call(dispatch: Dispatch, bound: Mapping[str, Any]) -> Call:
     sizes = dispatch.sizes(dispatch.shapes(bound))
     if all(isinstance(size, torch.SymInt) for size in sizes):

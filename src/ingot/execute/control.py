@@ -10,6 +10,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import sympy
 import torch
 from torch import fx
 
@@ -17,6 +18,7 @@ from ingot.codegen.executor import steering_address
 from ingot.fuse.index import Size
 from ingot.fuse.shapes import shape_of, strides_of, tensor_of
 from ingot.plan.places import Moved, Place, bytes_of
+from ingot.plan.products import root_of
 from ingot.plan.segment import ZERO, NativeStep, Segment, Word
 from ingot.program.control import Control
 from ingot.program.graph import output_values, placeholders
@@ -67,6 +69,7 @@ class _Control:
 
     def table(self, body: Fused) -> Table:
         """The steps of a body."""
+        self.writer.name_prepared(body)
         outer, self.writer.segment = self.writer.segment, Segment(self.writer.arena)
         for step in body.steps:
             self.writer.step(step)
@@ -120,21 +123,35 @@ def _branch(control: _Control) -> None:
     for body in control.step.bodies:
         control.share(body)
         for k, result in control.results.items():
-            w.places.put(control.outputs(body)[k], w.places.of(result))
+            w.places.put(root_of(control.outputs(body)[k]), w.places.of(result))
         tables.append(control.table(body))
-    given, stored = _predicate(control, number)
-    control.add("branch", [given, stored], tables)
+    control.add("branch", _predicate(control, number), tables)
     for result in control.results.values():
         w.address(result, w.tick())
 
 
-def _predicate(control: _Control, number: int) -> tuple[Size, Word | Size]:
-    """Its value if sizes tell it, else where it lies."""
+def _predicate(control: _Control, number: int) -> list[Word | Size]:
+    """Two sizes, the first at most the second where the answer is yes; or where the answer lies."""
     predicate = control.control.predicate
     value = predicate.meta["val"] if isinstance(predicate, fx.Node) else predicate
     if isinstance(value, torch.Tensor):
-        return 0, control.writer.address(predicate, number)
-    return (value.node.expr if isinstance(value, torch.SymBool) else int(value)), 0
+        return [0, 0, control.writer.address(predicate, number)]
+    if isinstance(value, torch.SymBool):
+        return [*_compared(value.node.expr), 0]
+    return [int(not value), 0, 0]
+
+
+def _compared(fact: Any) -> tuple[Size, Size]:
+    match fact:
+        case sympy.Le():
+            return fact.lhs, fact.rhs
+        case sympy.Lt():
+            return fact.lhs + 1, fact.rhs
+        case sympy.Ge():
+            return fact.rhs, fact.lhs
+        case sympy.Gt():
+            return fact.rhs + 1, fact.lhs
+    return sympy.Not(fact), 0
 
 
 def _loop(control: _Control) -> None:

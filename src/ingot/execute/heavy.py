@@ -9,8 +9,12 @@ from typing import TYPE_CHECKING
 
 from ingot.codegen.attention import attention_function
 from ingot.codegen.gemm import packed, product_function
-from ingot.fuse.shapes import tensor_of
+from ingot.codegen.library import library_function
+from ingot.dispatch.threads import attention_work, product_work
+from ingot.execute.choices import write_choice
+from ingot.fuse.shapes import shape_of, tensor_of
 from ingot.plan.attentions import Attention
+from ingot.plan.choices import attention_table, product_table
 from ingot.plan.convolutions import Convolution
 from ingot.plan.derived import derived
 from ingot.plan.products import Product, Weight
@@ -31,34 +35,69 @@ def write_heavy(writer: RunnerWriter, call: Heavy, number: int) -> None:
 
 
 def _product(writer: RunnerWriter, product: Product, number: int) -> None:
+    table = product_table(writer.ways, product, writer.symbol_ranges)
+    makers = {
+        "packed": lambda: _packed_product(writer, product, number),
+        "library": lambda: _library_product(writer, product, number),
+    }
+    write_choice(writer, table, product.sizes[0], makers)
+
+
+def _packed_product(writer: RunnerWriter, product: Product, number: int) -> NativeStep:
     node = product.node
-    addend = Word(ZERO, 0)
-    if product.addend is not None:
-        addend = writer.address(product.addend, number)
     left_rows, rows, addend_rows = product.row_strides
     words = (
         writer.address(product.left, number), Word(ZERO, left_rows),
-        _packed(writer, product.weight), addend, writer.address(node, number), Word(ZERO, rows),
+        _packed(writer, product.weight), _addend(writer, product, number),
+        writer.address(node, number), Word(ZERO, rows),
         *(Word(ZERO, size) for size in product.sizes), Word(ZERO, addend_rows),
+        Word(ZERO, product_work(writer.ways)),
     )  # fmt: skip
-    function = product_function(tensor_of(node).dtype)
-    writer.segment.steps.append(NativeStep(function, words, node))
+    return NativeStep(product_function(tensor_of(node).dtype), words, node)
+
+
+def _library_product(writer: RunnerWriter, product: Product, number: int) -> NativeStep:
+    node, weight = product.node, product.weight
+    dtype = tensor_of(node).dtype
+    left_rows, rows, addend_rows = product.row_strides
+    by_columns = weight.strides[1] != 1
+    words = (
+        writer.address(product.left, number), Word(ZERO, left_rows),
+        writer.memory(weight.root, number, weight.offset * dtype.itemsize),
+        Word(ZERO, weight.strides[1 if by_columns else 0]), Word(ZERO, int(by_columns)),
+        _addend(writer, product, number), Word(ZERO, addend_rows),
+        writer.address(node, number), Word(ZERO, rows),
+        *(Word(ZERO, size) for size in product.sizes),
+    )  # fmt: skip
+    return NativeStep(library_function(dtype), words, node)
+
+
+def _addend(writer: RunnerWriter, product: Product, number: int) -> Word:
+    if product.addend is None:
+        return Word(ZERO, 0)
+    return writer.address(product.addend, number)
 
 
 def _attention(writer: RunnerWriter, call: Attention, number: int) -> None:
     addresses = [writer.address(n, number) for n in (call.query, call.key, call.value)]
     addresses.append(Word(ZERO, 0) if call.mask is None else writer.address(call.mask, number))
-    words = [*addresses, writer.address(call.node, number)]
-    words += [Word(ZERO, size) for size in call.sizes()]
+    addresses.append(writer.address(call.node, number))
     function = attention_function(tensor_of(call.node).dtype)
-    writer.segment.steps.append(NativeStep(function, tuple(words), call.node))
+    work = attention_work(writer.ways)
+
+    def step(few: bool) -> NativeStep:
+        words = [*addresses, *(Word(ZERO, size) for size in call.sizes(few, work))]
+        return NativeStep(function, tuple(words), call.node)
+
+    table = attention_table(writer.ways, call, writer.symbol_ranges)
+    makers = {"few": lambda: step(True), "many": lambda: step(False)}
+    write_choice(writer, table, shape_of(call.query)[2], makers)
 
 
 def _convolution(writer: RunnerWriter, step: Convolution, number: int) -> None:
     size = step.dtype.itemsize
     image, result, addend = (start * size for start in step.starts)
-    weights = writer.prepared(step.weights, step.weights.recipe, step.weights.make,
-                             step.weights.roots())  # fmt: skip
+    weights = writer.prepared(step.weights.recipe, step.weights.make, step.weights.roots())
     bias = step.weights.bias_start(step.geometry.terms) * size
     words = {name: Word(ZERO, value) for name, value in step.numbers().items()}
     words |= {
@@ -92,7 +131,7 @@ def _packed(writer: RunnerWriter, weight: Weight) -> Word:
     """The address of a weight, packed for products."""
     made = derived(weight.root)
     base = writer.prepared(
-        weight, f"{weight.recipe} of {made.recipe}",
+        f"{weight.recipe} of {made.recipe}",
         lambda *tensors: packed(weight.of(made.values(*tensors)[0])), made.roots,
     )  # fmt: skip
     return Word(base, 0)

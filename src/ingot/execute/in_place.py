@@ -16,7 +16,7 @@ from ingot.codegen.rules import pointwise_rules
 from ingot.fuse.region import Region
 from ingot.fuse.shapes import shape_of, strides_of, tensor_of
 from ingot.fuse.views import is_view
-from ingot.program.graph import memory_root
+from ingot.program.graph import is_item, memory_root, output_values, placeholders
 from ingot.stages import CallStep, Fused, KernelStep
 
 aten = torch.ops.aten
@@ -74,11 +74,29 @@ def _old_value_dies(fused: Fused, kernels: Kernels, value: fx.Node, target: fx.N
     if writer is None or _aliased(target) or _is_output(target):
         return False
     step = fused.steps[writer]
-    if isinstance(step, CallStep):
+    if isinstance(step, CallStep) and is_item(value):
+        fits = _in_place_in_bodies(fused, kernels, value, target)
+    elif isinstance(step, CallStep):
         fits = value.target in WRITING and _writes_only(value, target)
     else:
         fits = step.region in kernels.by_region and _reads_in_step(step.region, value, target)
     return fits and not any(_reads(s, target) for s in fused.steps[writer + 1 :])
+
+
+def _in_place_in_bodies(fused: Fused, kernels: Kernels, item: fx.Node, target: fx.Node) -> bool:
+    """Does every version of the program that a branch chooses among write it there?"""
+    call, number = item.args
+    bodies = [body for s in fused.steps if isinstance(s, CallStep) and s.node is call
+              for body in s.bodies]  # fmt: skip
+    place = placeholders(fused.program.graph).index(target)
+    for body in bodies:
+        if body.program.signature != fused.program.signature:
+            return False
+        value = output_values(body.program.graph)[number]  # type: ignore[index]
+        inside = written_in_place(body, kernels)
+        if inside.get(value) is not placeholders(body.program.graph)[place]:
+            return False
+    return bool(bodies)
 
 
 def _writes_only(call: fx.Node, target: fx.Node) -> bool:

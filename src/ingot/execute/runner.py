@@ -21,7 +21,9 @@ from torch import fx
 from torch._C._dynamo.guards import _empty_strided_cpu  # type: ignore[attr-defined]
 
 from ingot.codegen.executor import executor
-from ingot.codegen.kernels import Kernels
+from ingot.codegen.kernels import Kernel, Kernels
+from ingot.dispatch.ways import Ways
+from ingot.execute.choices import write_choice
 from ingot.execute.control import steered, write_control
 from ingot.execute.fallback import interpret, laid_out, region_inputs
 from ingot.execute.heavy import write_heavy
@@ -32,7 +34,7 @@ from ingot.execute.workspace import borrow, give_back
 from ingot.fuse import index as ix
 from ingot.fuse.index import Size
 from ingot.fuse.shapes import shape_of, strides_of, tensor_of
-from ingot.options import Options
+from ingot.plan.choices import length_of, reduction_table
 from ingot.plan.derived import derived, is_derived
 from ingot.plan.places import Moved, Place, Places, bytes_of
 from ingot.plan.prepared import Prepared
@@ -40,6 +42,7 @@ from ingot.plan.roles import Roles, is_count
 from ingot.plan.segment import ARENA, ZERO, ArenaPlan, NativeStep, Segment, Word
 from ingot.plan.sizes import SizePrinter
 from ingot.program.control import control_of
+from ingot.program.graph import output_node
 from ingot.program.program import Program
 from ingot.program.symbols import has_symbols
 from ingot.stages import CallStep, Fused, KernelStep, Step
@@ -58,13 +61,17 @@ class Runner:
     """Branches and loops that run natively."""
 
 
-def build_runner(fused: Fused, kernels: Kernels, options: Options) -> Runner:
-    writer = RunnerWriter(fused, kernels, options)
+def build_runner(fused: Fused, kernels: Kernels, ways: Ways, prefix: str = "") -> Runner:
+    """`prefix`: of the names of what the text refers to, for texts that are to be put together."""
+    return finished(RunnerWriter(fused, kernels, ways, prefix))
+
+
+def finished(writer: RunnerWriter) -> Runner:
     source = writer.source()
     scope = writer.captured
     exec(compile(source, "<ingot runner>", "exec"), scope)
-    if options.profile:
-        scope["run"].seconds = scope["seconds"]
+    if writer.options.profile:
+        scope["run"].seconds = scope[f"{writer.prefix}seconds"]
     prepared = tuple(value for value in scope.values() if isinstance(value, Prepared))
     roles = writer.roles
     return Runner(
@@ -73,10 +80,13 @@ def build_runner(fused: Fused, kernels: Kernels, options: Options) -> Runner:
 
 
 class RunnerWriter:
-    def __init__(self, fused: Fused, kernels: Kernels, options: Options):
+    def __init__(self, fused: Fused, kernels: Kernels, ways: Ways, prefix: str = ""):
         self.fused = fused
+        self.prefix = prefix
         self.kernels = kernels
-        self.options = options
+        self.ways = ways
+        self.options = ways.options
+        self.symbol_ranges = fused.program.symbols
         self.lines: list[str] = []
         self.captured: dict[str, Any] = {
             "empty_strided": _empty_strided_cpu,
@@ -112,7 +122,7 @@ class RunnerWriter:
     # -- names -------------------------------------------------------------------------------------
 
     def capture(self, stem: str, value: Any) -> str:
-        name = f"{stem}{len(self.captured)}"
+        name = f"{self.prefix}{stem}{len(self.captured)}"
         self.captured[name] = value
         return name
 
@@ -185,7 +195,7 @@ class RunnerWriter:
         ]
 
     def _output(self) -> fx.Node:
-        return next(iter(reversed(self.fused.program.graph.nodes)))
+        return output_node(self.fused.program.graph)
 
     # -- text --------------------------------------------------------------------------------------
 
@@ -194,7 +204,8 @@ class RunnerWriter:
         start = len(self.lines)
         profile = self.options.profile
         if profile:
-            self.captured |= {"clock": time.perf_counter, "seconds": [0.0] * len(self.fused.steps)}
+            seconds = f"{self.prefix}seconds"
+            self.captured |= {"clock": time.perf_counter, seconds: [0.0] * len(self.fused.steps)}
         for number, step in enumerate(self.fused.steps):
             if profile:
                 self.lines.append("start = clock()")
@@ -203,7 +214,7 @@ class RunnerWriter:
             if profile or self._touches_tensors(step):
                 self._flush()
             if profile:
-                self.lines.append(f"seconds[{number}] += clock() - start")
+                self.lines.append(f"{self.prefix}seconds[{number}] += clock() - start")
         self._flush()
         if self.segments:
             self.lines[start:start] = self._borrowed()
@@ -278,7 +289,7 @@ class RunnerWriter:
 
     def _make_tables(self) -> None:
         """Where nothing is dynamic there is one table for each segment."""
-        self.captured["segments"] = self.segments
+        self.captured[f"{self.prefix}segments"] = self.segments
         if not self.dynamic:
             for name, segment in self.segments:
                 self.captured[name] = segment.table((), ())
@@ -292,6 +303,7 @@ class RunnerWriter:
         for node in self.roles.inputs:
             self._learn_symbols(node)
         self.name_constants(self.fused.program)
+        self.name_prepared(self.fused)
 
     def name_constants(self, program: Program) -> None:
         for node in program.graph.nodes:
@@ -300,7 +312,12 @@ class RunnerWriter:
                 if value is None:
                     value = operator.attrgetter(str(node.target))(program.graph_module)
                 self.names[node] = self.capture("constant", value)
-        for node in self._prepared_values():
+
+    def name_prepared(self, fused: Fused) -> None:
+        """Values made of weights that steps read as they are."""
+        read = [node for step in fused.steps for node in self._uses(step)]
+        read += output_node(fused.program.graph).all_input_nodes
+        for node in dict.fromkeys(filter(is_derived, read)):
             made = derived(node)
             prepared = self.capture(
                 "prepared",
@@ -310,12 +327,6 @@ class RunnerWriter:
             )
             roots = ", ".join(self.names[root] for root in made.roots)
             self.lines.append(f"{self._name(node)} = {prepared}.tensor({roots})")
-
-    def _prepared_values(self) -> list[fx.Node]:
-        """Values made of weights that steps read as they are."""
-        read = [node for step in self.fused.steps for node in self._uses(step)]
-        read += self._output().all_input_nodes
-        return [node for node in dict.fromkeys(read) if is_derived(node)]
 
     def _learn_symbols(self, node: fx.Node) -> None:
         """Symbols that are an input, or a size of one."""
@@ -378,7 +389,7 @@ class RunnerWriter:
         """Control flow that the host steers: its bodies are plans of their own."""
         control = control_of(step.node)
         assert control is not None
-        runs = [build_runner(body, self.kernels, self.options).run for body in step.bodies]
+        runs = [build_runner(body, self.kernels, self.ways).run for body in step.bodies]
         function = self.capture("control", steered(control, runs))
         operands = self.argument(control.operands())
         predicate = self.argument(control.predicate)
@@ -405,19 +416,32 @@ class RunnerWriter:
         kernel = self.kernels.by_region[step.region]
         for node in step.region.stored:
             self.make(node, number)
+        if kernel.whole is None:
+            self.segment.steps.append(self._kernel_step(kernel, number))
+            return
+        whole = kernel.whole
+        makers = {
+            "split": lambda: self._kernel_step(kernel, number),
+            "whole": lambda: self._kernel_step(whole, number),
+        }
+        table = reduction_table(self.ways, step.region, self.symbol_ranges)
+        write_choice(self, table, length_of(step.region), makers)
+
+    def _kernel_step(self, kernel: Kernel, number: int) -> NativeStep:
         words = [self.address(b, number) for b in kernel.buffers]
         words += [Word(ZERO, s) for s in kernel.symbols]
-        self.segment.steps.append(NativeStep(kernel.address, tuple(words), kernel.region))
+        return NativeStep(kernel.address, tuple(words), kernel.region)
 
     def prepared(
-        self, key: Any, recipe: str, make: Callable[..., torch.Tensor], roots: Sequence[fx.Node]
+        self, recipe: str, make: Callable[..., torch.Tensor], roots: Sequence[fx.Node]
     ) -> int:
         """The base of what is made of the roots, once."""
-        if key not in self.bases:
+        names = ", ".join(self.names[root] for root in roots)
+        if (recipe, names) not in self.bases:
             name = self.capture("prepared", Prepared(recipe, make))
-            self.bases[key] = 2 + len(self.bases)
-            self.unset.append(f"{name}({', '.join(self.names[root] for root in roots)})")
-        return self.bases[key]
+            self.bases[recipe, names] = 2 + len(self.bases)
+            self.unset.append(f"{name}({names})")
+        return self.bases[recipe, names]
 
     def make(self, node: fx.Node, number: int) -> None:
         """Memory for a value that the next native step writes."""

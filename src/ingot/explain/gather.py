@@ -14,7 +14,7 @@ from torch import fx
 from ingot.codegen.kernels import Kernel
 from ingot.errors import Place
 from ingot.explain.origin import module_paths, op_name, places_of, ranges_of, user_op, user_ops
-from ingot.explain.report import CallRow, KernelRow
+from ingot.explain.report import CallRow, ChoiceRow, KernelRow
 from ingot.explain.traffic import kernel_bytes, size_hints
 from ingot.fuse.region import Region
 from ingot.program.source import node_place
@@ -73,6 +73,22 @@ def _domain(region: Region) -> str:
 
 def _kernel(graph: Compiled, region: Region) -> Kernel | None:
     return graph.native.by_region.get(region) if graph.native is not None else None
+
+
+def choice_rows(graphs: Sequence[Compiled]) -> tuple[ChoiceRow, ...]:
+    """What was chosen, the user's dispatched operations first, each once."""
+    rows: dict[ChoiceRow, None] = {}
+    for graph in graphs:
+        for entry in graph.fused.program.journal.entries:
+            for note in entry.notes if entry.name == "resolve" else ():
+                name, _, rest = note.partition(": ")
+                rows[ChoiceRow(name, "", (), (rest,))] = None
+    for graph in graphs:
+        for chosen in graph.choices:
+            served = tuple(row.as_text() for row in chosen.table.rows)
+            row = ChoiceRow(chosen.name, chosen.setting, chosen.ways, served, chosen.times())
+            rows[row] = None
+    return tuple(rows)
 
 
 def call_rows(graphs: Sequence[Compiled], times: StepTimes) -> tuple[CallRow, ...]:

@@ -20,7 +20,7 @@ from torch.utils._pytree import tree_leaves
 from ingot import observe
 from ingot.capture import recompiles
 from ingot.capture.recompiles import Recompile
-from ingot.explain.gather import call_rows, kernel_rows
+from ingot.explain.gather import call_rows, choice_rows, kernel_rows
 from ingot.explain.report import CompileTimes, Report
 from ingot.options import Options, make_options
 from ingot.stages import CallStep, Compiled
@@ -142,6 +142,7 @@ class _Session:
             call_rows=calls,
             compile_ms=self._compile_times(first - run_ms),
             run_ms=run_ms,
+            choices=choice_rows(self.graphs),
             notes=(*map(str, self.recompiles), *_notes(result, self.graphs)),
         )
 

@@ -55,6 +55,21 @@ class CallRow:
 
 
 @dataclass(frozen=True)
+class ChoiceRow:
+    """A choice between implementations, by size."""
+
+    name: str
+    """Of the operation or of the compiler's own choice."""
+    setting: str
+    """What it holds for, besides the size."""
+    candidates: tuple[str, ...]
+    served: tuple[str, ...]
+    """Which sizes are served by which of them, and why."""
+    times: tuple[str, ...] = ()
+    """Of each at each size that was measured."""
+
+
+@dataclass(frozen=True)
 class CompileTimes:
     """Milliseconds of the first call, less those of a later one."""
 
@@ -103,6 +118,8 @@ class Report:
     compile_ms: CompileTimes = field(repr=False)
     run_ms: float = field(repr=False)
     """The fastest call after the first, each step timed."""
+    choices: tuple[ChoiceRow, ...] = field(default=(), repr=False)
+    """Dispatched operations, and the compiler's own choices."""
     notes: tuple[str, ...] = ()
     """What the reader should know about how this was found."""
 

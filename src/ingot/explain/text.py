@@ -1,7 +1,7 @@
 """The report as text for a terminal: what was made of the program in one paragraph, the time to
 compile and to run, then a table each for kernels, library calls, operations left to PyTorch (with
-the reason) and host steps. Lines keep to the width; long source lines and paths are cut, never
-wrapped.
+the reason), host steps, and choices that sizes decide. Lines keep to the width; long source lines
+and paths are cut, never wrapped.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ def report_to_text(report: Report, width: int = 100) -> str:
         _run(report, width),
         _kernels(report, width),
         *(_calls(report, kind, title) for kind, title in KINDS.items()),
+        _choices(report, width),
         _graph_breaks(report, width),
         [line for note in report.notes for line in _wrapped(note, width, "Note: ", "  ")],
     ]
@@ -137,6 +138,19 @@ def _call(row: CallRow, run_ms: float, *, with_reason: bool) -> Iterator[str]:
 
 def _call_head(ms: float, run_ms: float, count: int) -> str:
     return f"{_time(ms)} {_percent(ms, run_ms):>4} {count:>6}  "
+
+
+def _choices(report: Report, width: int) -> list[str]:
+    lines = ["Choices by size"] if report.choices else []
+    for row in report.choices:
+        among = f" among {', '.join(row.candidates)}" if row.candidates else ""
+        lines.append(f"  {row.name}{among}")
+        if row.setting:
+            lines.append(f"    for {row.setting}")
+        for text in row.served:
+            lines.extend(_wrapped(text, width, "    ", "      "))
+        lines.extend(f"      at {time}" for time in row.times)
+    return lines
 
 
 def _graph_breaks(report: Report, width: int) -> list[str]:

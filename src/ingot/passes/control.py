@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import torch
-from torch.fx import GraphModule, Node
+from torch.fx import Node
 from torch.fx.experimental.symbolic_shapes import statically_known_true
-from torch.fx.node import map_arg
 
 from ingot.passes.base import Draft, Pass
+from ingot.passes.inline import inline_branch, replace_call
 from ingot.program.control import Control, control_of
-from ingot.program.graph import output_values, placeholders, same_sizes
+from ingot.program.graph import placeholders, same_sizes
 
 aten = torch.ops.aten
 
@@ -35,7 +35,7 @@ class Steer(Pass):
             decided = _decided(control)
             if decided is not None:
                 notes.append(f"{node.name} is always {decided}: only that branch is left")
-                _inline(draft, node, control, control.bodies[0 if decided else 1])
+                replace_call(draft, node, inline_branch(draft, node, decided))
             else:
                 _lay_out(draft, node, control)
         draft.refresh()
@@ -55,36 +55,6 @@ def _decided(control: Control) -> bool | None:
     if statically_known_true(value):
         return True
     return False if statically_known_true(torch.sym_not(value)) else None
-
-
-def _inline(draft: Draft, node: Node, control: Control, branch: Node) -> None:
-    body = operator.attrgetter(str(branch.target))(draft.module)
-    values: dict[Node, Any] = dict(zip(placeholders(body.graph), control.operands(), strict=True))
-    for inner in body.graph.nodes:
-        if inner.op == "get_attr":
-            values[inner] = _adopted(draft, node, inner, body)
-        elif inner.op == "call_function":
-            with draft.graph.inserting_before(node):
-                values[inner] = draft.graph.node_copy(inner, values.__getitem__)
-    results = [map_arg(v, values.__getitem__) for v in output_values(body.graph)]
-    for user in list(node.users):
-        user.replace_all_uses_with(results[user.args[1]], propagate_meta=False)  # type: ignore[index]
-        draft.graph.erase_node(user)
-    draft.graph.erase_node(node)
-
-
-def _adopted(draft: Draft, before: Node, inner: Node, body: GraphModule) -> Node:
-    """What the branch refers to, as the program's own."""
-    value = operator.attrgetter(str(inner.target))(body)
-    if isinstance(value, torch.Tensor):
-        made = draft.add_constant(before, value)
-    else:
-        name = f"{before.name}_{inner.target}".replace(".", "_")
-        draft.module.add_submodule(name, value)
-        with draft.graph.inserting_before(before):
-            made = draft.graph.get_attr(name)
-    made.meta = dict(inner.meta)
-    return made
 
 
 def _lay_out(draft: Draft, node: Node, control: Control) -> None:

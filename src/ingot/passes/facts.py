@@ -1,15 +1,21 @@
 """What is known of symbols. Comes in: ranges, and facts that are learned; goes out: whether another
-fact holds. What holds: an answer is given only where it follows.
+fact holds, or a node of a graph that asks. What holds: an answer is given only where it follows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import operator
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import sympy
+import torch
+from torch.fx import Graph, Node
+from torch.utils._sympy.interp import sympy_interp
 from torch.utils._sympy.numbers import int_oo
+from torch.utils._sympy.reference import PythonReferenceAnalysis
 from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
 
 _OPPOSITES = {sympy.Le: sympy.Gt, sympy.Lt: sympy.Ge, sympy.Ge: sympy.Lt, sympy.Gt: sympy.Le}
@@ -60,6 +66,22 @@ class Known:
 def opposite(fact: Any) -> Any:
     other = _OPPOSITES.get(type(fact))
     return sympy.Not(fact) if other is None else other(*fact.args)
+
+
+def predicate(
+    graph: Graph, facts: Sequence[sympy.Basic], symbols: Mapping[sympy.Symbol, Node]
+) -> Node:
+    """A node that tells whether all of the facts hold."""
+    tracer = torch.fx.proxy.GraphAppendingTracer(graph)
+    known = {s: torch.fx.Proxy(node, tracer) for s, node in symbols.items()}
+    before = set(graph.nodes)
+    asked = [sympy_interp(PythonReferenceAnalysis, known, fact) for fact in facts]
+    result = reduce(operator.and_, asked)
+    for node in graph.nodes:
+        if node not in before:
+            args = torch.fx.node.map_arg(node.args, lambda n: n.meta["val"])
+            node.meta["val"] = node.target(*args)
+    return result.node
 
 
 def _in_order(facts: Iterable[Any]) -> list[Any]:

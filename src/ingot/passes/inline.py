@@ -1,10 +1,12 @@
 """A graph put in the place of a call. Comes in: a draft, the call, a graph and the values of its
 inputs; goes out: the values of its outputs, computed in front of the call. What holds: constants
-and branches inside the graph come along under names of their own.
+and branches inside the graph come along under names of their own; a node keeps its place in the
+user's program.
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,13 +26,14 @@ def inlined(draft: Draft, before: Node, module: GraphModule, inputs: Sequence[An
         elif inner.op == "call_function":
             args, kwargs = map_arg((inner.args, inner.kwargs), known.__getitem__)
             known[inner] = draft.call(before, inner.target, args, inner.meta.get("val"), **kwargs)
+            known[inner].meta |= inner.meta
     return [known[v] if isinstance(v, Node) else v for v in output_values(module.graph)]
 
 
 def inline_branch(draft: Draft, cond: Node, taken: bool) -> list[Any]:
     """The outputs of one side of a `torch.cond`."""
     branch: Any = cond.args[1 if taken else 2]
-    module: Any = draft.module.get_submodule(str(branch.target))
+    module = operator.attrgetter(str(branch.target))(draft.module)
     operands: Any = cond.args[3]
     return inlined(draft, cond, module, operands)
 
@@ -46,7 +49,7 @@ def replace_call(draft: Draft, node: Node, results: Sequence[Any]) -> None:
 
 
 def _attribute(draft: Draft, before: Node, module: GraphModule, inner: Node) -> Node:
-    value = getattr(module, str(inner.target))
+    value = operator.attrgetter(str(inner.target))(module)
     if isinstance(value, torch.Tensor):
         node = draft.add_constant(before, value)
         mode = fake_mode(draft.graph)
@@ -54,7 +57,8 @@ def _attribute(draft: Draft, before: Node, module: GraphModule, inner: Node) -> 
         node.meta["val"] = inner.meta.get("val", fake)
         return node
     number = 0
-    while hasattr(draft.module, name := f"{inner.target}_{number}"):
+    stem = str(inner.target).replace(".", "_")
+    while hasattr(draft.module, name := f"{stem}_{number}"):
         number += 1
     setattr(draft.module, name, value)
     with draft.graph.inserting_before(before):

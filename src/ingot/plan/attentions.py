@@ -29,7 +29,7 @@ class Attention:
         more = [] if self.mask is None else [self.mask]
         return [self.query, self.key, self.value, *more]
 
-    def sizes(self) -> list[Size]:
+    def sizes(self, few: bool, work_per_thread: int) -> list[Size]:
         """The words behind the addresses."""
         images, heads, queries, width = shape_of(self.query)
         strides = [s for n in (self.query, self.key, self.value) for s in strides_of(n)[:3]]
@@ -37,7 +37,7 @@ class Attention:
         return [
             images, heads, queries, shape_of(self.key)[2], width, self._sharing(),
             *strides, *self._mask_strides(), *strides_of(self.node)[:3],
-            int(self.causal), bits,
+            int(self.causal), bits, int(few), work_per_thread,
         ]  # fmt: skip
 
     def _sharing(self) -> int:

@@ -29,7 +29,7 @@ def fits(step: CallStep, control: Control, in_sight: set[str]) -> bool:
         return False
     if control.kind == "scan" and not control.sliced:
         return False
-    results = step.node.meta["val"]
+    results = _used(step.node) if control.kind == "branch" else step.node.meta["val"]
     graphs = [body.program.graph for body in step.bodies]
     return (
         all(_is_plain(value) for value in results)
@@ -37,6 +37,10 @@ def fits(step: CallStep, control: Control, in_sight: set[str]) -> bool:
         and all(_known(graph, in_sight) for graph in graphs)
         and _tests(graphs[0], control)
     )
+
+
+def _used(call: fx.Node) -> list[Any]:
+    return [user.meta["val"] for user in call.users]
 
 
 def _fits_predicate(predicate: Any, in_sight: set[str]) -> bool:

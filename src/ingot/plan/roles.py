@@ -124,11 +124,11 @@ class Roles:
                 self._host(*region_inputs(step.region))
 
     def _host_inside(self, control: CallStep) -> None:
-        """Constants of bodies, and values that do not fit the arena: the host makes room for them
-        before it starts."""
+        """Constants of bodies, what is made of weights, and values that do not fit the arena: the
+        host makes room for them before it starts."""
         for body in control.bodies:
             graph = body.program.graph
-            self.hosted.update(n for n in graph.nodes if n.op == "get_attr")
+            self.hosted.update(n for n in graph.nodes if n.op == "get_attr" or is_derived(n))
             for step in body.steps:
                 if step in self.controls:
                     assert isinstance(step, CallStep)

@@ -1,0 +1,88 @@
+"""Matrix products by the library that PyTorch brings (BLAS), called by its C symbol. Comes in: A by
+rows, B as it lies, by rows or by columns; goes out: C = A · B + addend, by rows. What holds: to the
+library, which counts by columns, C is its own transpose: Bᵀ · Aᵀ.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import torch
+
+from ingot.codegen.functions import Writer
+from ingot.codegen.jit import Native, compile_module
+from ingot.codegen.machine import has_symbol
+from ingot.codegen.values import Val
+
+FIELDS = (
+    "a", "lda", "b", "ldb", "by_columns", "addend", "ldadd", "c", "ldc", "m", "n", "k",
+)  # fmt: skip
+"""The frame. `addend` may be null; `ldadd` is 0 for one row that is added to all."""
+_POINTERS = ("a", "b", "addend", "c")
+_SYMBOLS = {torch.float32: "sgemm_", torch.float64: "dgemm_"}
+LARGEST = (1 << 31) - 1
+"""The library counts in 32 bits."""
+
+
+def has_library(dtype: torch.dtype) -> bool:
+    return dtype in _SYMBOLS and has_symbol(_SYMBOLS[dtype])
+
+
+@cache
+def library_function(dtype: torch.dtype) -> int:
+    """The address of the product for `dtype`, in the convention of the executor."""
+    return _compiled(dtype).addresses["product"]
+
+
+@cache
+def _compiled(dtype: torch.dtype) -> Native:
+    pointers = ", ".join(["!llvm.ptr"] * 13)
+    return compile_module(
+        [f"  llvm.func @{_SYMBOLS[dtype]}({pointers})"], {"product": _Product(dtype).text()}
+    )
+
+
+class _Product(Writer):
+    def __init__(self, dtype: torch.dtype):
+        super().__init__()
+        self.dtype = dtype
+        self.read_frame(FIELDS, _POINTERS)
+
+    def text(self) -> str:
+        b, size = self.b, self.size
+        some = self.given(self.pointer["addend"])
+        with self.when(some):
+            self._copy_addend()
+        turned = b.cmp("ne", size["by_columns"], self.const(0))
+        letters = [ord("T"), ord("N")]
+        first = b.select(turned, *(b.const(c, torch.int8) for c in letters))
+        numbers = {name: b.cast(size[name], torch.int32) for name in ("m", "n", "k")}
+        numbers |= {name: b.cast(size[name], torch.int32) for name in ("lda", "ldb", "ldc")}
+        one, zero = b.const(1.0, self.dtype), b.const(0.0, self.dtype)
+        arguments = [
+            self._held(first), self._held(b.const(ord("N"), torch.int8)),
+            self._held(numbers["n"]), self._held(numbers["m"]), self._held(numbers["k"]),
+            self._held(one), self.pointer["b"], self._held(numbers["ldb"]),
+            self.pointer["a"], self._held(numbers["lda"]),
+            self._held(b.select(some, one, zero)), self.pointer["c"], self._held(numbers["ldc"]),
+        ]  # fmt: skip
+        kinds = ", ".join(["!llvm.ptr"] * len(arguments))
+        b.line(f"llvm.call @{_SYMBOLS[self.dtype]}({', '.join(arguments)}) : ({kinds}) -> ()")
+        return self.function("@product(%frame: !llvm.ptr) -> i64", f" {self.const(0).name} : i64")
+
+    def _held(self, value: Val) -> str:
+        """The address of memory that holds it: the library takes everything by reference."""
+        place = self.stack(1, value.dtype)
+        self.b.store(place, value)
+        return place
+
+    def _copy_addend(self) -> None:
+        b, size = self.b, self.size
+        count = b.mul(size["n"], self.const(self.dtype.itemsize))
+        with self.loop(self.const(0), size["m"], self.const(1)) as i:
+            to = self.moved(self.pointer["c"], b.mul(i, size["ldc"]), self.dtype)
+            start = self.moved(self.pointer["addend"], b.mul(i, size["ldadd"]), self.dtype)
+            b.line(
+                f'"llvm.intr.memcpy"({to}, {start}, {count.name}) <{{isVolatile = false}}> '
+                ": (!llvm.ptr, !llvm.ptr, i64) -> ()"
+            )

@@ -1,0 +1,148 @@
+"""The compiler's own choices between implementations of native code, declared like a user's. What
+comes in: for each choice the ways there are, an operation that all of them compute, and what its
+size is; goes out: a dispatched operation, whose candidates are that operation compiled each way.
+What holds: measuring, tuning files, ranges and reports are those of any dispatched operation.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from ingot.dispatch.candidates import Candidate
+from ingot.dispatch.declare import Dispatch
+from ingot.dispatch.ranges import Range, Row, Table
+
+BUILT_IN = "built in"
+Form = tuple[torch.dtype, tuple[int, ...], tuple[int, ...]]
+"""Dtype, sizes and strides of an argument."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Between ways to do the same."""
+
+    name: str
+    ways: tuple[str, ...]
+    reference: Callable[..., Any]
+    on: tuple[str, int]
+    """The size it depends on."""
+    bounds: tuple[int, ...]
+    """Of the ranges that are measured."""
+    code: tuple[str, ...]
+    """Modules whose code is what is measured."""
+    lasting: tuple[str, ...] = ()
+    """Arguments that are weights."""
+
+    @property
+    def operation(self) -> Dispatch:
+        return _operation(self)
+
+
+@cache
+def _operation(choice: Choice) -> Dispatch:
+    made = Dispatch(
+        choice.reference, choice.on, list(choice.bounds), span=(1, 1), budget=0.0, tolerance=None
+    )
+    made.candidates = {
+        way: Candidate(way, choice.reference, ways=f"{choice.name}={way}") for way in choice.ways
+    }
+    made.lasting = choice.lasting
+    made.code = tuple(inspect.getsource(importlib.import_module(name)) for name in choice.code)
+    return made
+
+
+def up_to(bound: int, first: str, second: str) -> Table:
+    """The first way up to a size, the second above."""
+    return Table(
+        (
+            Row((Range(0, bound),), first, why=BUILT_IN),
+            Row((Range(bound + 1, None),), second, why=BUILT_IN),
+        )
+    )
+
+
+def always(way: str, why: str = BUILT_IN) -> Table:
+    return Table((Row((Range(0, None),), way, why=why),))
+
+
+def tensors(**forms: Form) -> Mapping[str, Any]:
+    """Arguments of which dtype, sizes and strides are known."""
+    return _tensors(tuple(forms.items()))
+
+
+@cache
+def _tensors(forms: tuple[tuple[str, Form], ...]) -> Mapping[str, Any]:
+    with FakeTensorMode():
+        return {
+            name: torch.empty_strided(sizes, strides, dtype=dtype)
+            for name, (dtype, sizes, strides) in forms
+        }
+
+
+# -- the choices -----------------------------------------------------------------------------------
+
+
+def product(a: Tensor, w: Tensor) -> Tensor:
+    return a @ w
+
+
+def attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v)
+
+
+def reduction(x: Tensor) -> Tensor:
+    return x.sum(1)
+
+
+def kernel_threads(x: Tensor) -> Tensor:
+    return x.exp()
+
+
+def product_threads(a: Tensor, w: Tensor) -> Tensor:
+    return a @ w
+
+
+def attention_threads(q: Tensor, kv: Tensor) -> Tensor:
+    return torch.nn.functional.scaled_dot_product_attention(q, kv, kv)
+
+
+_GEMM, _ATTENTION = "ingot.codegen.gemm", "ingot.codegen.attention"
+THREADS = ("serial", "parallel")
+CHOICES = {
+    choice.name: choice
+    for choice in (
+        Choice(
+            "product", ("packed", "library"), product, ("a", 0), (1, 4, 16, 64, 256, 1024),
+            (_GEMM, "ingot.codegen.library"), ("w",),
+        ),
+        Choice(
+            "attention", ("few", "many"), attention, ("q", 2), (1, 2, 4, 8, 16, 32), (_ATTENTION,)
+        ),
+        Choice(
+            "reduction", ("whole", "split"), reduction, ("x", 1),
+            (1 << 10, 1 << 12, 1 << 13, 1 << 14, 1 << 15, 1 << 16, 1 << 18),
+            ("ingot.codegen.split", "ingot.codegen.rows"),
+        ),
+        Choice(
+            "kernel_threads", THREADS, kernel_threads, ("x", 0),
+            tuple(1 << k for k in range(8, 18)), ("ingot.codegen.entry",),
+        ),
+        Choice(
+            "product_threads", THREADS, product_threads, ("a", 0), (4, 8, 16, 32, 64, 128, 256),
+            (_GEMM,), ("w",),
+        ),
+        Choice(
+            "attention_threads", THREADS, attention_threads, ("kv", 2),
+            (8, 16, 32, 64, 128, 256, 512), (_ATTENTION,),
+        ),
+    )
+}  # fmt: skip

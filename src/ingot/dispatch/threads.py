@@ -1,0 +1,70 @@
+"""How much work is worth a thread: serial or parallel code, by size, as a table says. Comes in: the
+choices of a compilation; goes out: for each kind of native code the work from which on a second
+thread is woken, halved, as the code counts it. What holds: measured on one operation of its kind,
+whose work grows by the same amount with each step of its size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from ingot.codegen.attention import WORK_PER_THREAD as ATTENTION_WORK
+from ingot.codegen.entry import WORK_PER_THREAD as KERNEL_WORK
+from ingot.codegen.gemm import WORK_PER_THREAD as PRODUCT_WORK
+from ingot.codegen.rules import pointwise_rules
+from ingot.dispatch.own import BUILT_IN, tensors, up_to
+from ingot.dispatch.ranges import Table
+from ingot.dispatch.ways import Arguments, Ways
+
+NEVER = 1 << 50
+SIDE = 64
+"""Of the weight of the product that is measured; the width of heads."""
+HEADS = 4
+F32 = torch.float32
+
+
+def kernel_work(ways: Ways) -> int:
+    """Instructions, roughly."""
+    cost = 2 + pointwise_rules[torch.ops.aten.exp.default].cost
+    return _work(ways, "kernel_threads", lambda: tensors(x=(F32, (4096,), (1,))), KERNEL_WORK, cost)
+
+
+def product_work(ways: Ways) -> int:
+    """Multiplications."""
+
+    def arguments() -> Mapping[str, Any]:
+        return tensors(a=(F32, (37, SIDE), (SIDE, 1)), w=(F32, (SIDE, SIDE), (SIDE, 1)))
+
+    return _work(ways, "product_threads", arguments, PRODUCT_WORK, SIDE * SIDE)
+
+
+def attention_work(ways: Ways) -> int:
+    """Multiplications."""
+
+    def arguments() -> Mapping[str, Any]:
+        rows = {"q": 1, "kv": 37}
+        forms = {
+            name: (F32, (1, HEADS, n, SIDE), (HEADS * n * SIDE, n * SIDE, SIDE, 1))
+            for name, n in rows.items()
+        }
+        return tensors(**forms)
+
+    return _work(ways, "attention_threads", arguments, ATTENTION_WORK, HEADS * SIDE)
+
+
+def _work(ways: Ways, name: str, arguments: Arguments, built_in: int, unit: int) -> int:
+    bound = max(0, 2 * built_in // unit - 1)
+    table = ways.table(name, arguments, up_to(bound, "serial", "parallel"))
+    if all(row.why == BUILT_IN for row in table.rows):
+        return built_in
+    first = _first_parallel(table)
+    return NEVER if first is None else max(1, first * unit // 2)
+
+
+def _first_parallel(table: Table) -> int | None:
+    """The size from which on all are parallel."""
+    last = table.rows[-1]
+    return last.box[0].low if last.serves == "parallel" else None

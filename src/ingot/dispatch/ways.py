@@ -1,0 +1,182 @@
+"""Which way the compiler goes where its own code has several. Comes in: a choice, what is known of
+its arguments, and who serves where nothing was measured; goes out: a table from sizes to ways. What
+holds: a way that was fixed by hand is taken; else what is known of this machine, on disk or in
+memory; what is not known is measured, in a share of the time that compiling takes in this process,
+and where there is no time for it the built-in table serves.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+
+from ingot.dispatch.declare import Dispatch
+from ingot.dispatch.own import CHOICES, THREADS, always
+from ingot.dispatch.ranges import Range, Row, Table
+from ingot.dispatch.records import Record, known_record, tuning_folder
+from ingot.errors import OptionError, did_you_mean
+from ingot.options import Options
+
+MOST_SECONDS = 3.0
+"""For one choice."""
+LEAST_SECONDS = 0.1
+"""With less there is no use in starting."""
+SURE = 0.8
+"""How sure a measurement has to be to be preferred to what is built in."""
+BUSY = 1.5
+"""Of the number of cores: the load from which on nothing is measured, unless all is to be."""
+Arguments = Callable[[], Mapping[str, Any]]
+
+
+class Account:
+    """Seconds that compiling and measuring took in this process. What is measured while a program
+    is compiled does not count as compiling."""
+
+    def __init__(self) -> None:
+        self.measuring = 0.0
+        self._compiling = 0.0
+        self._since: float | None = None
+        """When the compilation that is under way began, later by what was measured in it."""
+
+    def left(self, share: float) -> float:
+        """For measuring, if it may take this share of compiling."""
+        if math.isinf(share):
+            return MOST_SECONDS
+        running = 0.0 if self._since is None else time.perf_counter() - self._since
+        return min(MOST_SECONDS, share * (self._compiling + running) - self.measuring)
+
+    @contextmanager
+    def compile(self) -> Iterator[None]:
+        if self._since is not None:
+            yield
+            return
+        self._since = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._compiling += time.perf_counter() - self._since
+            self._since = None
+
+    @contextmanager
+    def measure(self) -> Iterator[None]:
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            seconds = time.perf_counter() - start
+            self.measuring += seconds
+            if self._since is not None:
+                self._since += seconds
+
+
+account = Account()
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A choice that was made, for the report."""
+
+    name: str
+    setting: str
+    """The arguments, but for the size that decides."""
+    ways: tuple[str, ...]
+    table: Table
+    seconds: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
+    """By size and way, where it was measured."""
+
+    def times(self) -> tuple[str, ...]:
+        """A line for each size that was measured."""
+        return tuple(
+            f"{size}: " + ", ".join(f"{way} {s * 1e6:.1f} µs" for way, s in by_way.items())
+            for size, by_way in self.seconds.items()
+        )
+
+
+class Ways:
+    """The choices of one compilation."""
+
+    def __init__(self, options: Options):
+        self.options = options
+        self.fixed = fixed_ways(options.ways)
+        self.made: dict[tuple[str, str], Chosen] = {}
+        """By choice and setting."""
+
+    def table(
+        self, name: str, arguments: Arguments, built_in: Table, needed: Range | None = None
+    ) -> Table:
+        """Who serves which size. `needed`: the sizes that may come."""
+        choice = CHOICES[name]
+        if name in self.fixed:
+            return self._noted(name, "", always(self.fixed[name], "fixed by hand"), None)
+        alone = choice.ways == THREADS and torch.get_num_threads() == 1
+        record = None if alone else self.record(choice.operation, arguments, needed)
+        if record is None:
+            return self._noted(name, "", covered(Table(()), built_in), None)
+        known = [
+            row for row in record.table.rows if row.serves in choice.ways and row.confidence >= SURE
+        ]
+        table = covered(Table(tuple(known)), built_in)
+        return self._noted(name, record.setting, table, record)
+
+    def record(
+        self, operation: Dispatch, arguments: Arguments, needed: Range | None = None
+    ) -> Record | None:
+        """What is known of an operation, measured now if there is time for it."""
+        from ingot.dispatch.tune import record_for
+
+        if not self.options.tune and not tuning_folder(self.options).is_dir():
+            return None
+        bound = arguments()
+        seconds = account.left(self.options.tune)
+        if seconds < LEAST_SECONDS or _busy(self.options.tune):
+            return known_record(operation, bound, self.options)
+        quiet = replace(self.options, tune=0.0)
+        wanted = None if needed is None else [needed]
+        with account.measure():
+            return record_for(operation, bound, needed=wanted, budget=seconds, options=quiet)
+
+    def _noted(self, name: str, setting: str, table: Table, record: Record | None) -> Table:
+        samples = {} if record is None else {s.sizes[0]: s.seconds for s in record.samples}
+        chosen = Chosen(name, setting, CHOICES[name].ways, table, samples)
+        self.made[name, setting] = chosen
+        return table
+
+
+def _busy(share: float) -> bool:
+    return not math.isinf(share) and os.getloadavg()[0] > BUSY * (os.cpu_count() or 1)
+
+
+def covered(known: Table, built_in: Table) -> Table:
+    """The rows that are known, and the built-in ones where there is none."""
+    rows = list(known.rows)
+    starts = sorted({r.box[0].low for r in (*known.rows, *built_in.rows)}
+                    | {r.box[0].high + 1 for r in rows if r.box[0].high is not None})  # fmt: skip
+    found = []
+    for k, low in enumerate(starts):
+        row = known.row([low]) or built_in.row([low])
+        assert row is not None, "a built-in table leaves no size out"
+        high = starts[k + 1] - 1 if k + 1 < len(starts) else None
+        found.append(Row((Range(low, high),), row.serves, row.confidence, row.why))
+    return Table(tuple(found)).merged()
+
+
+def fixed_ways(text: str) -> dict[str, str]:
+    """From the option `ways`, such as "product=library, reduction=split"."""
+    found = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        name, _, way = part.partition("=")
+        if name not in CHOICES:
+            raise OptionError(f"ways={text!r}", hints=[did_you_mean(name, CHOICES)])
+        if way not in CHOICES[name].ways:
+            raise OptionError(
+                f"ways={text!r}", hints=[f"{name} goes one of {', '.join(CHOICES[name].ways)}"]
+            )
+        found[name] = way
+    return found

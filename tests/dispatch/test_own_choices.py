@@ -1,0 +1,259 @@
+"""The compiler's own choices go through the same table: products, attention, sums, threads."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.export import Dim
+
+import ingot
+from ingot import OptionError
+from ingot.dispatch.own import BUILT_IN, CHOICES, always, tensors, up_to
+from ingot.dispatch.ranges import Range, Row, Table
+from ingot.dispatch.records import Record, remember, setting_of
+from ingot.dispatch.threads import NEVER, kernel_work, product_work
+from ingot.dispatch.ways import MOST_SECONDS, Account, Ways, covered
+from ingot.options import Options, make_options
+
+N = Dim("n", min=1, max=100_000)
+
+
+def known(name: str, table: Table, **arguments: Any) -> None:
+    """Write a tuning file, as if it had been measured."""
+    operation = CHOICES[name].operation
+    operation.records.clear()
+    bound = tensors(**arguments)
+    remember(operation, Record(setting_of(operation, bound), table))
+
+
+def two(bound: int, first: str, second: str) -> Table:
+    rows = up_to(bound, first, second).rows
+    return Table(tuple(Row(r.box, r.serves, 1.0, "measured") for r in rows))
+
+
+@pytest.fixture(autouse=True)
+def forgotten() -> Any:
+    """What tests wrote is not known to the next one."""
+    yield
+    for choice in CHOICES.values():
+        choice.operation.records.clear()
+        choice.operation.files.clear()
+
+
+def linear() -> tuple[nn.Module, Callable[[int], tuple[Tensor, ...]]]:
+    model = nn.Linear(24, 40).eval()
+    return model, lambda n: (torch.randn(n, 24),)
+
+
+def attended() -> tuple[Callable[..., Tensor], Callable[[int], tuple[Tensor, ...]]]:
+    def function(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        return nn.functional.scaled_dot_product_attention(q, k, v)
+
+    keys = torch.randn(2, 4, 70, 64), torch.randn(2, 4, 70, 64)
+    return function, lambda n: (torch.randn(2, 4, n, 64), *keys)
+
+
+def summed() -> tuple[Callable[..., Any], Callable[[int], tuple[Tensor, ...]]]:
+    return lambda x: (x.sum(1), x.exp().amax(1)), lambda n: (torch.randn(3, n),)
+
+
+CASES = {
+    "product": (linear, ({0: N},)),
+    "attention": (attended, ({2: N}, None, None)),
+    "reduction": (summed, ({1: N},)),
+    "kernel_threads": (summed, ({1: N},)),
+    "product_threads": (linear, ({0: N},)),
+    "attention_threads": (attended, ({2: N}, None, None)),
+}
+
+
+def compiled(name: str, **options: Any) -> tuple[Any, Callable[..., Any], Any]:
+    make, shapes = CASES[name]
+    model, arguments = make()
+    with torch.no_grad():
+        exe = ingot.compile(model, arguments(9), dynamic_shapes=shapes, options=options)
+    return exe, model, arguments
+
+
+def check(exe: Any, model: Callable[..., Any], arguments: Any, sizes: tuple[int, ...]) -> None:
+    with torch.no_grad():
+        for n in sizes:
+            given = arguments(n)
+            torch.testing.assert_close(exe(*given), model(*given), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("name", "way"), [(name, way) for name, c in CHOICES.items() for way in c.ways]
+)
+def test_every_way_is_right(name: str, way: str) -> None:
+    exe, model, arguments = compiled(name, ways=f"{name}={way}")
+    (chosen,) = (c for c in exe.compiled.choices if c.name == name)
+    assert [row.serves for row in chosen.table.rows] == [way]
+    assert chosen.table.rows[0].why == "fixed by hand"
+    check(exe, model, arguments, (1, 2, 5, 64, 3000))
+
+
+def steps_of(exe: Any) -> list[Any]:
+    return [
+        step for _, segment in exe.compiled.run.__globals__["segments"] for step in segment.steps
+    ]
+
+
+def test_a_product_branches_natively_by_its_rows() -> None:
+    f32 = torch.float32
+    known("product", two(8, "library", "packed"), a=(f32, (37, 24), (24, 1)),
+          w=(f32, (24, 40), (1, 24)))  # fmt: skip
+    exe, model, arguments = compiled("product")
+    (step,) = steps_of(exe)
+    assert [len(table) for table in step.tables] == [1, 1]
+    assert step.tables[0][0].function != step.tables[1][0].function
+    check(exe, model, arguments, (1, 8, 9, 200))
+    (chosen,) = (c for c in exe.compiled.choices if c.name == "product")
+    assert chosen.setting == "a: float32[*, 24]; w: float32[24, 40] by [1, 0]"
+    assert [row.serves for row in chosen.table.rows] == ["library", "packed"]
+
+
+def test_a_static_product_takes_the_way_of_its_range() -> None:
+    f32 = torch.float32
+    known("product", two(8, "library", "packed"), a=(f32, (37, 24), (24, 1)),
+          w=(f32, (24, 40), (1, 24)))  # fmt: skip
+    model = nn.Linear(24, 40).eval()
+    functions = []
+    with torch.no_grad():
+        for n in (4, 20):
+            exe = ingot.compile(model, (torch.randn(n, 24),))
+            x = torch.randn(n, 24)
+            torch.testing.assert_close(exe(x), model(x), rtol=1e-4, atol=1e-5)
+            (step,) = steps_of(exe)
+            functions.append(step.function)
+            assert not step.tables
+        assert not ingot.compile(model, (torch.randn(4, 24),)).compiled.prepared, "nothing packed"
+    assert functions[0] != functions[1]
+
+
+def test_attention_branches_natively_by_its_queries() -> None:
+    exe, model, arguments = compiled("attention")
+    (step,) = steps_of(exe)
+    assert len(step.tables) == 2
+    few, many = (table[0] for table in step.tables)
+    assert few.function == many.function and few.words != many.words
+    check(exe, model, arguments, (1, 4, 5, 100))
+
+
+def test_a_long_sum_is_cut_and_a_short_one_is_not() -> None:
+    exe, model, arguments = compiled("reduction")
+    (step,) = steps_of(exe)
+    assert step.tables[0][0].function != step.tables[1][0].function
+    check(exe, model, arguments, (1, 100, 16383, 16384, 50_000))
+
+
+def test_the_work_of_a_thread_comes_from_the_table() -> None:
+    built_in = Ways(Options())
+    usual = kernel_work(built_in), product_work(built_in)
+    f32 = torch.float32
+    known("kernel_threads", two(1023, "serial", "parallel"), x=(f32, (4096,), (1,)))
+    rows = tuple(Row(r.box, r.serves, 1.0, "measured") for r in always("serial").rows)
+    known("product_threads", Table(rows), a=(f32, (37, 64), (64, 1)), w=(f32, (64, 64), (64, 1)))
+    ways = Ways(make_options())
+    assert kernel_work(ways) != usual[0]
+    assert product_work(ways) == NEVER
+    assert product_work(Ways(make_options({"ways": "product_threads=parallel"}))) == 1
+
+
+def test_what_is_not_known_is_built_in() -> None:
+    built_in = up_to(4, "few", "many")
+    assert covered(Table(()), built_in) == built_in
+    one = Table((Row((Range(9, 16),), "few", 1.0, "measured"),))
+    found = covered(one, built_in)
+    assert [(row.box[0].as_text(), row.serves) for row in found.rows] == [
+        ("0..4", "few"), ("5..8", "many"), ("9..16", "few"), ("17..", "many"),
+    ]  # fmt: skip
+
+
+def test_an_unsure_measurement_changes_nothing() -> None:
+    f32 = torch.float32
+    row = Row((Range(0, None),), "library", 0.6, "measured")
+    known("product", Table((row,)), a=(f32, (37, 24), (24, 1)), w=(f32, (24, 40), (1, 24)))
+    exe, _, _ = compiled("product")
+    (chosen,) = (c for c in exe.compiled.choices if c.name == "product")
+    assert [(row.serves, row.why) for row in chosen.table.rows] == [("packed", BUILT_IN)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["product", "attention"])
+def test_measured_once_and_kept(name: str, tuning_folder: Path) -> None:
+    exe, model, arguments = compiled(name, tune=math.inf)
+    (file,) = tuning_folder.glob(f"{name}-*.json")
+    written = file.read_text()
+    (record,) = json.loads(written)["records"]
+    assert record["samples"] and not record["disqualified"]
+    check(exe, model, arguments, (1, 5, 100))
+    (chosen,) = (c for c in exe.compiled.choices if c.name == name)
+    assert chosen.times()
+    compiled(name, tune=math.inf)
+    assert file.read_text() == written
+
+
+def test_time_for_measuring_is_a_share_of_compiling() -> None:
+    account = Account()
+    assert account.left(0.1) == 0
+    assert account.left(math.inf) == MOST_SECONDS
+    with account.compile():
+        torch.randn(1000).sort()
+        assert 0 < account.left(0.1) < 0.1
+        with account.measure():
+            torch.randn(1000).sort()
+        assert account.left(1e-9) < 0, "no more than the share"
+
+
+def test_by_default_little_time_is_taken(tuning_folder: Path, monkeypatch: Any) -> None:
+    monkeypatch.delenv("INGOT_TUNE")
+    assert make_options().tune == 0.1
+    compiled("product")
+
+
+def test_ways_are_checked() -> None:
+    with pytest.raises(OptionError, match="did you mean 'product'"):
+        compiled("product", ways="prodct=library")
+    with pytest.raises(OptionError, match="one of packed, library"):
+        compiled("product", ways="product=librry")
+
+
+def test_the_report_shows_choices_and_candidates() -> None:
+    model = nn.Linear(24, 40).eval()
+    with torch.no_grad():
+        report = ingot.explain(model, (torch.randn(5, 24),), options={"ways": "product=library"})
+    (row,) = (row for row in report.choices if row.name == "product")
+    assert row.candidates == ("packed", "library")
+    assert "library (fixed by hand)" in row.served[0]
+    assert "product among packed, library" in str(report)
+
+
+def test_weights_are_watched_in_both_ways() -> None:
+    model, arguments = linear()
+    for way in ("packed", "library"):
+        with torch.no_grad():
+            exe = ingot.compile(
+                model, arguments(5), dynamic_shapes=({0: N},), options={"ways": f"product={way}"}
+            )
+            for _ in range(2):
+                check(exe, model, arguments, (3, 30))
+                model.weight.mul_(0.5)  # type: ignore[union-attr, operator]
+
+
+def test_training_takes_the_library_too() -> None:
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
+    fast = torch.compile(model, backend="ingot", options={"ways": "product=library"})
+    x = torch.randn(5, 8)
+    fast(x).sum().backward()
+    got = [p.grad.clone() for p in model.parameters() if p.grad is not None]
+    model.zero_grad()
+    model(x).sum().backward()
+    torch.testing.assert_close(got, [p.grad for p in model.parameters()], rtol=1e-4, atol=1e-4)
