@@ -7,22 +7,26 @@ to PyTorch, or raises where `strict` is set.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 import sympy
 import torch
 from torch import fx
 
-from ingot.codegen.entry import Frame, Units, assemble, openmp_declarations
+from ingot.codegen.entry import Frame, Units, assemble, has_openmp, openmp_declarations
 from ingot.codegen.jit import Native, compile_module
 from ingot.codegen.machine import this_machine
 from ingot.codegen.rows import RowWriter
 from ingot.codegen.rules import pointwise_rules
 from ingot.codegen.split import write_finish
+from ingot.codegen.tail import TailNest, write_tail
 from ingot.codegen.values import NATIVE_DTYPES, Val
-from ingot.errors import CompileError, IngotError
+from ingot.errors import CompileError, IngotError, UnsupportedError
+from ingot.fuse import index as ix
 from ingot.fuse.expr import Apply, Expr, Load, Reduce, Scan
+from ingot.fuse.index import Size
 from ingot.fuse.likeness import Key, likeness
 from ingot.fuse.loops import Nest, make_nest
 from ingot.fuse.region import Region
@@ -39,6 +43,12 @@ class Kernel:
     symbols: tuple[sympy.Symbol, ...]
     address: int
     text: str
+    share: int
+    """The address of what does one thread's share of it; 0 where threads cannot share it."""
+    work: Size
+    """Instructions, roughly."""
+    is_tail: bool
+    """Does a product call it, for each part of its result?"""
 
 
 @dataclass(frozen=True)
@@ -58,6 +68,9 @@ class Draft:
     text: str
     """Functions with @NAME in place of the name."""
     declarations: dict[str, str]
+    has_share: bool
+    work: Size
+    is_tail: bool = False
 
 
 @dataclass(frozen=True)
@@ -69,18 +82,24 @@ class Likeness:
     """The buffers, by the key's numbers."""
 
 
-_compiled: dict[str, tuple[int, Native]] = {}
-"""Text to (address, what keeps it alive), for the life of the process."""
+_compiled: dict[str, tuple[int, int, Native]] = {}
+"""Text to (address, share's address, what keeps them alive), for the life of the process."""
 _known: dict[tuple[Key, int], Likeness] = {}
 """Key and vector width to what was written for it."""
 
 
-def build_kernels(fused: Fused, options: Options) -> Kernels:
+NO_TAILS: Mapping[Region, TailNest] = MappingProxyType({})
+
+
+def build_kernels(
+    fused: Fused, options: Options, tails: Mapping[Region, TailNest] = NO_TAILS
+) -> Kernels:
+    """Regions in `tails` become functions that products call, where that can be."""
     drafts: dict[Region, Draft] = {}
     failures: dict[Region, str] = {}
     for region in fused.regions():
         try:
-            drafts[region] = _draft_once(region, options)
+            drafts[region] = _tail_draft(tails.get(region)) or _draft_once(region, options)
         except (IngotError, AssertionError, KeyError, ValueError) as error:
             _give_up(region, error, options, failures)
     missing = {
@@ -90,11 +109,37 @@ def build_kernels(fused: Fused, options: Options) -> Kernels:
     }
     _compile(list(missing.values()), options, failures)
     kernels = {
-        region: Kernel(region, draft.buffers, draft.symbols, _compiled[draft.text][0], draft.text)
+        region: _kernel(region, draft)
         for region, draft in drafts.items()
         if draft.text in _compiled
     }
     return Kernels(kernels, failures, len({draft.text for draft in drafts.values()}))
+
+
+def _kernel(region: Region, draft: Draft) -> Kernel:
+    address, share, _ = _compiled[draft.text]
+    return Kernel(
+        region, draft.buffers, draft.symbols, address, draft.text, share, draft.work, draft.is_tail
+    )  # fmt: skip
+
+
+def _tail_draft(tail: TailNest | None) -> Draft | None:
+    if tail is None:
+        return None
+    nest, symbols = tail.nest, _Symbols()
+    names = _buffers(nest)
+    try:
+        text, declarations = write_tail(tail, names, symbols)
+    except UnsupportedError:
+        return None
+    return Draft(tuple(names), tuple(symbols), text, declarations, False, 0, is_tail=True)
+
+
+def _buffers(nest: Nest) -> dict[fx.Node, str]:
+    """What a nest reads and writes, with names for their addresses."""
+    loaded = [e.buffer for e in nest.expressions() if isinstance(e, Load)]
+    found = dict.fromkeys([*loaded, *(s.buffer for s in nest.stores)])
+    return {node: f"%buffer{i}" for i, node in enumerate(found)}
 
 
 def _draft_once(region: Region, options: Options) -> Draft:
@@ -144,9 +189,11 @@ def _compile_together(drafts: Sequence[Draft]) -> None:
     native = compile_module(
         list(declarations.values()),
         {name: d.text.replace("@NAME", f"@{name}") for name, d in names.items()},
+        [f"{name}_task" for name, d in names.items() if d.has_share],
     )
     for name, draft in names.items():
-        _compiled[draft.text] = native.addresses[name], native
+        share = native.addresses.get(f"{name}_task", 0)
+        _compiled[draft.text] = native.addresses[name], share, native
 
 
 class _Symbols(dict[sympy.Symbol, Val]):
@@ -159,12 +206,8 @@ class _Symbols(dict[sympy.Symbol, Val]):
 
 def draft_kernel(region: Region, options: Options) -> Draft:
     nest = make_nest(region)
-    stored = [s.buffer for s in nest.stores]
-    loaded = [e.buffer for e in nest.expressions() if isinstance(e, Load)]
-    buffers = tuple(dict.fromkeys([*loaded, *stored]))
-    symbols = _Symbols()
+    names, symbols = _buffers(nest), _Symbols()
     cost = cost_of(nest.expressions())
-    names = {node: f"%buffer{i}" for i, node in enumerate(buffers)}
     writer = RowWriter(nest, choose_lanes(nest, cost, options), names, symbols)
     units = Units(nest, writer)
     units.write_body()
@@ -179,7 +222,9 @@ def draft_kernel(region: Region, options: Options) -> Draft:
         **(finish.b.declarations if finish else {}),
         **openmp_declarations(),
     }
-    return Draft(buffers, tuple(symbols), text, declarations)
+    has_share = has_openmp() and finish is None and not writer.failed
+    work = ix.product([v.size for v in (*nest.outer, *nest.inner)]) * cost
+    return Draft(tuple(names), tuple(symbols), text, declarations, has_share, work)
 
 
 def cost_of(expressions: Sequence[Expr]) -> int:

@@ -5,10 +5,12 @@ found of one; goes out: a step, its function and words, in the writer's open seg
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ingot.codegen.attention import attention_function
-from ingot.codegen.gemm import packed, product_function
+from ingot.codegen.gemm import WORK_PER_THREAD, packed, product_function, share_function
+from ingot.fuse import index as ix
 from ingot.fuse.shapes import tensor_of
 from ingot.plan.attentions import Attention
 from ingot.plan.convolutions import Convolution
@@ -16,6 +18,7 @@ from ingot.plan.derived import derived
 from ingot.plan.products import Product, Weight
 from ingot.plan.roles import Heavy
 from ingot.plan.segment import ARENA, ZERO, NativeStep, Word
+from ingot.plan.teams import shared
 
 if TYPE_CHECKING:
     from ingot.execute.runner import RunnerWriter
@@ -27,10 +30,13 @@ def write_heavy(writer: RunnerWriter, call: Heavy, number: int) -> None:
     elif isinstance(call, Convolution):
         _convolution(writer, call, number)
     else:
-        _product(writer, call, number)
+        write_product(writer, call, number, [Word(ZERO, 0)])
 
 
-def _product(writer: RunnerWriter, product: Product, number: int) -> None:
+def write_product(
+    writer: RunnerWriter, product: Product, number: int, tail: Sequence[Word]
+) -> None:
+    """`tail` is its function and that one's words."""
     node = product.node
     addend = Word(ZERO, 0)
     if product.addend is not None:
@@ -39,10 +45,12 @@ def _product(writer: RunnerWriter, product: Product, number: int) -> None:
     words = (
         writer.address(product.left, number), Word(ZERO, left_rows),
         _packed(writer, product.weight), addend, writer.address(node, number), Word(ZERO, rows),
-        *(Word(ZERO, size) for size in product.sizes), Word(ZERO, addend_rows),
+        *(Word(ZERO, size) for size in product.sizes), Word(ZERO, addend_rows), *tail,
     )  # fmt: skip
-    function = product_function(tensor_of(node).dtype)
-    writer.segment.steps.append(NativeStep(function, words, node))
+    dtype = tensor_of(node).dtype
+    share = shared(share_function(dtype), ix.product(product.sizes), WORK_PER_THREAD)
+    step = NativeStep(product_function(dtype), words, node, share=share)
+    writer.segment.steps.append(step)
 
 
 def _attention(writer: RunnerWriter, call: Attention, number: int) -> None:

@@ -11,8 +11,9 @@ import operator
 import struct
 import time
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import sympy
@@ -20,17 +21,19 @@ import torch
 from torch import fx
 from torch._C._dynamo.guards import _empty_strided_cpu  # type: ignore[attr-defined]
 
+from ingot.codegen.entry import WORK_PER_THREAD
 from ingot.codegen.executor import executor
-from ingot.codegen.kernels import Kernels
+from ingot.codegen.kernels import Kernel, Kernels
 from ingot.execute.control import steered, write_control
 from ingot.execute.fallback import interpret, laid_out, region_inputs
-from ingot.execute.heavy import write_heavy
+from ingot.execute.heavy import write_heavy, write_product
 from ingot.execute.in_place import WRITING, written_in_place
 from ingot.execute.memory import LARGE, empty_large
 from ingot.execute.outcome import broken, check_text, failed, is_check, plain
 from ingot.execute.workspace import borrow, give_back
 from ingot.fuse import index as ix
 from ingot.fuse.index import Size
+from ingot.fuse.region import Region
 from ingot.fuse.shapes import shape_of, strides_of, tensor_of
 from ingot.options import Options
 from ingot.plan.derived import derived, is_derived
@@ -39,12 +42,15 @@ from ingot.plan.prepared import Prepared
 from ingot.plan.roles import Roles, is_count
 from ingot.plan.segment import ARENA, ZERO, ArenaPlan, NativeStep, Segment, Word
 from ingot.plan.sizes import SizePrinter
+from ingot.plan.tails import Tail
+from ingot.plan.teams import shared, teamed
 from ingot.program.control import control_of
 from ingot.program.program import Program
 from ingot.program.symbols import has_symbols
 from ingot.stages import CallStep, Fused, KernelStep, Step
 
 Run = Callable[[list[Any]], Sequence[Any]]
+NO_TAILS: Mapping[Region, Tail] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -58,8 +64,10 @@ class Runner:
     """Branches and loops that run natively."""
 
 
-def build_runner(fused: Fused, kernels: Kernels, options: Options) -> Runner:
-    writer = RunnerWriter(fused, kernels, options)
+def build_runner(
+    fused: Fused, kernels: Kernels, options: Options, tails: Mapping[Region, Tail] = NO_TAILS
+) -> Runner:
+    writer = RunnerWriter(fused, kernels, options, tails)
     source = writer.source()
     scope = writer.captured
     exec(compile(source, "<ingot runner>", "exec"), scope)
@@ -73,10 +81,13 @@ def build_runner(fused: Fused, kernels: Kernels, options: Options) -> Runner:
 
 
 class RunnerWriter:
-    def __init__(self, fused: Fused, kernels: Kernels, options: Options):
+    def __init__(
+        self, fused: Fused, kernels: Kernels, options: Options, tails: Mapping[Region, Tail]
+    ):
         self.fused = fused
         self.kernels = kernels
         self.options = options
+        self.tails = {r: t for r, t in tails.items() if _is_tail(kernels.by_region.get(r))}
         self.lines: list[str] = []
         self.captured: dict[str, Any] = {
             "empty_strided": _empty_strided_cpu,
@@ -93,6 +104,10 @@ class RunnerWriter:
         self.in_place = written_in_place(fused, kernels)
         self.roles = Roles(fused, kernels)
         self.places = Places(self.roles.hosted, self.in_place)
+        self.waiting = {tail.call for tail in self.tails.values()}
+        """Products that run when their tails do."""
+        for tail in self.tails.values():
+            self._share_memory(tail)
         self.arena = ArenaPlan()
         self.segment = Segment(self.arena)
         self.bases: dict[Any, int] = {}
@@ -159,7 +174,8 @@ class RunnerWriter:
         kernel = self.kernels.by_region.get(step.region)
         if kernel is None:
             return region_inputs(step.region)
-        return [b for b in kernel.buffers if b not in step.region.stored]
+        more = self.tails[step.region].product.reads() if step.region in self.tails else []
+        return [*more, *(b for b in kernel.buffers if b not in step.region.stored)]
 
     def _last_uses(self) -> dict[int, list[fx.Node]]:
         """Step number to the tensors that nobody needs after it."""
@@ -219,12 +235,16 @@ class RunnerWriter:
 
     def step(self, step: Step) -> None:
         number = self.tick()
+        if isinstance(step, CallStep) and step in self.waiting:
+            return
         if isinstance(step, CallStep) and step in self.roles.products:
             self.make(step.node, number)
             for product in self.roles.products[step]:
                 write_heavy(self, product, number)
         elif isinstance(step, CallStep) and step in self.roles.controls:
             write_control(self, step, self.roles.controls[step])
+        elif isinstance(step, KernelStep) and step.region in self.tails:
+            self._product_with_tail(self.tails[step.region], step.region, number)
         elif isinstance(step, KernelStep) and step.region in self.kernels.by_region:
             self._kernel(step, number)
         elif self.roles.is_host(step):
@@ -255,6 +275,7 @@ class RunnerWriter:
     def _flush(self) -> None:
         """End the open segment: set its bases, run it, let go of what it was the last to use."""
         if self.segment.steps:
+            self.segment.steps = teamed(self.segment.steps)
             self._run_segment(self.segment)
             self.segment = Segment(self.arena)
         if self.gone:
@@ -378,7 +399,9 @@ class RunnerWriter:
         """Control flow that the host steers: its bodies are plans of their own."""
         control = control_of(step.node)
         assert control is not None
-        runs = [build_runner(body, self.kernels, self.options).run for body in step.bodies]
+        runs = [
+            build_runner(body, self.kernels, self.options, self.tails).run for body in step.bodies
+        ]
         function = self.capture("control", steered(control, runs))
         operands = self.argument(control.operands())
         predicate = self.argument(control.predicate)
@@ -401,13 +424,33 @@ class RunnerWriter:
 
     # -- native steps ------------------------------------------------------------------------------
 
+    def _share_memory(self, tail: Tail) -> None:
+        if tail.over is not None:
+            self.places.put(tail.product.node, self.places.of(tail.over))
+
+    def _product_with_tail(self, tail: Tail, region: Region, number: int) -> None:
+        for node in region.stored:
+            self.make(node, number)
+        self._share_memory(tail)
+        if tail.over is None:
+            self.make(tail.product.node, number)
+        kernel = self.kernels.by_region[region]
+        write_product(self, tail.product, number, [
+            Word(ZERO, kernel.address), *self._kernel_words(kernel, number)
+        ])  # fmt: skip
+
+    def _kernel_words(self, kernel: Kernel, number: int) -> list[Word]:
+        words = [self.address(b, number) for b in kernel.buffers]
+        return [*words, *(Word(ZERO, s) for s in kernel.symbols)]
+
     def _kernel(self, step: KernelStep, number: int) -> None:
         kernel = self.kernels.by_region[step.region]
         for node in step.region.stored:
             self.make(node, number)
-        words = [self.address(b, number) for b in kernel.buffers]
-        words += [Word(ZERO, s) for s in kernel.symbols]
-        self.segment.steps.append(NativeStep(kernel.address, tuple(words), kernel.region))
+        words = self._kernel_words(kernel, number)
+        share = shared(kernel.share, kernel.work, WORK_PER_THREAD)
+        native = NativeStep(kernel.address, tuple(words), kernel.region, share=share)
+        self.segment.steps.append(native)
 
     def prepared(
         self, key: Any, recipe: str, make: Callable[..., torch.Tensor], roots: Sequence[fx.Node]
@@ -498,6 +541,10 @@ class RunnerWriter:
             else:
                 user.append(self.argument(value))
         self.lines.append(f"return [{', '.join(user)}]")
+
+
+def _is_tail(kernel: Kernel | None) -> bool:
+    return kernel is not None and kernel.is_tail
 
 
 def _is_tensor(node: fx.Node) -> bool:
