@@ -56,11 +56,32 @@ def export(
         raise OptionError(f"level={level!r}", hints=[did_you_mean(level, _LEVELS)])
     if train and level == "pre-dispatch":
         raise OptionError("train=True at level='pre-dispatch'", hints=["use level='aten'"])
-    checks: list[Check] = []
+    kept = frozenset(op if isinstance(op, OpOverload) else op.target for op in keep)
     with keeping_toggles() if level == "pre-dispatch" else nullcontext():
-        exported = _trace(model, tuple(args), dict(kwargs or {}), dynamic_shapes, checks)
-    kept = (op if isinstance(op, OpOverload) else op.target for op in keep)
-    program = make(exported, train, frozenset(kept))
+        return _captured(model, args, kwargs, dynamic_shapes, lambda e: make(e, train, kept))
+
+
+def export_to_run(
+    model: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any] | None,
+    dynamic_shapes: Any,
+) -> Program:  # fmt: skip
+    """At core level, for native code: recurrent layers stay whole."""
+    from ingot.capture.recurrent import whole_layers
+
+    def make(exported: ExportedProgram) -> Program:
+        return _core(exported, False, frozenset())
+
+    with whole_layers():
+        return _captured(model, args, kwargs, dynamic_shapes, make)
+
+
+def _captured(
+    model: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any] | None,
+    dynamic_shapes: Any, make: Callable[[ExportedProgram], Program],
+) -> Program:  # fmt: skip
+    checks: list[Check] = []
+    exported = _trace(model, tuple(args), dict(kwargs or {}), dynamic_shapes, checks)
+    program = make(exported)
     restore_texts(program.graph, checks)
     verify(program)
     return program

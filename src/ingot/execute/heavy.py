@@ -1,5 +1,5 @@
-"""Products, convolutions and attention as steps of the native program. Comes in: what the plan
-found of one; goes out: a step, its function and words, in the writer's open segment.
+"""Products, convolutions, attention and recurrences as steps of the native program. Comes in: what
+the plan found of one; goes out: a step, its function and words, in the writer's open segment.
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 
 from ingot.codegen.attention import attention_function
 from ingot.codegen.gemm import WORK_PER_THREAD, packed, product_function, share_function
+from ingot.codegen.recurrence import lstm_function, packed_gates
 from ingot.fuse import index as ix
 from ingot.fuse.shapes import tensor_of
 from ingot.plan.attentions import Attention
 from ingot.plan.convolutions import Convolution
 from ingot.plan.derived import derived
 from ingot.plan.products import Product, Weight
+from ingot.plan.recurrences import Recurrence
 from ingot.plan.roles import Heavy
 from ingot.plan.segment import ARENA, ZERO, NativeStep, Word
 from ingot.plan.teams import shared
@@ -29,6 +31,8 @@ def write_heavy(writer: RunnerWriter, call: Heavy, number: int) -> None:
         _attention(writer, call, number)
     elif isinstance(call, Convolution):
         _convolution(writer, call, number)
+    elif isinstance(call, Recurrence):
+        _recurrence(writer, call, number)
     else:
         write_product(writer, call, number, [Word(ZERO, 0)])
 
@@ -59,6 +63,19 @@ def _attention(writer: RunnerWriter, call: Attention, number: int) -> None:
     words = [*addresses, writer.address(call.node, number)]
     words += [Word(ZERO, size) for size in call.sizes()]
     function = attention_function(tensor_of(call.node).dtype)
+    writer.segment.steps.append(NativeStep(function, tuple(words), call.node))
+
+
+def _recurrence(writer: RunnerWriter, call: Recurrence, number: int) -> None:
+    made = derived(call.weight)
+    weight = writer.prepared(
+        ("gates", call.weight), f"gates of {made.recipe}",
+        lambda *tensors: packed_gates(made.values(*tensors)[0]), made.roots,
+    )  # fmt: skip
+    states = [writer.address(n, number) for n in (call.hidden, call.cell, call.node)]
+    words = [writer.address(call.gates, number), Word(weight, 0), *states]
+    words += [Word(ZERO, size) for size in call.sizes()]
+    function = lstm_function(tensor_of(call.node).dtype)
     writer.segment.steps.append(NativeStep(function, tuple(words), call.node))
 
 

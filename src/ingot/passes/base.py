@@ -231,7 +231,13 @@ def native_passes(program: Program) -> list[Pass]:
     from ingot.passes.attention import Attention
 
     passes = [*control_passes(program), *check_passes(program), *core_passes()]
-    return [*passes, Attention(), *image_passes(program)]
+    return [*recurrent_passes(program), *passes, Attention(), *image_passes(program)]
+
+
+def recurrent_passes(program: Program) -> list[Pass]:
+    from ingot.passes.recur import LAYER, Recur
+
+    return [Recur()] if any(node.target is LAYER for node in program.graph.nodes) else []
 
 
 def check_passes(program: Program) -> list[Pass]:

@@ -20,6 +20,7 @@ from ingot.plan.convolutions import Convolution, convolutions_of
 from ingot.plan.derived import is_derived
 from ingot.plan.places import backed, native_view
 from ingot.plan.products import Product, products_of
+from ingot.plan.recurrences import Recurrence, recurrences_of
 from ingot.plan.winograd import faster
 from ingot.program.control import Control, control_of
 from ingot.program.graph import output_node
@@ -29,7 +30,7 @@ from ingot.stages import CallStep, Fused, KernelStep, Step
 
 aten = torch.ops.aten
 SIZE_QUESTIONS = {aten.sym_size.int, aten.sym_numel.default, aten.sym_stride.int}
-Heavy = Product | Convolution | Attention
+Heavy = Product | Convolution | Attention | Recurrence
 """What a call becomes that native code of our own does."""
 
 
@@ -57,6 +58,7 @@ class Roles:
                 products: list[Heavy] = [*products_of(step.node, lasting)]
                 products += map(faster, convolutions_of(step.node, lasting))
                 products += attentions_of(step.node)
+                products += recurrences_of(step.node, lasting)
                 if products:
                     self.products[step] = products
 
