@@ -9,11 +9,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ingot.codegen.attention import attention_function
+from ingot.codegen.batched import batched_function, batched_share
 from ingot.codegen.gemm import WORK_PER_THREAD, packed, product_function, share_function
 from ingot.codegen.recurrence import lstm_function, packed_gates
 from ingot.fuse import index as ix
 from ingot.fuse.shapes import tensor_of
 from ingot.plan.attentions import Attention
+from ingot.plan.batches import Batch
 from ingot.plan.convolutions import Convolution
 from ingot.plan.derived import derived
 from ingot.plan.products import Product, Weight
@@ -33,6 +35,8 @@ def write_heavy(writer: RunnerWriter, call: Heavy, number: int) -> None:
         _convolution(writer, call, number)
     elif isinstance(call, Recurrence):
         _recurrence(writer, call, number)
+    elif isinstance(call, Batch):
+        _batch(writer, call, number)
     else:
         write_product(writer, call, number, [Word(ZERO, 0)])
 
@@ -64,6 +68,15 @@ def _attention(writer: RunnerWriter, call: Attention, number: int) -> None:
     words += [Word(ZERO, size) for size in call.sizes()]
     function = attention_function(tensor_of(call.node).dtype)
     writer.segment.steps.append(NativeStep(function, tuple(words), call.node))
+
+
+def _batch(writer: RunnerWriter, call: Batch, number: int) -> None:
+    addresses = [writer.address(n, number) for n in (*call.reads(), call.node)]
+    words = (*addresses, *(Word(ZERO, size) for size in call.sizes()))
+    dtype = tensor_of(call.node).dtype
+    share = shared(batched_share(dtype), ix.product(call.counts()), WORK_PER_THREAD)
+    step = NativeStep(batched_function(dtype), words, call.node, share=share)
+    writer.segment.steps.append(step)
 
 
 def _recurrence(writer: RunnerWriter, call: Recurrence, number: int) -> None:

@@ -15,6 +15,7 @@ from ingot.execute.fallback import region_inputs
 from ingot.fuse.shapes import shape_of, strides_of
 from ingot.fuse.views import base_of, is_view
 from ingot.plan.attentions import Attention, attentions_of
+from ingot.plan.batches import Batch, batches_of
 from ingot.plan.control import fits
 from ingot.plan.convolutions import Convolution, convolutions_of
 from ingot.plan.derived import is_derived
@@ -30,7 +31,7 @@ from ingot.stages import CallStep, Fused, KernelStep, Step
 
 aten = torch.ops.aten
 SIZE_QUESTIONS = {aten.sym_size.int, aten.sym_numel.default, aten.sym_stride.int}
-Heavy = Product | Convolution | Attention | Recurrence
+Heavy = Product | Batch | Convolution | Attention | Recurrence
 """What a call becomes that native code of our own does."""
 
 
@@ -59,6 +60,7 @@ class Roles:
                 products += map(faster, convolutions_of(step.node, lasting))
                 products += attentions_of(step.node)
                 products += recurrences_of(step.node, lasting)
+                products = products or [*batches_of(step.node)]
                 if products:
                     self.products[step] = products
 
