@@ -241,11 +241,10 @@ def recurrent_passes(program: Program) -> list[Pass]:
 
 
 def check_passes(program: Program) -> list[Pass]:
-    """For sizes that depend on values."""
-    from ingot.passes.checks import Checks
+    """For sizes that depend on values, and tensors that are converted."""
+    from ingot.passes.checks import CHECKS, Checks
 
-    check = torch.ops.aten._assert_scalar.default
-    return [Checks()] if any(node.target is check for node in program.graph.nodes) else []
+    return [Checks()] if any(node.target in CHECKS for node in program.graph.nodes) else []
 
 
 def control_passes(program: Program) -> list[Pass]:
