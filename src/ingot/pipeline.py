@@ -25,7 +25,7 @@ from ingot.passes.base import Pass, native_passes, run_passes
 from ingot.passes.decompose import decomposition_table
 from ingot.passes.lower import Lower
 from ingot.passes.versions import leaves, versions
-from ingot.plan.tails import with_tails
+from ingot.plan.followers import with_followers
 from ingot.program.program import Level, Program, program_from_fx
 from ingot.program.verify import verify
 from ingot.stages import Compiled
@@ -85,10 +85,10 @@ def compile_version(program: Program, options: Options) -> Compiled:
     core = step("passes", lambda: run_passes(program, passes, verify=options.verify))
     step("verify", lambda: verify(core))
     fused = step("fuse", lambda: fuse(core, options))
-    fused, tails = step("tails", lambda: with_tails(fused))
-    code = {region: tail.code for region, tail in tails.items()}
+    fused, followers = step("followers", lambda: with_followers(fused))
+    code = {region: follower.code for region, follower in followers.items()}
     kernels = step("codegen", lambda: build_kernels(fused, options, code))
-    runner = step("plan", lambda: build_runner(fused, kernels, options, tails))
+    runner = step("plan", lambda: build_runner(fused, kernels, options, followers))
     return Compiled(
         fused, runner.run, runner.source, kernels.distinct, timings, kernels,
         runner.products, runner.prepared, runner.controls,

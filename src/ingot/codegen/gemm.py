@@ -14,11 +14,11 @@ from functools import cache
 import torch
 
 from ingot.codegen.entry import openmp_declarations
+from ingot.codegen.follower import FOLLOWER_TYPE
 from ingot.codegen.functions import I64, Writer
 from ingot.codegen.jit import FUNCTION_ATTRIBUTES, Native, compile_module
 from ingot.codegen.machine import this_machine
 from ingot.codegen.once import Once
-from ingot.codegen.tail import TAIL_TYPE
 from ingot.codegen.values import Val
 
 DTYPES = (torch.float32, torch.float64)
@@ -30,11 +30,11 @@ CHAINS = 8
 """Sums that must be under way at a time to keep the multipliers busy."""
 WORK_PER_THREAD = 1 << 17
 """Multiplications that are worth waking a thread for."""
-FIELDS = ("a", "lda", "b", "addend", "c", "ldc", "m", "n", "k", "ldadd", "tail")
-"""The frame. `addend` may be null; `ldadd` is 0 for one row that is added to all. `tail` is null or
-a function (codegen/tail.py) that gets every part of C as soon as it is done; its frame is what
-follows."""
-_POINTERS = ("a", "b", "addend", "c", "tail")
+FIELDS = ("a", "lda", "b", "addend", "c", "ldc", "m", "n", "k", "ldadd", "follower")
+"""The frame. `addend` may be null; `ldadd` is 0 for one row that is added to all. `follower` is
+null or a function (codegen/follower.py) that gets every part of C as soon as it is done; its own
+frame lies behind."""
+_POINTERS = ("a", "b", "addend", "c", "follower")
 
 
 @dataclass(frozen=True)
@@ -187,8 +187,8 @@ class _Task(Writer):
                     self._panel(panel, left, top, bottom)
                 with self.when(b.not_(inside)):
                     self._edge(panel, left, top, bottom)
-                with self.when(self.given(self.pointer["tail"])):
-                    call_tail(self, top, bottom, left, b.minimum(right, self.size["n"]))
+                with self.when(self.given(self.pointer["follower"])):
+                    call_follower(self, top, bottom, left, b.minimum(right, self.size["n"]))
 
     def _share(self) -> tuple[Val, Val, Val, Val]:
         b, zero = self.b, self.const(0)
@@ -295,12 +295,12 @@ class _Task(Writer):
         return name
 
 
-def call_tail(w: Writer, *edges: Val) -> None:
+def call_follower(w: Writer, *edges: Val) -> None:
     """What is to be done with C between these rows and columns."""
     frame = w.b.fresh()
     w.b.line(f"{frame} = llvm.getelementptr %frame[{len(FIELDS)}] : (!llvm.ptr) -> !llvm.ptr, i64")
     values = ", ".join([frame, *(edge.name for edge in edges)])
-    w.b.line(f"llvm.call {w.pointer['tail']}({values}) : !llvm.ptr, {TAIL_TYPE}")
+    w.b.line(f"llvm.call {w.pointer['follower']}({values}) : !llvm.ptr, {FOLLOWER_TYPE}")
 
 
 def _task(shape: Shape) -> str:

@@ -16,12 +16,12 @@ import torch
 from torch import fx
 
 from ingot.codegen.entry import Frame, Units, assemble, has_openmp, openmp_declarations
+from ingot.codegen.follower import FollowerNest, write_follower
 from ingot.codegen.jit import Native, compile_module
 from ingot.codegen.machine import this_machine
 from ingot.codegen.rows import RowWriter
 from ingot.codegen.rules import pointwise_rules
 from ingot.codegen.split import write_finish
-from ingot.codegen.tail import TailNest, write_tail
 from ingot.codegen.values import NATIVE_DTYPES, Val
 from ingot.errors import CompileError, IngotError, UnsupportedError
 from ingot.fuse import index as ix
@@ -47,7 +47,7 @@ class Kernel:
     """The address of what does one thread's share of it; 0 where threads cannot share it."""
     work: Size
     """Instructions, roughly."""
-    is_tail: bool
+    is_follower: bool
     """Does a product call it, for each part of its result?"""
 
 
@@ -70,7 +70,7 @@ class Draft:
     declarations: dict[str, str]
     has_share: bool
     work: Size
-    is_tail: bool = False
+    is_follower: bool = False
 
 
 @dataclass(frozen=True)
@@ -88,18 +88,18 @@ _known: dict[tuple[Key, int], Likeness] = {}
 """Key and vector width to what was written for it."""
 
 
-NO_TAILS: Mapping[Region, TailNest] = MappingProxyType({})
+NO_FOLLOWERS: Mapping[Region, FollowerNest] = MappingProxyType({})
 
 
 def build_kernels(
-    fused: Fused, options: Options, tails: Mapping[Region, TailNest] = NO_TAILS
+    fused: Fused, options: Options, followers: Mapping[Region, FollowerNest] = NO_FOLLOWERS
 ) -> Kernels:
-    """Regions in `tails` become functions that products call, where that can be."""
+    """Regions in `followers` become functions that products call, where that can be."""
     drafts: dict[Region, Draft] = {}
     failures: dict[Region, str] = {}
     for region in fused.regions():
         try:
-            drafts[region] = _tail_draft(tails.get(region)) or _draft_once(region, options)
+            drafts[region] = _follower_draft(followers.get(region)) or _draft_once(region, options)
         except (IngotError, AssertionError, KeyError, ValueError) as error:
             _give_up(region, error, options, failures)
     missing = {
@@ -119,20 +119,21 @@ def build_kernels(
 def _kernel(region: Region, draft: Draft) -> Kernel:
     address, share, _ = _compiled[draft.text]
     return Kernel(
-        region, draft.buffers, draft.symbols, address, draft.text, share, draft.work, draft.is_tail
+        region, draft.buffers, draft.symbols, address, draft.text, share, draft.work,
+        draft.is_follower,
     )  # fmt: skip
 
 
-def _tail_draft(tail: TailNest | None) -> Draft | None:
-    if tail is None:
+def _follower_draft(follower: FollowerNest | None) -> Draft | None:
+    if follower is None:
         return None
-    nest, symbols = tail.nest, _Symbols()
+    nest, symbols = follower.nest, _Symbols()
     names = _buffers(nest)
     try:
-        text, declarations = write_tail(tail, names, symbols)
+        text, declarations = write_follower(follower, names, symbols)
     except UnsupportedError:
         return None
-    return Draft(tuple(names), tuple(symbols), text, declarations, False, 0, is_tail=True)
+    return Draft(tuple(names), tuple(symbols), text, declarations, False, 0, is_follower=True)
 
 
 def _buffers(nest: Nest) -> dict[fx.Node, str]:

@@ -42,9 +42,9 @@ def write_heavy(writer: RunnerWriter, call: Heavy, number: int) -> None:
 
 
 def write_product(
-    writer: RunnerWriter, product: Product, number: int, tail: Sequence[Word]
+    writer: RunnerWriter, product: Product, number: int, follower: Sequence[Word]
 ) -> None:
-    """`tail` is its function and that one's words."""
+    """`follower` is its function and that one's words."""
     node = product.node
     addend = Word(ZERO, 0)
     if product.addend is not None:
@@ -53,7 +53,7 @@ def write_product(
     words = (
         writer.address(product.left, number), Word(ZERO, left_rows),
         _packed(writer, product.weight), addend, writer.address(node, number), Word(ZERO, rows),
-        *(Word(ZERO, size) for size in product.sizes), Word(ZERO, addend_rows), *tail,
+        *(Word(ZERO, size) for size in product.sizes), Word(ZERO, addend_rows), *follower,
     )  # fmt: skip
     dtype = tensor_of(node).dtype
     share = shared(share_function(dtype), ix.product(product.sizes), WORK_PER_THREAD)

@@ -37,12 +37,12 @@ from ingot.fuse.region import Region
 from ingot.fuse.shapes import shape_of, strides_of, tensor_of
 from ingot.options import Options
 from ingot.plan.derived import derived, is_derived
+from ingot.plan.followers import Follower
 from ingot.plan.places import Moved, Place, Places, bytes_of
 from ingot.plan.prepared import Prepared
 from ingot.plan.roles import Roles, is_count
 from ingot.plan.segment import ARENA, ZERO, ArenaPlan, NativeStep, Segment, Word
 from ingot.plan.sizes import SizePrinter
-from ingot.plan.tails import Tail
 from ingot.plan.teams import shared, teamed
 from ingot.program.control import control_of
 from ingot.program.program import Program
@@ -50,7 +50,7 @@ from ingot.program.symbols import has_symbols
 from ingot.stages import CallStep, Fused, KernelStep, Step
 
 Run = Callable[[list[Any]], Sequence[Any]]
-NO_TAILS: Mapping[Region, Tail] = MappingProxyType({})
+NO_FOLLOWERS: Mapping[Region, Follower] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -65,9 +65,12 @@ class Runner:
 
 
 def build_runner(
-    fused: Fused, kernels: Kernels, options: Options, tails: Mapping[Region, Tail] = NO_TAILS
+    fused: Fused,
+    kernels: Kernels,
+    options: Options,
+    followers: Mapping[Region, Follower] = NO_FOLLOWERS,
 ) -> Runner:
-    writer = RunnerWriter(fused, kernels, options, tails)
+    writer = RunnerWriter(fused, kernels, options, followers)
     source = writer.source()
     scope = writer.captured
     exec(compile(source, "<ingot runner>", "exec"), scope)
@@ -82,12 +85,14 @@ def build_runner(
 
 class RunnerWriter:
     def __init__(
-        self, fused: Fused, kernels: Kernels, options: Options, tails: Mapping[Region, Tail]
+        self, fused: Fused, kernels: Kernels, options: Options, followers: Mapping[Region, Follower]
     ):
         self.fused = fused
         self.kernels = kernels
         self.options = options
-        self.tails = {r: t for r, t in tails.items() if _is_tail(kernels.by_region.get(r))}
+        self.followers = {
+            r: t for r, t in followers.items() if _is_follower(kernels.by_region.get(r))
+        }
         self.lines: list[str] = []
         self.captured: dict[str, Any] = {
             "empty_strided": _empty_strided_cpu,
@@ -104,10 +109,10 @@ class RunnerWriter:
         self.in_place = written_in_place(fused, kernels)
         self.roles = Roles(fused, kernels)
         self.places = Places(self.roles.hosted, self.in_place)
-        self.waiting = {tail.call for tail in self.tails.values()}
-        """Products that run when their tails do."""
-        for tail in self.tails.values():
-            self._share_memory(tail)
+        self.waiting = {follower.call for follower in self.followers.values()}
+        """Products that run when their followers do."""
+        for follower in self.followers.values():
+            self._share_memory(follower)
         self.arena = ArenaPlan()
         self.segment = Segment(self.arena)
         self.bases: dict[Any, int] = {}
@@ -174,7 +179,7 @@ class RunnerWriter:
         kernel = self.kernels.by_region.get(step.region)
         if kernel is None:
             return region_inputs(step.region)
-        more = self.tails[step.region].product.reads() if step.region in self.tails else []
+        more = self.followers[step.region].product.reads() if step.region in self.followers else []
         return [*more, *(b for b in kernel.buffers if b not in step.region.stored)]
 
     def _last_uses(self) -> dict[int, list[fx.Node]]:
@@ -243,8 +248,8 @@ class RunnerWriter:
                 write_heavy(self, product, number)
         elif isinstance(step, CallStep) and step in self.roles.controls:
             write_control(self, step, self.roles.controls[step])
-        elif isinstance(step, KernelStep) and step.region in self.tails:
-            self._product_with_tail(self.tails[step.region], step.region, number)
+        elif isinstance(step, KernelStep) and step.region in self.followers:
+            self._product_with_follower(self.followers[step.region], step.region, number)
         elif isinstance(step, KernelStep) and step.region in self.kernels.by_region:
             self._kernel(step, number)
         elif self.roles.is_host(step):
@@ -400,7 +405,8 @@ class RunnerWriter:
         control = control_of(step.node)
         assert control is not None
         runs = [
-            build_runner(body, self.kernels, self.options, self.tails).run for body in step.bodies
+            build_runner(body, self.kernels, self.options, self.followers).run
+            for body in step.bodies
         ]
         function = self.capture("control", steered(control, runs))
         operands = self.argument(control.operands())
@@ -424,18 +430,18 @@ class RunnerWriter:
 
     # -- native steps ------------------------------------------------------------------------------
 
-    def _share_memory(self, tail: Tail) -> None:
-        if tail.over is not None:
-            self.places.put(tail.product.node, self.places.of(tail.over))
+    def _share_memory(self, follower: Follower) -> None:
+        if follower.over is not None:
+            self.places.put(follower.product.node, self.places.of(follower.over))
 
-    def _product_with_tail(self, tail: Tail, region: Region, number: int) -> None:
+    def _product_with_follower(self, follower: Follower, region: Region, number: int) -> None:
         for node in region.stored:
             self.make(node, number)
-        self._share_memory(tail)
-        if tail.over is None:
-            self.make(tail.product.node, number)
+        self._share_memory(follower)
+        if follower.over is None:
+            self.make(follower.product.node, number)
         kernel = self.kernels.by_region[region]
-        write_product(self, tail.product, number, [
+        write_product(self, follower.product, number, [
             Word(ZERO, kernel.address), *self._kernel_words(kernel, number)
         ])  # fmt: skip
 
@@ -543,8 +549,8 @@ class RunnerWriter:
         self.lines.append(f"return [{', '.join(user)}]")
 
 
-def _is_tail(kernel: Kernel | None) -> bool:
-    return kernel is not None and kernel.is_tail
+def _is_follower(kernel: Kernel | None) -> bool:
+    return kernel is not None and kernel.is_follower
 
 
 def _is_tensor(node: fx.Node) -> bool:

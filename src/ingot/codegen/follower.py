@@ -26,16 +26,16 @@ from ingot.fuse.region import Region
 from ingot.fuse.shapes import tensor_of
 
 EDGES = ("top", "bottom", "left", "right")
-TAIL_TYPE = f"(!llvm.ptr, {', '.join('i64' for _ in EDGES)}) -> ()"
+FOLLOWER_TYPE = f"(!llvm.ptr, {', '.join('i64' for _ in EDGES)}) -> ()"
 
 
 @dataclass(frozen=True)
-class TailNest:
+class FollowerNest:
     nest: Nest
     lanes: int
 
 
-def tail_nest(region: Region, product: fx.Node, sizes: tuple[Size, Size], step: Size) -> Nest:
+def follower_nest(region: Region, product: fx.Node, sizes: tuple[Size, Size], step: Size) -> Nest:
     """The region as two loops, over the rows and columns of the product's result; `step` elements
     lie from row to row."""
     nest = plain_nest(region)
@@ -87,12 +87,12 @@ def _rows(nest: Nest, at: Index, column: Var, count: Size, step: Size) -> tuple[
     return (rows[0] if rows else Var("row", 1)), nest
 
 
-def write_tail(
-    tail: TailNest, buffers: Mapping[fx.Node, str], symbols: dict[sympy.Symbol, Val]
+def write_follower(
+    follower: FollowerNest, buffers: Mapping[fx.Node, str], symbols: dict[sympy.Symbol, Val]
 ) -> tuple[str, dict[str, str]]:
     """(the function as @NAME, what it declares)"""
-    nest = tail.nest
-    writer = RowWriter(nest, tail.lanes, dict(buffers), symbols)
+    nest = follower.nest
+    writer = RowWriter(nest, follower.lanes, dict(buffers), symbols)
     top, bottom, left, right = (Val(f"%{name}", torch.int64) for name in EDGES)
     row, column = nest.outer
     roots = [store.value for store in nest.stores]
