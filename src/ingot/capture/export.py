@@ -23,6 +23,7 @@ from torch.export import ExportedProgram
 from ingot.capture.checks import Check, noting_checks, restore_texts
 from ingot.capture.exported import program_from_exported, written_inputs
 from ingot.capture.regions import keeping_toggles
+from ingot.capture.same_tensor import one_input_each
 from ingot.capture.structures import register_structures
 from ingot.capture.trouble import capture_error, error_place
 from ingot.errors import CaptureError, OptionError, did_you_mean
@@ -140,7 +141,7 @@ def _trace(
                     module, args, kwargs, dynamic_shapes=dynamic_shapes, strict=strict
                 )
             if not any(isinstance(t, FakeTensor) for t in exported.constants.values()):
-                return exported
+                return one_input_each(exported)
             # Strict tracing lost sight of a tensor, and took it for a constant.
             first = first or CaptureError("a tensor of the program was taken for a constant")
         except CaptureError as error:  # our own: strict tracing would not see what it is about
