@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ingot.capture.export import export
+from ingot.capture.export import export_to_run
 from ingot.capture.sizes import ordinary_sizes
 from ingot.execute.executable import Executable
 from ingot.machine_guard import protect_from_amx
@@ -26,5 +26,5 @@ def compile(
     checked = make_options(options)
     protect_from_amx()
     with ordinary_sizes():
-        program = export(model, args, kwargs, dynamic_shapes=dynamic_shapes, level="core")
+        program = export_to_run(model, args, kwargs, dynamic_shapes)
     return Executable(program, compile_program(program, checked), model)

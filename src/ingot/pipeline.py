@@ -5,7 +5,7 @@ function of the stage before it; nothing else imports every stage.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -22,12 +22,14 @@ from ingot.dispatch.ways import Ways, account
 from ingot.execute.chooser import all_kernels, host_chooser, native_chooser
 from ingot.execute.runner import Runner, build_runner
 from ingot.fuse.group import fuse
+from ingot.fuse.region import Region
 from ingot.options import Options
 from ingot.passes.base import Pass, native_passes, run_passes
 from ingot.passes.decompose import decomposition_table
 from ingot.passes.lower import Lower
 from ingot.passes.versions import Versions, leaves, versions
 from ingot.plan.choices import reduction_ways
+from ingot.plan.followers import Follower, with_followers
 from ingot.program.program import Level, Program, program_from_fx
 from ingot.program.verify import verify
 from ingot.stages import Compiled, Fused
@@ -40,6 +42,8 @@ class Lowered:
     """A version up to its kernels."""
 
     fused: Fused
+    followers: Mapping[Region, Follower]
+    """Regions that run with a product."""
     kernels: Kernels
     timings: dict[str, float]
     """Milliseconds of each step."""
@@ -69,7 +73,11 @@ def _compile(program: Program, ways: Ways) -> Compiled:
     chosen = None
     if len(parts) > 1 and not options.profile:
         both = [(part.fused, part.kernels) for part in parts]
-        chosen = _timed(parts[0].timings, "plan", lambda: native_chooser(program, tree, both, ways))
+        followers = {region: each for part in parts for region, each in part.followers.items()}
+        chosen = _timed(
+            parts[0].timings, "plan",
+            lambda: native_chooser(program, tree, both, ways, followers),
+        )  # fmt: skip
     if chosen is None:
         return _by_host(program, tree, _apart(parts, ways), options)
     fused, runner = chosen
@@ -119,8 +127,9 @@ def lower_version(program: Program, ways: Ways) -> Lowered:
     core = _timed(timings, "passes", lambda: run_passes(program, passes, verify=options.verify))
     _timed(timings, "verify", lambda: verify(core))
     fused = _timed(timings, "fuse", lambda: fuse(core, options))
-    kernels = _timed(timings, "codegen", lambda: _kernels(fused, ways))
-    return Lowered(fused, kernels, timings)
+    fused, followers = _timed(timings, "followers", lambda: with_followers(fused))
+    kernels = _timed(timings, "codegen", lambda: _kernels(fused, followers, ways))
+    return Lowered(fused, followers, kernels, timings)
 
 
 def _timed(timings: dict[str, float], name: str, run: Callable[[], T]) -> T:
@@ -130,11 +139,13 @@ def _timed(timings: dict[str, float], name: str, run: Callable[[], T]) -> T:
     return result
 
 
-def _kernels(fused: Fused, ways: Ways) -> Kernels:
+def _kernels(fused: Fused, followers: Mapping[Region, Follower], ways: Ways) -> Kernels:
     symbols = fused.program.symbols
+    code = {region: follower.code for region, follower in followers.items()}
     return build_kernels(
-        fused, ways.options, kernel_work(ways), lambda region: reduction_ways(ways, region, symbols)
-    )
+        fused, ways.options, code, kernel_work(ways),
+        lambda region: reduction_ways(ways, region, symbols),
+    )  # fmt: skip
 
 
 def _apart(parts: Sequence[Lowered], ways: Ways) -> list[Compiled]:
@@ -144,8 +155,9 @@ def _apart(parts: Sequence[Lowered], ways: Ways) -> list[Compiled]:
 
 def _alone(part: Lowered, ways: Ways, prefix: str = "") -> Compiled:
     runner = _timed(
-        part.timings, "plan", lambda: build_runner(part.fused, part.kernels, ways, prefix)
-    )
+        part.timings, "plan",
+        lambda: build_runner(part.fused, part.kernels, ways, part.followers, prefix),
+    )  # fmt: skip
     return _compiled(part, runner, ways)
 
 

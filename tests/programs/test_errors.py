@@ -197,11 +197,11 @@ def test_llvm_that_fails_falls_back(monkeypatch: pytest.MonkeyPatch) -> None:
 
     real, tried = kernels.compile_module, []
 
-    def fussy(declarations: list[str], functions: dict[str, str]) -> object:
+    def fussy(declarations: list[str], functions: dict[str, str], inside: list[str]) -> object:
         tried.append(len(functions))
         if len(tried) <= 2:
             raise ingot.CompileError("LLVM said no")
-        return real(declarations, functions)
+        return real(declarations, functions, inside)
 
     monkeypatch.setattr(kernels, "compile_module", fussy)
     monkeypatch.setattr(kernels, "_compiled", {})

@@ -28,6 +28,7 @@ from ingot.capture.exported import (
     written_inputs,
 )
 from ingot.capture.regions import keeping_toggles
+from ingot.capture.same_tensor import one_input_each
 from ingot.capture.structures import register_structures
 from ingot.capture.trouble import capture_error, error_place
 from ingot.errors import CaptureError, OptionError, did_you_mean
@@ -61,12 +62,34 @@ def export(
         raise OptionError(f"level={level!r}", hints=[did_you_mean(level, _LEVELS)])
     if train and level == "pre-dispatch":
         raise OptionError("train=True at level='pre-dispatch'", hints=["use level='aten'"])
-    checks: list[Check] = []
+    kept = frozenset(op if isinstance(op, OpOverload) else op.target for op in keep)
     with keeping_toggles() if level == "pre-dispatch" else nullcontext():
-        refuse = level == "pre-dispatch"
-        exported = _trace(model, tuple(args), dict(kwargs or {}), dynamic_shapes, checks, refuse)
-    kept = (op if isinstance(op, OpOverload) else op.target for op in keep)
-    program = make(exported, train, frozenset(kept))
+        return _captured(model, args, kwargs, dynamic_shapes, lambda e: make(e, train, kept),
+                         refuse=level == "pre-dispatch")  # fmt: skip
+
+
+def export_to_run(
+    model: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any] | None,
+    dynamic_shapes: Any,
+) -> Program:  # fmt: skip
+    """At core level, for native code: recurrent layers stay whole."""
+    from ingot.capture.recurrent import whole_layers
+
+    def make(exported: ExportedProgram) -> Program:
+        return _core(exported, False, frozenset())
+
+    with whole_layers():
+        return _captured(model, args, kwargs, dynamic_shapes, make)
+
+
+def _captured(
+    model: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any] | None,
+    dynamic_shapes: Any, make: Callable[[ExportedProgram], Program], *, refuse: bool = False,
+) -> Program:  # fmt: skip
+    """`refuse`: changes of the model that have no place in a program."""
+    checks: list[Check] = []
+    exported = _trace(model, tuple(args), dict(kwargs or {}), dynamic_shapes, checks, refuse)
+    program = make(exported)
     restore_texts(program.graph, checks)
     verify(program)
     return program
@@ -128,7 +151,7 @@ def _trace(
                     module, args, kwargs, dynamic_shapes=dynamic_shapes, strict=strict
                 )
             if not any(isinstance(t, FakeTensor) for t in exported.constants.values()):
-                return exported
+                return one_input_each(exported)
             # Strict tracing lost sight of a tensor, and took it for a constant.
             first = first or CaptureError("a tensor of the program was taken for a constant")
         except CaptureError as error:  # our own: strict tracing would not see what it is about

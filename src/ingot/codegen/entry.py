@@ -192,6 +192,7 @@ def openmp_declarations() -> dict[str, str]:
         return {}
     return {
         "GOMP_parallel": "  llvm.func @GOMP_parallel(!llvm.ptr, !llvm.ptr, i32, i32)",
+        "GOMP_barrier": "  llvm.func @GOMP_barrier()",
         "omp_get_thread_num": "  llvm.func @omp_get_thread_num() -> i32",
         "omp_get_num_threads": "  llvm.func @omp_get_num_threads() -> i32",
         "omp_get_max_threads": "  llvm.func @omp_get_max_threads() -> i32",
@@ -199,7 +200,7 @@ def openmp_declarations() -> dict[str, str]:
 
 
 def has_openmp() -> bool:
-    return has_symbol("GOMP_parallel") and has_symbol("omp_get_max_threads")
+    return all(map(has_symbol, ("GOMP_parallel", "GOMP_barrier", "omp_get_max_threads")))
 
 
 def assemble(
@@ -207,14 +208,15 @@ def assemble(
 ) -> str:
     """The text of all functions of a kernel, with @NAME for its name. `grain`: the elements that
     are worth a thread."""
-    body = _function("body", ", %begin: i64, %end: i64", frame, writer, finish is not None)
+    more = ", %begin: i64, %end: i64"
+    body = function_text("@NAME_body", more, frame, writer, finish is not None)
     writer.b.lines.clear()
     count = units.count(writer)
     work = writer.size(ix.product([v.size for v in (*units.nest.outer, *units.nest.inner)]))
     sizing = [*writer.b.constant_lines(), *writer.b.lines]
     parts = [body]
     if finish is not None:
-        parts.append(_function("finish", "", frame, finish, True))
+        parts.append(function_text("@NAME_finish", "", frame, finish, True))
     if has_openmp():
         parts.append(_task(frame, sizing, count))
     scratch = units.cut.scratch_bytes() if units.cut is not None else 0
@@ -222,7 +224,7 @@ def assemble(
     return "\n".join(parts)
 
 
-def _function(name: str, more: str, frame: Frame, writer: RowWriter, scratch: bool) -> str:
+def function_text(name: str, more: str, frame: Frame, writer: RowWriter, scratch: bool) -> str:
     """A function around what `writer` wrote; failures go to the frame at its end."""
     start, end = [], []
     for code, slot in sorted(writer.failed.items()):
@@ -241,7 +243,7 @@ def _function(name: str, more: str, frame: Frame, writer: RowWriter, scratch: bo
             "    }",
         ]
     head = (
-        f"  llvm.func internal @NAME_{name}(%frame: !llvm.ptr{more}) "
+        f"  llvm.func internal {name}(%frame: !llvm.ptr{more}) "
         f"attributes {{{FUNCTION_ATTRIBUTES}}} {{"
     )
     return "\n".join(

@@ -3,7 +3,8 @@ Comes in: a table of steps and the base addresses of this call; goes out: 0, or 
 the step that failed. What holds: a step is its function's address, the number of its arguments, and
 for each of them a base's number and an offset; the function gets them added up, in a frame with two
 words to spare, and the bases. The bases belong to one call: a step that steers may move them. What
-it runs is a table of its own over the same bases.
+it runs is a table of its own over the same bases. One that steers is `team`: its threads run a
+table together, each with frames of its own.
 """
 
 from __future__ import annotations
@@ -12,13 +13,34 @@ import ctypes
 from collections.abc import Callable
 from functools import cache
 
+from ingot.codegen.entry import has_openmp, openmp_declarations
 from ingot.codegen.jit import Native, compile_module
 from ingot.codegen.once import Once
 from ingot.codegen.steering import steering_functions
+from ingot.codegen.team import team_functions
 
 MOST_ARGUMENTS = 254
 STEP_SHIFT = 8
 """The result of a failure: the step's number, shifted by this, and the code below."""
+
+_FILL = """
+  llvm.func internal @fill(
+      %frame: !llvm.ptr, %words: !llvm.ptr, %count: i64, %bases: !llvm.ptr) {
+    %zero = arith.constant 0 : i64
+    %one = arith.constant 1 : i64
+    scf.for %k = %zero to %count step %one : i64 {
+      %pair = llvm.getelementptr %words[%k] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.array<2 x i64>
+      %base = llvm.load %pair : !llvm.ptr -> i64
+      %offsetat = llvm.getelementptr %pair[1] : (!llvm.ptr) -> !llvm.ptr, i64
+      %offset = llvm.load %offsetat : !llvm.ptr -> i64
+      %baseat = llvm.getelementptr %bases[%base] : (!llvm.ptr, i64) -> !llvm.ptr, i64
+      %start = llvm.load %baseat : !llvm.ptr -> i64
+      %word = arith.addi %start, %offset : i64
+      %to = llvm.getelementptr %frame[%k] : (!llvm.ptr, i64) -> !llvm.ptr, i64
+      llvm.store %word, %to : i64, !llvm.ptr
+    }
+    llvm.return
+  }"""
 
 _EXECUTE = f"""
   llvm.func internal @execute(%table: !llvm.ptr, %bases: !llvm.ptr) -> i64 {{
@@ -40,17 +62,8 @@ _EXECUTE = f"""
       %countat = llvm.getelementptr %at[1] : (!llvm.ptr) -> !llvm.ptr, i64
       %count = llvm.load %countat : !llvm.ptr -> i64
       %words = llvm.getelementptr %at[2] : (!llvm.ptr) -> !llvm.ptr, i64
-      scf.for %k = %zero to %count step %one : i64 {{
-        %pair = llvm.getelementptr %words[%k] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.array<2 x i64>
-        %base = llvm.load %pair : !llvm.ptr -> i64
-        %offsetat = llvm.getelementptr %pair[1] : (!llvm.ptr) -> !llvm.ptr, i64
-        %offset = llvm.load %offsetat : !llvm.ptr -> i64
-        %baseat = llvm.getelementptr %bases[%base] : (!llvm.ptr, i64) -> !llvm.ptr, i64
-        %start = llvm.load %baseat : !llvm.ptr -> i64
-        %word = arith.addi %start, %offset : i64
-        %to = llvm.getelementptr %frame[%k] : (!llvm.ptr, i64) -> !llvm.ptr, i64
-        llvm.store %word, %to : i64, !llvm.ptr
-      }}
+      llvm.call @fill(%frame, %words, %count, %bases)
+          : (!llvm.ptr, !llvm.ptr, i64, !llvm.ptr) -> ()
       %code = llvm.call %function(%frame, %bases) : !llvm.ptr, (!llvm.ptr, !llvm.ptr) -> i64
       %bad = arith.cmpi ne, %code, %zero : i64
       %shift = arith.constant {STEP_SHIFT} : i64
@@ -70,7 +83,10 @@ _EXECUTE = f"""
 
 @Once
 def _native() -> Native:
-    return compile_module([], {"execute": _EXECUTE, **steering_functions()})
+    functions = {"fill": _FILL, "execute": _EXECUTE, **steering_functions()}
+    if has_openmp():
+        functions |= team_functions(MOST_ARGUMENTS + 2)
+    return compile_module(list(openmp_declarations().values()), functions)
 
 
 def begin() -> None:

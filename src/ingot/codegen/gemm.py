@@ -14,6 +14,7 @@ from functools import cache
 import torch
 
 from ingot.codegen.entry import openmp_declarations
+from ingot.codegen.follower import FOLLOWER_TYPE
 from ingot.codegen.functions import I64, Writer
 from ingot.codegen.jit import FUNCTION_ATTRIBUTES, Native, compile_module
 from ingot.codegen.machine import this_machine
@@ -29,9 +30,13 @@ CHAINS = 8
 """Sums that must be under way at a time to keep the multipliers busy."""
 WORK_PER_THREAD = 1 << 17
 """Multiplications that are worth waking a thread for, where nothing was measured."""
-FIELDS = ("a", "lda", "b", "addend", "c", "ldc", "m", "n", "k", "ldadd", "work_per_thread")
-"""The frame. `addend` may be null; `ldadd` is 0 for one row that is added to all."""
-_POINTERS = ("a", "b", "addend", "c")
+FIELDS = (
+    "a", "lda", "b", "addend", "c", "ldc", "m", "n", "k", "ldadd", "work_per_thread", "follower",
+)  # fmt: skip
+"""The frame. `addend` may be null; `ldadd` is 0 for one row that is added to all. `follower` is
+null or a function (codegen/follower.py) that gets every part of C as soon as it is done; its own
+frame lies behind."""
+_POINTERS = ("a", "b", "addend", "c", "follower")
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,11 @@ def product_function(dtype: torch.dtype) -> int:
     """The address of the product for `dtype`, in the convention of the executor."""
     native = _compiled(dtype)
     return native.addresses["product"]
+
+
+def share_function(dtype: torch.dtype) -> int:
+    """What does a thread's share of it."""
+    return _compiled(dtype).addresses["task"]
 
 
 @Once
@@ -179,6 +189,8 @@ class _Task(Writer):
                     self._panel(panel, left, top, bottom)
                 with self.when(b.not_(inside)):
                     self._edge(panel, left, top, bottom)
+                with self.when(self.given(self.pointer["follower"])):
+                    call_follower(self, top, bottom, left, b.minimum(right, self.size["n"]))
 
     def _share(self) -> tuple[Val, Val, Val, Val]:
         b, zero = self.b, self.const(0)
@@ -283,6 +295,14 @@ class _Task(Writer):
         name = self.b.fresh()
         self.b.line(f"{name} = llvm.mlir.addressof @tile{rows} : !llvm.ptr")
         return name
+
+
+def call_follower(w: Writer, *edges: Val) -> None:
+    """What is to be done with C between these rows and columns."""
+    frame = w.b.fresh()
+    w.b.line(f"{frame} = llvm.getelementptr %frame[{len(FIELDS)}] : (!llvm.ptr) -> !llvm.ptr, i64")
+    values = ", ".join([frame, *(edge.name for edge in edges)])
+    w.b.line(f"llvm.call {w.pointer['follower']}({values}) : !llvm.ptr, {FOLLOWER_TYPE}")
 
 
 def _task(shape: Shape) -> str:

@@ -32,24 +32,26 @@ class Native:
     """Keeps the code alive."""
 
 
-def compile_module(declarations: Sequence[str], functions: dict[str, str]) -> Native:
-    """Compile `functions` (name to the text of an `llvm.func internal @name`) as one module.
+def compile_module(
+    declarations: Sequence[str], functions: dict[str, str], inside: Sequence[str] = ()
+) -> Native:
+    """Compile `functions` (name to the text of an `llvm.func internal @name`) as one module; their
+    texts have those named `inside` as well.
 
     The engine wraps every exported function, so only one is exported: it writes the addresses of
     the others to a table.
     """
     torch_library()
     openmp_library()
-    text = "\n".join(
-        ["module {", *declarations, *functions.values(), _table_function(list(functions)), "}"]
-    )
-    table = (ctypes.c_int64 * len(functions))()
+    names = [*functions, *inside]
+    text = "\n".join(["module {", *declarations, *functions.values(), _table_function(names), "}"])
+    table = (ctypes.c_int64 * len(names))()
     engine = Engine(text, LOWERING)
     entry = engine.lookup("ingot_table")
     pointer = ctypes.c_void_p(ctypes.addressof(table))
     packed = (ctypes.c_void_p * 1)(ctypes.addressof(pointer))
     ctypes.CFUNCTYPE(None, ctypes.c_void_p)(entry)(packed)
-    return Native(dict(zip(functions, table, strict=True)), engine)
+    return Native(dict(zip(names, table, strict=True)), engine)
 
 
 def _table_function(names: Sequence[str]) -> str:

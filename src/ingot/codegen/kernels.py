@@ -7,8 +7,9 @@ to PyTorch, or raises where `strict` is set.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 import sympy
 import torch
@@ -19,16 +20,20 @@ from ingot.codegen.entry import (
     Frame,
     Units,
     assemble,
+    has_openmp,
     openmp_declarations,
 )
+from ingot.codegen.follower import FollowerNest, write_follower
 from ingot.codegen.jit import Native, compile_module
 from ingot.codegen.machine import this_machine
 from ingot.codegen.rows import RowWriter
 from ingot.codegen.rules import pointwise_rules
 from ingot.codegen.split import write_finish
 from ingot.codegen.values import NATIVE_DTYPES, Val
-from ingot.errors import CompileError, IngotError
+from ingot.errors import CompileError, IngotError, UnsupportedError
+from ingot.fuse import index as ix
 from ingot.fuse.expr import Apply, Expr, Load, Reduce, Scan
+from ingot.fuse.index import Size
 from ingot.fuse.likeness import Key, likeness
 from ingot.fuse.loops import Nest, make_nest
 from ingot.fuse.region import Region
@@ -45,6 +50,12 @@ class Kernel:
     symbols: tuple[sympy.Symbol, ...]
     address: int
     text: str
+    share: int
+    """The address of what does one thread's share of it; 0 where threads cannot share it."""
+    work: Size
+    """Instructions, roughly."""
+    is_follower: bool
+    """Does a product call it, for each part of its result?"""
     whole: Kernel | None = None
     """Of a region whose reduction this one cuts into chunks: the kernel that does not, where some
     sizes want it."""
@@ -67,6 +78,9 @@ class Draft:
     text: str
     """Functions with @NAME in place of the name."""
     declarations: dict[str, str]
+    has_share: bool
+    work: Size
+    is_follower: bool = False
 
 
 @dataclass(frozen=True)
@@ -91,27 +105,37 @@ class Likeness:
     """The buffers, by the key's numbers."""
 
 
-_compiled: dict[str, tuple[int, Native]] = {}
-"""Text to (address, what keeps it alive), for the life of the process."""
+_compiled: dict[str, tuple[int, int, Native]] = {}
+"""Text to (address, share's address, what keeps them alive), for the life of the process."""
 _known: dict[tuple[Key, int, Form], Likeness] = {}
 """Key, vector width and form to what was written for it."""
+
+
+NO_FOLLOWERS: Mapping[Region, FollowerNest] = MappingProxyType({})
 
 
 def build_kernels(
     fused: Fused,
     options: Options,
+    followers: Mapping[Region, FollowerNest] = NO_FOLLOWERS,
     work: int = WORK_PER_THREAD,
     cuts: Callable[[Region], Sequence[str]] = lambda region: ("split",),
 ) -> Kernels:
-    """`work`: instructions that are worth a thread. `cuts`: of a reduction that may be cut into
-    chunks for the threads, the kernels that are wanted: "split", "whole" or both."""
+    """Regions in `followers` become functions that products call, where that can be. `work`:
+    instructions that are worth a thread. `cuts`: of a reduction that may be cut into chunks for the
+    threads, the kernels that are wanted: "split", "whole" or both."""
     drafts: dict[Region, list[Draft]] = {}
     failures: dict[Region, str] = {}
     for region in fused.regions():
         ways = cuts(region) if region.needs_split else ("split",)
         try:
+            follower = _follower_draft(followers.get(region))
             forms = [Form(work, way == "whole") for way in ways]
-            drafts[region] = [_draft_once(region, options, form) for form in forms]
+            drafts[region] = (
+                [_draft_once(region, options, form) for form in forms]
+                if follower is None
+                else [follower]
+            )
         except (IngotError, AssertionError, KeyError, ValueError) as error:
             _give_up(region, error, options, failures)
     missing = {
@@ -130,11 +154,35 @@ def build_kernels(
 
 
 def _kernel(region: Region, drafts: Sequence[Draft]) -> Kernel:
-    made = [
-        Kernel(region, draft.buffers, draft.symbols, _compiled[draft.text][0], draft.text)
-        for draft in drafts
-    ]
+    made = [_one_kernel(region, draft) for draft in drafts]
     return replace(made[0], whole=made[1]) if len(made) > 1 else made[0]
+
+
+def _one_kernel(region: Region, draft: Draft) -> Kernel:
+    address, share, _ = _compiled[draft.text]
+    return Kernel(
+        region, draft.buffers, draft.symbols, address, draft.text, share, draft.work,
+        draft.is_follower,
+    )  # fmt: skip
+
+
+def _follower_draft(follower: FollowerNest | None) -> Draft | None:
+    if follower is None:
+        return None
+    nest, symbols = follower.nest, _Symbols()
+    names = _buffers(nest)
+    try:
+        text, declarations = write_follower(follower, names, symbols)
+    except UnsupportedError:
+        return None
+    return Draft(tuple(names), tuple(symbols), text, declarations, False, 0, is_follower=True)
+
+
+def _buffers(nest: Nest) -> dict[fx.Node, str]:
+    """What a nest reads and writes, with names for their addresses."""
+    loaded = [e.buffer for e in nest.expressions() if isinstance(e, Load)]
+    found = dict.fromkeys([*loaded, *(s.buffer for s in nest.stores)])
+    return {node: f"%buffer{i}" for i, node in enumerate(found)}
 
 
 def _draft_once(region: Region, options: Options, form: Form) -> Draft:
@@ -184,9 +232,11 @@ def _compile_together(drafts: Sequence[Draft]) -> None:
     native = compile_module(
         list(declarations.values()),
         {name: d.text.replace("@NAME", f"@{name}") for name, d in names.items()},
+        [f"{name}_task" for name, d in names.items() if d.has_share],
     )
     for name, draft in names.items():
-        _compiled[draft.text] = native.addresses[name], native
+        share = native.addresses.get(f"{name}_task", 0)
+        _compiled[draft.text] = native.addresses[name], share, native
 
 
 class _Symbols(dict[sympy.Symbol, Val]):
@@ -200,12 +250,8 @@ class _Symbols(dict[sympy.Symbol, Val]):
 def draft_kernel(region: Region, options: Options, form: Form = USUAL) -> Draft:
     nest = make_nest(region)
     nest = replace(nest, split=nest.split and not form.whole)
-    stored = [s.buffer for s in nest.stores]
-    loaded = [e.buffer for e in nest.expressions() if isinstance(e, Load)]
-    buffers = tuple(dict.fromkeys([*loaded, *stored]))
-    symbols = _Symbols()
+    names, symbols = _buffers(nest), _Symbols()
     cost = cost_of(nest.expressions())
-    names = {node: f"%buffer{i}" for i, node in enumerate(buffers)}
     writer = RowWriter(nest, choose_lanes(nest, cost, options), names, symbols)
     units = Units(nest, writer)
     units.write_body()
@@ -220,7 +266,9 @@ def draft_kernel(region: Region, options: Options, form: Form = USUAL) -> Draft:
         **(finish.b.declarations if finish else {}),
         **openmp_declarations(),
     }
-    return Draft(buffers, tuple(symbols), text, declarations)
+    has_share = has_openmp() and finish is None and not writer.failed
+    work = ix.product([v.size for v in (*nest.outer, *nest.inner)]) * cost
+    return Draft(tuple(names), tuple(symbols), text, declarations, has_share, work)
 
 
 def cost_of(expressions: Sequence[Expr]) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import sympy
@@ -17,7 +17,9 @@ import torch
 from ingot.codegen.kernels import Kernels
 from ingot.dispatch.ways import Ways
 from ingot.execute.runner import Run, Runner, RunnerWriter, finished
+from ingot.fuse.region import Region
 from ingot.passes.versions import Question, Versions
+from ingot.plan.followers import Follower
 from ingot.plan.joined import joined
 from ingot.plan.sizes import SizePrinter
 from ingot.program.graph import placeholders
@@ -26,15 +28,19 @@ from ingot.stages import Fused
 
 
 def native_chooser(
-    program: Program, tree: Versions, versions: Sequence[tuple[Fused, Kernels]], ways: Ways
+    program: Program,
+    tree: Versions,
+    versions: Sequence[tuple[Fused, Kernels]],
+    ways: Ways,
+    followers: Mapping[Region, Follower],
 ) -> tuple[Fused, Runner] | None:
     """All versions as one native program; None where a step needs the host. `versions` are in the
-    order of the tree's leaves."""
+    order of the tree's leaves, `followers` those of all."""
     whole = joined(program, tree, (fused for fused, _ in versions))
     if whole is None:
         return None
     kernels = all_kernels([each for _, each in versions])
-    writer = RunnerWriter(whole, kernels, ways)
+    writer = RunnerWriter(whole, kernels, ways, followers)
     return (whole, finished(writer)) if writer.roles.controls.keys() >= {*whole.steps[:1]} else None
 
 

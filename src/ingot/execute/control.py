@@ -20,6 +20,7 @@ from ingot.fuse.shapes import shape_of, strides_of, tensor_of
 from ingot.plan.places import Moved, Place, bytes_of
 from ingot.plan.products import root_of
 from ingot.plan.segment import ZERO, NativeStep, Segment, Word
+from ingot.plan.teams import teamed
 from ingot.program.control import Control
 from ingot.program.graph import output_values, placeholders
 from ingot.stages import CallStep, Fused
@@ -73,7 +74,7 @@ class _Control:
         outer, self.writer.segment = self.writer.segment, Segment(self.writer.arena)
         for step in body.steps:
             self.writer.step(step)
-        steps, self.writer.segment = tuple(self.writer.segment.steps), outer
+        steps, self.writer.segment = tuple(teamed(self.writer.segment.steps)), outer
         return steps
 
     def add(self, name: str, words: Sequence[Word | Size], tables: Sequence[Table] = ()) -> None:

@@ -1,25 +1,32 @@
-"""Products, convolutions and attention as steps of the native program. Comes in: what the plan
-found of one; goes out: a step, its function and words, in the writer's open segment.
+"""Products, convolutions, attention and recurrences as steps of the native program. Comes in: what
+the plan found of one; goes out: a step, its function and words, in the writer's open segment.
 """
 
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ingot.codegen.attention import attention_function
-from ingot.codegen.gemm import packed, product_function
+from ingot.codegen.batched import batched_function, batched_share
+from ingot.codegen.gemm import packed, product_function, share_function
 from ingot.codegen.library import library_function
+from ingot.codegen.recurrence import lstm_function, packed_gates
 from ingot.dispatch.threads import attention_work, product_work
 from ingot.execute.choices import write_choice
+from ingot.fuse import index as ix
 from ingot.fuse.shapes import shape_of, tensor_of
 from ingot.plan.attentions import Attention
+from ingot.plan.batches import Batch
 from ingot.plan.choices import attention_table, product_table
 from ingot.plan.convolutions import Convolution
 from ingot.plan.derived import derived
 from ingot.plan.products import Product, Weight
+from ingot.plan.recurrences import Recurrence
 from ingot.plan.roles import Heavy
 from ingot.plan.segment import ARENA, ZERO, NativeStep, Word
+from ingot.plan.teams import shared
 
 if TYPE_CHECKING:
     from ingot.execute.runner import RunnerWriter
@@ -30,6 +37,10 @@ def write_heavy(writer: RunnerWriter, call: Heavy, number: int) -> None:
         _attention(writer, call, number)
     elif isinstance(call, Convolution):
         _convolution(writer, call, number)
+    elif isinstance(call, Recurrence):
+        _recurrence(writer, call, number)
+    elif isinstance(call, Batch):
+        _batch(writer, call, number)
     else:
         _product(writer, call, number)
 
@@ -37,13 +48,16 @@ def write_heavy(writer: RunnerWriter, call: Heavy, number: int) -> None:
 def _product(writer: RunnerWriter, product: Product, number: int) -> None:
     table = product_table(writer.ways, product, writer.symbol_ranges)
     makers = {
-        "packed": lambda: _packed_product(writer, product, number),
+        "packed": lambda: packed_product(writer, product, number, [Word(ZERO, 0)]),
         "library": lambda: _library_product(writer, product, number),
     }
     write_choice(writer, table, product.sizes[0], makers)
 
 
-def _packed_product(writer: RunnerWriter, product: Product, number: int) -> NativeStep:
+def packed_product(
+    writer: RunnerWriter, product: Product, number: int, follower: Sequence[Word]
+) -> NativeStep:
+    """`follower` is its function and that one's words."""
     node = product.node
     left_rows, rows, addend_rows = product.row_strides
     words = (
@@ -51,9 +65,11 @@ def _packed_product(writer: RunnerWriter, product: Product, number: int) -> Nati
         _packed(writer, product.weight), _addend(writer, product, number),
         writer.address(node, number), Word(ZERO, rows),
         *(Word(ZERO, size) for size in product.sizes), Word(ZERO, addend_rows),
-        Word(ZERO, product_work(writer.ways)),
+        Word(ZERO, product_work(writer.ways)), *follower,
     )  # fmt: skip
-    return NativeStep(product_function(tensor_of(node).dtype), words, node)
+    dtype = tensor_of(node).dtype
+    share = shared(share_function(dtype), ix.product(product.sizes), product_work(writer.ways))
+    return NativeStep(product_function(dtype), words, node, share=share)
 
 
 def _library_product(writer: RunnerWriter, product: Product, number: int) -> NativeStep:
@@ -92,6 +108,28 @@ def _attention(writer: RunnerWriter, call: Attention, number: int) -> None:
     table = attention_table(writer.ways, call, writer.symbol_ranges)
     makers = {"few": lambda: step(True), "many": lambda: step(False)}
     write_choice(writer, table, shape_of(call.query)[2], makers)
+
+
+def _batch(writer: RunnerWriter, call: Batch, number: int) -> None:
+    addresses = [writer.address(n, number) for n in (*call.reads(), call.node)]
+    words = (*addresses, *(Word(ZERO, size) for size in call.sizes()))
+    dtype = tensor_of(call.node).dtype
+    share = shared(batched_share(dtype), ix.product(call.counts()), product_work(writer.ways))
+    step = NativeStep(batched_function(dtype), words, call.node, share=share)
+    writer.segment.steps.append(step)
+
+
+def _recurrence(writer: RunnerWriter, call: Recurrence, number: int) -> None:
+    made = derived(call.weight)
+    weight = writer.prepared(
+        f"gates of {made.recipe}",
+        lambda *tensors: packed_gates(made.values(*tensors)[0]), made.roots,
+    )  # fmt: skip
+    states = [writer.address(n, number) for n in (call.hidden, call.cell, call.node)]
+    words = [writer.address(call.gates, number), Word(weight, 0), *states]
+    words += [Word(ZERO, size) for size in call.sizes()]
+    function = lstm_function(tensor_of(call.node).dtype)
+    writer.segment.steps.append(NativeStep(function, tuple(words), call.node))
 
 
 def _convolution(writer: RunnerWriter, step: Convolution, number: int) -> None:

@@ -11,8 +11,9 @@ import operator
 import struct
 import time
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import sympy
@@ -22,25 +23,29 @@ from torch._C._dynamo.guards import _empty_strided_cpu  # type: ignore[attr-defi
 
 from ingot.codegen.executor import executor
 from ingot.codegen.kernels import Kernel, Kernels
+from ingot.dispatch.threads import kernel_work
 from ingot.dispatch.ways import Ways
 from ingot.execute.choices import write_choice
 from ingot.execute.control import steered, write_control
 from ingot.execute.fallback import interpret, laid_out, region_inputs
-from ingot.execute.heavy import write_heavy
+from ingot.execute.heavy import packed_product, write_heavy
 from ingot.execute.in_place import WRITING, written_in_place
 from ingot.execute.memory import LARGE, empty_large
 from ingot.execute.outcome import broken, check_text, failed, is_check, plain
 from ingot.execute.workspace import borrow, give_back
 from ingot.fuse import index as ix
 from ingot.fuse.index import Size
+from ingot.fuse.region import Region
 from ingot.fuse.shapes import shape_of, strides_of, tensor_of
 from ingot.plan.choices import length_of, reduction_table
 from ingot.plan.derived import derived, is_derived
+from ingot.plan.followers import Follower
 from ingot.plan.places import Moved, Place, Places, bytes_of
 from ingot.plan.prepared import Prepared
 from ingot.plan.roles import Roles, is_count
 from ingot.plan.segment import ARENA, ZERO, ArenaPlan, NativeStep, Segment, Word
 from ingot.plan.sizes import SizePrinter
+from ingot.plan.teams import shared, teamed
 from ingot.program.control import control_of
 from ingot.program.graph import output_node
 from ingot.program.program import Program
@@ -48,6 +53,7 @@ from ingot.program.symbols import has_symbols
 from ingot.stages import CallStep, Fused, KernelStep, Step
 
 Run = Callable[[list[Any]], Sequence[Any]]
+NO_FOLLOWERS: Mapping[Region, Follower] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -61,9 +67,15 @@ class Runner:
     """Branches and loops that run natively."""
 
 
-def build_runner(fused: Fused, kernels: Kernels, ways: Ways, prefix: str = "") -> Runner:
+def build_runner(
+    fused: Fused,
+    kernels: Kernels,
+    ways: Ways,
+    followers: Mapping[Region, Follower] = NO_FOLLOWERS,
+    prefix: str = "",
+) -> Runner:
     """`prefix`: of the names of what the text refers to, for texts that are to be put together."""
-    return finished(RunnerWriter(fused, kernels, ways, prefix))
+    return finished(RunnerWriter(fused, kernels, ways, followers, prefix))
 
 
 def finished(writer: RunnerWriter) -> Runner:
@@ -80,13 +92,23 @@ def finished(writer: RunnerWriter) -> Runner:
 
 
 class RunnerWriter:
-    def __init__(self, fused: Fused, kernels: Kernels, ways: Ways, prefix: str = ""):
+    def __init__(
+        self,
+        fused: Fused,
+        kernels: Kernels,
+        ways: Ways,
+        followers: Mapping[Region, Follower],
+        prefix: str = "",
+    ):
         self.fused = fused
         self.prefix = prefix
         self.kernels = kernels
         self.ways = ways
         self.options = ways.options
         self.symbol_ranges = fused.program.symbols
+        self.followers = {
+            r: t for r, t in followers.items() if _is_follower(kernels.by_region.get(r))
+        }
         self.lines: list[str] = []
         self.captured: dict[str, Any] = {
             "empty_strided": _empty_strided_cpu,
@@ -103,6 +125,10 @@ class RunnerWriter:
         self.in_place = written_in_place(fused, kernels)
         self.roles = Roles(fused, kernels)
         self.places = Places(self.roles.hosted, self.in_place)
+        self.waiting = {follower.call for follower in self.followers.values()}
+        """Products that run when their followers do."""
+        for follower in self.followers.values():
+            self._share_memory(follower)
         self.arena = ArenaPlan()
         self.segment = Segment(self.arena)
         self.bases: dict[Any, int] = {}
@@ -169,7 +195,8 @@ class RunnerWriter:
         kernel = self.kernels.by_region.get(step.region)
         if kernel is None:
             return region_inputs(step.region)
-        return [b for b in kernel.buffers if b not in step.region.stored]
+        more = self.followers[step.region].product.reads() if step.region in self.followers else []
+        return [*more, *(b for b in kernel.buffers if b not in step.region.stored)]
 
     def _last_uses(self) -> dict[int, list[fx.Node]]:
         """Step number to the tensors that nobody needs after it."""
@@ -230,12 +257,16 @@ class RunnerWriter:
 
     def step(self, step: Step) -> None:
         number = self.tick()
+        if isinstance(step, CallStep) and step in self.waiting:
+            return
         if isinstance(step, CallStep) and step in self.roles.products:
             self.make(step.node, number)
             for product in self.roles.products[step]:
                 write_heavy(self, product, number)
         elif isinstance(step, CallStep) and step in self.roles.controls:
             write_control(self, step, self.roles.controls[step])
+        elif isinstance(step, KernelStep) and step.region in self.followers:
+            self._product_with_follower(self.followers[step.region], step.region, number)
         elif isinstance(step, KernelStep) and step.region in self.kernels.by_region:
             self._kernel(step, number)
         elif self.roles.is_host(step):
@@ -266,6 +297,7 @@ class RunnerWriter:
     def _flush(self) -> None:
         """End the open segment: set its bases, run it, let go of what it was the last to use."""
         if self.segment.steps:
+            self.segment.steps = teamed(self.segment.steps)
             self._run_segment(self.segment)
             self.segment = Segment(self.arena)
         if self.gone:
@@ -389,7 +421,9 @@ class RunnerWriter:
         """Control flow that the host steers: its bodies are plans of their own."""
         control = control_of(step.node)
         assert control is not None
-        runs = [build_runner(body, self.kernels, self.ways).run for body in step.bodies]
+        runs = [
+            build_runner(body, self.kernels, self.ways, self.followers).run for body in step.bodies
+        ]
         function = self.capture("control", steered(control, runs))
         operands = self.argument(control.operands())
         predicate = self.argument(control.predicate)
@@ -412,6 +446,24 @@ class RunnerWriter:
 
     # -- native steps ------------------------------------------------------------------------------
 
+    def _share_memory(self, follower: Follower) -> None:
+        if follower.over is not None:
+            self.places.put(follower.product.node, self.places.of(follower.over))
+
+    def _product_with_follower(self, follower: Follower, region: Region, number: int) -> None:
+        for node in region.stored:
+            self.make(node, number)
+        self._share_memory(follower)
+        if follower.over is None:
+            self.make(follower.product.node, number)
+        kernel = self.kernels.by_region[region]
+        words = [Word(ZERO, kernel.address), *self._kernel_words(kernel, number)]
+        self.segment.steps.append(packed_product(self, follower.product, number, words))
+
+    def _kernel_words(self, kernel: Kernel, number: int) -> list[Word]:
+        words = [self.address(b, number) for b in kernel.buffers]
+        return [*words, *(Word(ZERO, s) for s in kernel.symbols)]
+
     def _kernel(self, step: KernelStep, number: int) -> None:
         kernel = self.kernels.by_region[step.region]
         for node in step.region.stored:
@@ -428,9 +480,9 @@ class RunnerWriter:
         write_choice(self, table, length_of(step.region), makers)
 
     def _kernel_step(self, kernel: Kernel, number: int) -> NativeStep:
-        words = [self.address(b, number) for b in kernel.buffers]
-        words += [Word(ZERO, s) for s in kernel.symbols]
-        return NativeStep(kernel.address, tuple(words), kernel.region)
+        words = tuple(self._kernel_words(kernel, number))
+        share = shared(kernel.share, kernel.work, kernel_work(self.ways))
+        return NativeStep(kernel.address, words, kernel.region, share=share)
 
     def prepared(
         self, recipe: str, make: Callable[..., torch.Tensor], roots: Sequence[fx.Node]
@@ -522,6 +574,10 @@ class RunnerWriter:
             else:
                 user.append(self.argument(value))
         self.lines.append(f"return [{', '.join(user)}]")
+
+
+def _is_follower(kernel: Kernel | None) -> bool:
+    return kernel is not None and kernel.is_follower
 
 
 def _is_tensor(node: fx.Node) -> bool:

@@ -57,15 +57,18 @@ class Nest:
 
 
 def make_nest(region: Region) -> Nest:
+    return _tiled(_merged(_with_vector(plain_nest(region))))
+
+
+def plain_nest(region: Region) -> Nest:
+    """With a loop for each of the region's variables, and none along the vector yet."""
     context = RegionContext(region)
     stores = tuple(
         Store(n, ix.linear(point := region.members[n], strides_of(n)), context.value(n, point))
         for n in region.stored
     )
     nest = Nest(tuple(region.outer()), tuple(region.inner()), None, stores, region.needs_split)
-    nest = _split_loops(nest)
-    nest = _ordered(nest)
-    return _tiled(_merged(_with_vector(nest)))
+    return _ordered(_split_loops(nest))
 
 
 def _moved(nest: Nest, values: dict[Var, Index], into: dict[Var, tuple[Var, ...]]) -> Nest:
@@ -200,7 +203,7 @@ def _merged(nest: Nest) -> Nest:
         changed = False
         for group in (nest.outer, nest.inner):
             for a, b in pairwise(group):
-                merged = _merge(nest, a, b)
+                merged = merged_pair(nest, a, b)
                 if merged is not None:
                     nest, changed = merged, True
                     break
@@ -209,18 +212,22 @@ def _merged(nest: Nest) -> Nest:
     return nest
 
 
-def _merge(nest: Nest, a: Var, b: Var) -> Nest | None:
-    """One loop for a and the b inside it, where every access steps evenly through both."""
+def merged_pair(nest: Nest, a: Var, b: Var, always: bool = False) -> Nest | None:
+    """One loop for a and the b inside it, where every access steps evenly through both. With
+    `always`, other accesses work out a and b from it."""
     exprs = nest.expressions()
     guards = [e for e in exprs if isinstance(e, Guarded)]
     indexes = [i for e in exprs if not isinstance(e, Guarded) for i in e.indexes()]
-    if not all(_even(i, a, b) for i in [*indexes, *(s.index for s in nest.stores)]):
+    if not always and not all(_even(i, a, b) for i in [*indexes, *(s.index for s in nest.stores)]):
         return None
     if not all(_even(g.index, a, b) or g.index.as_var() is a for g in guards):
         return None
     both = Var(f"{a.name}{b.name}", a.size * b.size)
+    parts = {a: ix.of(both) // b.size, b: ix.of(both) % b.size}
 
     def on_index(index: Index) -> Index:
+        if not _even(index, a, b):
+            return index.substitute(parts)
         terms = dict(index.terms)
         terms.pop(a, None)
         step = terms.pop(b, 0)

@@ -231,15 +231,20 @@ def native_passes(program: Program) -> list[Pass]:
     from ingot.passes.attention import Attention
 
     passes = [*control_passes(program), *check_passes(program), *core_passes()]
-    return [*passes, Attention(), *image_passes(program)]
+    return [*recurrent_passes(program), *passes, Attention(), *image_passes(program)]
+
+
+def recurrent_passes(program: Program) -> list[Pass]:
+    from ingot.passes.recur import LAYER, Recur
+
+    return [Recur()] if any(node.target is LAYER for node in program.graph.nodes) else []
 
 
 def check_passes(program: Program) -> list[Pass]:
-    """For sizes that depend on values."""
-    from ingot.passes.checks import Checks
+    """For sizes that depend on values, and tensors that are converted."""
+    from ingot.passes.checks import CHECKS, Checks
 
-    check = torch.ops.aten._assert_scalar.default
-    return [Checks()] if any(node.target is check for node in program.graph.nodes) else []
+    return [Checks()] if any(node.target in CHECKS for node in program.graph.nodes) else []
 
 
 def control_passes(program: Program) -> list[Pass]:

@@ -1,6 +1,7 @@
 """Checks that cannot fail. Comes in: a program whose tracer left an assertion for every bound of a
-size that depends on values; goes out: the same without those that hold by what the size is: no
-size is negative, and a mask has no more places than elements. A check of the user's own stays.
+size that depends on values, and for the dtype of what is converted; goes out: the same without
+those that hold by what the size or the tensor is: no size is negative, and a mask has no more
+places than elements. A check of the user's own stays.
 """
 
 from __future__ import annotations
@@ -12,11 +13,14 @@ import sympy
 import torch
 from torch.fx import Node
 
+from ingot.fuse.shapes import arguments_of
 from ingot.passes.base import Draft, Pass
 from ingot.program.graph import placeholders
 from ingot.program.symbols import makers
 
 aten = torch.ops.aten
+METADATA = aten._assert_tensor_metadata.default
+CHECKS = (aten._assert_scalar.default, METADATA)
 
 
 @dataclass(frozen=True)
@@ -28,11 +32,23 @@ class Checks(Pass):
         for node in placeholders(draft.graph):
             if isinstance(val(node), torch.Tensor):
                 known.update({str(size): node for size in val(node).shape})
-        checks = [n for n in draft.graph.nodes if n.target is aten._assert_scalar.default]
+        nodes = draft.graph.nodes
+        checks = [n for n in nodes if n.target is aten._assert_scalar.default]
         idle = [check for check in checks if _holds(check.args[0], known)]
+        idle += [n for n in nodes if n.target is METADATA and _is_as_told(n)]
         for check in idle:
             draft.graph.erase_node(check)
         return [f"checks that cannot fail: {len(idle)}"] if idle else []
+
+
+def _is_as_told(check: Node) -> bool:
+    """Is the tensor what the assertion says, by what is known of it now?"""
+    given = arguments_of(check)
+    value = val(given["a"])
+    if given["size"] is not None or given["stride"] is not None:
+        return False
+    told = {name: given[name] for name in ("dtype", "device", "layout")}
+    return all(want is None or getattr(value, name) == want for name, want in told.items())
 
 
 def _holds(condition: Any, known: dict[str, Node]) -> bool:

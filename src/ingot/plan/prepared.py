@@ -16,30 +16,33 @@ _made: WeakTensorKeyDictionary = WeakTensorKeyDictionary()
 
 
 class Made:
-    """What was made of weights, and the weights as they were then."""
+    """What was made of a weight and of others, and the weights as they were then."""
 
     def __init__(self, weights: Sequence[torch.Tensor], result: torch.Tensor):
+        weight, *others = weights
+        counted = not weight.is_inference()
+        # Writes to an inference tensor are not counted: it is never known again.
+        self.weight: Callable[[], torch.Tensor | None] = weakref.ref(weight) if counted else _none
+        self.version = weight._version if counted else 0
+        self.place = weight.data_ptr()
+        self.others = Made(others, result) if others else None
         self.result = result
         self.address = result.data_ptr()
-        # Writes to an inference tensor are not counted.
-        self._known = [
-            (weakref.ref(w), None if w.is_inference() else w._version, w.data_ptr())
-            for w in weights
-        ]
-        self._memory = [weight.detach() for weight in weights]
+        self._memory = weight.detach()
         """As long as this is held, no other weight can come to lie at the same address."""
 
-    def is_of(self, weights: Sequence[torch.Tensor]) -> bool:
-        """Are these the weights, as they were?"""
-        for weight, (known, version, address) in zip(weights, self._known, strict=True):
-            if (
-                known() is not weight
-                or version is None
-                or weight._version != version
-                or weight.data_ptr() != address
-            ):
-                return False
-        return True
+    def is_of(self, weight: torch.Tensor, *others: torch.Tensor) -> bool:
+        """Are these the weights, as they were? Asked in every call."""
+        return (
+            self.weight() is weight
+            and weight._version == self.version
+            and weight.data_ptr() == self.place
+            and (self.others is None or self.others.is_of(*others))
+        )
+
+
+def _none() -> None:
+    return None
 
 
 class Prepared:
@@ -53,7 +56,7 @@ class Prepared:
 
     def __call__(self, *weights: torch.Tensor) -> int:
         last = self._last
-        if last is None or not last.is_of(weights):
+        if last is None or not last.is_of(*weights):
             last = self._last = self._look_up(weights)
         return last.address
 
@@ -71,7 +74,7 @@ class Prepared:
         """Made anew, or by another program of the same weights."""
         forms = _made.setdefault(weights[0], {})
         found: Made | None = forms.get(self.recipe)
-        if found is None or not found.is_of(weights):
+        if found is None or not found.is_of(*weights):
             with torch.no_grad():
                 result = self.make(*(weight.detach() for weight in weights))
             found = forms[self.recipe] = Made(weights, result)

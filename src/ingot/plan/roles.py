@@ -15,11 +15,13 @@ from ingot.execute.fallback import region_inputs
 from ingot.fuse.shapes import shape_of, strides_of
 from ingot.fuse.views import base_of, is_view
 from ingot.plan.attentions import Attention, attentions_of
+from ingot.plan.batches import Batch, batches_of
 from ingot.plan.control import fits
 from ingot.plan.convolutions import Convolution, convolutions_of
 from ingot.plan.derived import is_derived
 from ingot.plan.places import backed, native_view
 from ingot.plan.products import Product, products_of
+from ingot.plan.recurrences import Recurrence, recurrences_of
 from ingot.plan.winograd import faster
 from ingot.program.control import Control, control_of
 from ingot.program.graph import output_node
@@ -29,7 +31,7 @@ from ingot.stages import CallStep, Fused, KernelStep, Step
 
 aten = torch.ops.aten
 SIZE_QUESTIONS = {aten.sym_size.int, aten.sym_numel.default, aten.sym_stride.int}
-Heavy = Product | Convolution | Attention
+Heavy = Product | Batch | Convolution | Attention | Recurrence
 """What a call becomes that native code of our own does."""
 
 
@@ -57,6 +59,8 @@ class Roles:
                 products: list[Heavy] = [*products_of(step.node, lasting)]
                 products += map(faster, convolutions_of(step.node, lasting))
                 products += attentions_of(step.node)
+                products += recurrences_of(step.node, lasting)
+                products = products or [*batches_of(step.node)]
                 if products:
                     self.products[step] = products
 

@@ -34,6 +34,15 @@ class Word:
 
 
 @dataclass(frozen=True)
+class Share:
+    """How a team of threads runs a step: a function that does what is the calling thread's."""
+
+    function: int
+    threads: int
+    """How many would find something to do."""
+
+
+@dataclass(frozen=True)
 class NativeStep:
     function: int
     words: tuple[Word, ...]
@@ -41,6 +50,8 @@ class NativeStep:
     """The region or the call, for errors."""
     tables: tuple[tuple[NativeStep, ...], ...] = ()
     """What it runs: the addresses of these come before its words."""
+    share: Share | None = None
+    """None: it needs a call of its own."""
 
 
 def _words(steps: Iterable[NativeStep]) -> Iterator[Word]:

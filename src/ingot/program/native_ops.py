@@ -87,3 +87,37 @@ def _attention(
 _library.impl("attention", _attention, "CompositeExplicitAutograd")
 
 attention = torch.ops.ingot_native.attention.default
+
+_library.define(
+    "lstm(Tensor gates, Tensor weight, Tensor hidden, Tensor cell, bool backward) -> Tensor",
+    tags=(torch.Tag.pt2_compliant_tag,),
+)
+
+
+def _lstm(gates: Tensor, weight: Tensor, hidden: Tensor, cell: Tensor, backward: bool) -> Tensor:
+    """A layer of long short-term memory: (steps, batch, 4 · padded units) to (steps + 1, batch,
+    units), the hidden states of all steps and behind them the last cell state. `gates` is what each
+    step adds to the products of the hidden state with `weight`, (4 · units, units)."""
+    units = hidden.shape[-1]
+    steps = gates.unflatten(-1, (4, -1))[..., :units]
+    parts = weight.unflatten(0, (4, units))
+    states: list[Tensor] = []
+    for given in reversed(steps) if backward else steps:
+        sums = given + torch.einsum("bk,guk->bgu", hidden, parts)
+        into, kept, new, seen = sums.unbind(1)
+        cell = kept.sigmoid() * cell + into.sigmoid() * new.tanh()
+        hidden = seen.sigmoid() * cell.tanh()
+        states.append(hidden)
+    return torch.stack([*(reversed(states) if backward else states), cell])
+
+
+def _lstm_meta(
+    gates: Tensor, weight: Tensor, hidden: Tensor, cell: Tensor, backward: bool
+) -> Tensor:
+    return gates.new_empty(gates.shape[0] + 1, *hidden.shape)
+
+
+_library.impl("lstm", _lstm, "CompositeExplicitAutograd")
+_library.impl("lstm", _lstm_meta, "Meta")
+
+lstm = torch.ops.ingot_native.lstm.default

@@ -1,0 +1,46 @@
+"""One input for one tensor. A tensor that a model holds both as a buffer and by another name (a
+static cache does) comes out of torch.export as two inputs, and where one of them is written PyTorch
+cannot make the program functional. Comes in: an exported program; goes out: the same, changed in
+place, in which such a constant is the buffer or parameter that it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind, InputSpec
+
+STATE = (InputKind.PARAMETER, InputKind.BUFFER)
+
+
+def one_input_each(exported: ExportedProgram) -> ExportedProgram:
+    specs = exported.graph_signature.input_specs
+    nodes = {n.name: n for n in exported.graph.nodes if n.op == "placeholder"}
+    known: dict[Any, InputSpec] = {}
+    for spec in list(specs):
+        tensor = _tensor(exported, spec)
+        if tensor is None:
+            continue
+        first = known.setdefault(_identity(tensor), spec)
+        if spec.kind is not InputKind.CONSTANT_TENSOR or first.kind not in STATE:
+            continue
+        again = nodes[spec.arg.name]
+        again.replace_all_uses_with(nodes[first.arg.name])
+        exported.graph.erase_node(again)
+        specs.remove(spec)
+        del exported.constants[str(spec.target)]
+    exported.graph_module.recompile()
+    return exported
+
+
+def _tensor(exported: ExportedProgram, spec: InputSpec) -> torch.Tensor | None:
+    if spec.target is None:
+        return None
+    held = exported.state_dict.get(spec.target, exported.constants.get(spec.target))
+    plain = isinstance(held, torch.Tensor) and held.layout is torch.strided and held.numel() > 0
+    return held if plain and type(held) in (torch.Tensor, torch.nn.Parameter) else None
+
+
+def _identity(tensor: torch.Tensor) -> tuple[Any, ...]:
+    return tensor.data_ptr(), tensor.dtype, tuple(tensor.shape), tensor.stride(), tensor.device

@@ -1,0 +1,125 @@
+"""Recurrent layers for the native road. Comes in: a program with oneDNN's layers of long short-term
+memory; goes out: the same with our own op where there is code for it. What holds: the products of
+all steps' inputs with their weights are one product in front of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch.fx import Node
+
+from ingot.codegen.recurrence import GATES, padded_units
+from ingot.fuse.shapes import arguments_of
+from ingot.passes.base import Draft, Pass
+from ingot.passes.lasting import lasting_values, prepare
+from ingot.passes.normalize import val
+from ingot.program.graph import is_item
+from ingot.program.native_ops import lstm
+
+aten = torch.ops.aten
+LAYER = aten.mkldnn_rnn_layer.default
+LSTM_MODE = 2
+OUTPUTS = 3
+END = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class Recur(Pass):
+    name: ClassVar[str] = "recur"
+
+    def rewrite(self, draft: Draft) -> list[str]:
+        lasting = lasting_values(draft)
+        found = [node for node in draft.graph.nodes if node.target is LAYER]
+        taken = [node for node in found if _fits(node)]
+        for node in taken:
+            _Writer(draft, node, lasting).write()
+        return [f"recurrent layers as native code: {len(taken)}"] if taken else []
+
+
+def _fits(node: Node) -> bool:
+    given = arguments_of(node)
+    weights = [given[f"weight{k}"] for k in range(4 if given["has_biases"] else 2)]
+    states = [given["input"], given["hx_"], given["cx_"]]
+    dtype = val(states[0]).dtype
+    plain = (
+        given["mode"] == LSTM_MODE
+        and not any(given[n] for n in ("bidirectional", "batch_first", "train", "batch_sizes"))
+        and given["num_layers"] == 1
+        and any(isinstance(size, int) for size in val(given["input"]).shape[:2])
+    )
+    return (
+        plain
+        and dtype in (torch.float32, torch.float64)
+        and all(val(n).dtype is dtype for n in (*states, *weights))
+        and all(is_item(user) and user.args[1] < OUTPUTS for user in node.users)  # type: ignore[operator]
+    )
+
+
+@dataclass(frozen=True)
+class _Writer:
+    """Writes calls in front of the layer."""
+
+    draft: Draft
+    before: Node
+    lasting: set[Node]
+
+    def call(self, target: Any, *args: Any) -> Node:
+        known = torch.fx.node.map_arg(args, lambda n: n.meta["val"])
+        return self.draft.call(self.before, target, args, target(*known))
+
+    def write(self) -> None:
+        given = arguments_of(self.before)
+        steps, batch, inner = val(given["input"]).shape
+        units = int(given["hidden_size"])
+        padding = padded_units(units, val(given["input"]).dtype) - units
+        weight = self._padded(given["weight0"], units, padding)
+        rows = self.call(aten.view.default, given["input"], [-1, inner])
+        turned = self.call(aten.t.default, weight)
+        if given["has_biases"]:
+            sums = self.call(aten.add.Tensor, given["weight2"], given["weight3"])
+            bias = self._padded(sums, units, padding)
+            gates = self.call(aten.addmm.default, bias, rows, turned)
+        else:
+            gates = self.call(aten.mm.default, rows, turned)
+        known = [-1, batch] if isinstance(batch, int) else [steps, -1]
+        gates = self.call(aten.view.default, gates, [*known, GATES * (units + padding)])
+        hidden, cell = (self.call(aten.select.int, given[n], 0, 0) for n in ("hx_", "cx_"))
+        backward = bool(given["reverse"])
+        out = self.call(lstm, gates, given["weight1"], hidden, cell, backward)
+        self._results(out, backward)
+
+    def _padded(self, weight: Node, units: int, padding: int) -> Node:
+        """(4 · units, …), each gate with zeros behind it; made once where the weights stay."""
+        made = weight
+        if padding:
+            rest = list(val(weight).shape[1:])
+            parts = self.call(aten.view.default, weight, [GATES, units, *rest])
+            edges = [0, 0] * len(rest) + [0, padding]
+            parts = self.call(aten.constant_pad_nd.default, parts, edges)
+            made = self.call(aten.view.default, parts, [GATES * (units + padding), *rest])
+        if all(root in self.lasting for root in _roots(made)):
+            prepare(made)
+        return made
+
+    def _results(self, out: Node, backward: bool) -> None:
+        """Of the layer: all hidden states, the last one, the last cell state."""
+        hidden = (0, 1) if backward else (-2, -1)
+        for user in list(self.before.users):
+            if user.args[1] == 0:
+                result = self.call(aten.slice.Tensor, out, 0, 0, -1)
+            else:
+                edges = hidden if user.args[1] == 1 else (-1, END)
+                state = self.call(aten.slice.Tensor, out, 0, *edges)
+                result = self.call(aten.clone.default, state)
+            self.draft.swap(user, result)
+        self.draft.graph.erase_node(self.before)
+
+
+def _roots(node: Node) -> set[Node]:
+    """The inputs that it is made of."""
+    if node.op != "call_function":
+        return {node}
+    return {root for source in node.all_input_nodes for root in _roots(source)}

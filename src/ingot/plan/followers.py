@@ -1,0 +1,117 @@
+"""Which regions follow products part by part. Comes in: the steps; goes out: the steps, each of
+these products moved to its region, and what is known of the pair. What holds: nothing but the
+region reads the product before it is whole, the region changes no memory that the product reads,
+and what code cannot be written for stays a step of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from torch import fx
+
+from ingot.codegen.follower import FollowerNest, follower_nest, same_memory
+from ingot.codegen.gemm import tile_shape
+from ingot.errors import UnsupportedError
+from ingot.fuse.region import Region
+from ingot.fuse.shapes import tensor_of
+from ingot.fuse.views import base_of, is_view
+from ingot.plan.derived import is_derived
+from ingot.plan.products import Product, products_of
+from ingot.program.graph import output_values
+from ingot.stages import CallStep, Fused, KernelStep, Step
+
+
+@dataclass(frozen=True)
+class Follower:
+    call: CallStep
+    product: Product
+    code: FollowerNest
+    over: fx.Node | None
+    """The stored value that takes the product's memory: nobody else reads the product."""
+
+
+def with_followers(fused: Fused) -> tuple[Fused, dict[Region, Follower]]:
+    """The bodies of control flow included."""
+    found: dict[Region, Follower] = {}
+    steps: list[Step] = []
+    for step in fused.steps:
+        if isinstance(step, CallStep) and step.bodies:
+            bodies = []
+            for body in step.bodies:
+                inner, more = with_followers(body)
+                found |= more
+                bodies.append(inner)
+            step = replace(step, bodies=tuple(bodies))
+        steps.append(step)
+    pairs = _pairs(replace(fused, steps=tuple(steps)))
+    found |= pairs
+    calls = {follower.call for follower in pairs.values()}
+    ordered: list[Step] = []
+    for step in steps:
+        if isinstance(step, CallStep) and step in calls:
+            continue
+        if isinstance(step, KernelStep) and step.region in pairs:
+            ordered.append(pairs[step.region].call)
+        ordered.append(step)
+    return replace(fused, steps=tuple(ordered)), found
+
+
+def _pairs(fused: Fused) -> dict[Region, Follower]:
+    lasting = fused.program.lasting()
+    lasting |= {node for node in fused.program.graph.nodes if is_derived(node)}
+    outputs = list(output_values(fused.program.graph))
+    signature = fused.program.signature.outputs
+    written = {v for s, v in zip(signature, outputs, strict=True) if s.kind == "mutation"}
+    returned = set(map(_base, outputs))
+    readers = _readers(fused)
+    pairs: dict[Region, Follower] = {}
+    for step in fused.steps:
+        if not isinstance(step, CallStep):
+            continue
+        products = products_of(step.node, lasting)
+        if len(products) != 1 or step.node not in readers:
+            continue
+        first, *others = readers[step.node]
+        if not isinstance(first, KernelStep) or first.region in pairs:
+            continue
+        if written & first.region.stored.keys():
+            continue
+        alone = not others and step.node not in returned
+        follower = _follower(step, products[0], first.region, alone)
+        if follower is not None:
+            pairs[first.region] = follower
+    return pairs
+
+
+def _follower(step: CallStep, product: Product, region: Region, alone: bool) -> Follower | None:
+    if region.reduced or region.scanned or region.needs_split:
+        return None
+    m, n, _ = product.sizes
+    try:
+        nest = follower_nest(region, step.node, (m, n), product.row_strides[1])
+    except UnsupportedError:
+        return None
+    lanes = tile_shape(tensor_of(step.node).dtype).columns
+    over = same_memory(nest, step.node) if alone else None
+    return Follower(step, product, FollowerNest(nest, lanes), over)
+
+
+def _readers(fused: Fused) -> dict[object, list[Step]]:
+    """For each value the steps that read it, in order."""
+    found: dict[object, list[Step]] = {}
+    for step in fused.steps:
+        if isinstance(step, KernelStep):
+            read = [node for node, _ in step.region.reads]
+        else:
+            read = step.node.all_input_nodes
+        for node in dict.fromkeys(map(_base, read)):
+            found.setdefault(node, []).append(step)
+    return found
+
+
+def _base(node: object) -> object:
+    """What has the memory that `node` is a view of."""
+    while isinstance(node, fx.Node) and is_view(node):
+        node = base_of(node)
+    return node

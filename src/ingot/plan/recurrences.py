@@ -1,0 +1,43 @@
+"""Recurrent layers in a plan. Comes in: a call of our op; goes out: what its function needs, word
+by word. What holds: the pass that wrote the call saw to it that there is code for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import fx
+
+from ingot.fuse.index import Size
+from ingot.fuse.shapes import shape_of, strides_of
+from ingot.plan.derived import derived
+from ingot.program.native_ops import lstm
+
+
+@dataclass(frozen=True)
+class Recurrence:
+    """A layer of long short-term memory."""
+
+    node: fx.Node
+    gates: fx.Node
+    weight: fx.Node
+    hidden: fx.Node
+    cell: fx.Node
+    backward: bool
+
+    def reads(self) -> list[fx.Node]:
+        return [self.gates, self.hidden, self.cell, *derived(self.weight).roots]
+
+    def sizes(self) -> list[Size]:
+        """The words behind the addresses."""
+        steps, batch, _ = shape_of(self.gates)
+        rows = [strides_of(n)[0] for n in (self.hidden, self.cell)]
+        return [steps, batch, shape_of(self.hidden)[1], *rows, int(self.backward)]
+
+
+def recurrences_of(node: fx.Node, lasting: set[fx.Node]) -> list[Recurrence]:
+    if node.target is not lstm:
+        return []
+    call = Recurrence(node, *node.args)  # type: ignore[arg-type]
+    some = all(size != 0 for size in (*shape_of(call.gates), *shape_of(call.hidden)))
+    stays = all(root in lasting for root in derived(call.weight).roots)
+    return [call] if some and stays else []

@@ -1,0 +1,69 @@
+"""Products of two values that are new in every call, against eager in f64."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+import ingot
+from ingot.execute.executable import Executable
+from ingot.plan.batches import Batch, batches_of
+
+SIZES = [
+    (1, 1, 1, 1), (3, 7, 17, 5), (2, 6, 16, 256), (4, 13, 48, 300), (9, 9, 9, 64), (1, 30, 1, 40),
+    (2, 1, 33, 700),
+]  # fmt: skip
+"""Matrices, m, n, k."""
+
+
+def product(a: Tensor, b: Tensor) -> Tensor:
+    return torch.matmul(a * 2, b) + 1
+
+
+def check(a: Tensor, b: Tensor, tolerance: float = 5e-5) -> Executable:
+    compiled = ingot.compile(product, (a, b), options={"strict": True})
+    result, truth = compiled(a, b), product(a.double(), b.double())
+    torch.testing.assert_close(
+        result.double(), truth, rtol=tolerance, atol=tolerance, equal_nan=True
+    )
+    return compiled
+
+
+def native(compiled: Executable) -> list[Batch]:
+    nodes = [step.node for step in compiled.compiled.products if hasattr(step, "node")]
+    return [batch for node in nodes for batch in batches_of(node)]
+
+
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+@pytest.mark.parametrize("turned", [False, True])
+def test_it_is_eagers(sizes: tuple[int, int, int, int], turned: bool) -> None:
+    torch.manual_seed(0)
+    matrices, m, n, k = sizes
+    b = torch.randn(matrices, n, k).transpose(1, 2) if turned else torch.randn(matrices, k, n)
+    assert len(native(check(torch.randn(matrices, m, k), b))) == 1
+
+
+def test_two_matrices() -> None:
+    assert len(native(check(torch.randn(20, 40), torch.randn(40, 25)))) == 1
+
+
+def test_strided_factors() -> None:
+    check(torch.randn(4, 20, 40)[:, ::2], torch.randn(4, 40, 60)[:, :, 5:38])
+    check(torch.randn(4, 20, 40)[:1].expand(4, 20, 40), torch.randn(40, 4, 30).transpose(0, 1))
+
+
+def test_double() -> None:
+    a, b = torch.randn(3, 7, 30).double(), torch.randn(3, 30, 11).double()
+    assert len(native(check(a, b, 1e-13))) == 1
+
+
+def test_not_a_number_and_infinity() -> None:
+    a, b = torch.randn(2, 7, 30), torch.randn(2, 30, 19)
+    a[0, 2, 3], b[1, 4, 5], b[0, 6, 7] = float("nan"), float("inf"), -float("inf")
+    check(a, b)
+
+
+def test_nothing_to_sum_up() -> None:
+    check(torch.randn(2, 3, 0), torch.randn(2, 0, 4))
+    check(torch.randn(0, 3, 5), torch.randn(0, 5, 4))
