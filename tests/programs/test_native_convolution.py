@@ -91,6 +91,44 @@ def test_winograd(channels: int, width: int) -> None:
     assert (ours - truth).abs().max() <= 2 * (eager - truth).abs().max() + 1e-6
 
 
+INF, NAN = float("inf"), float("nan")
+
+
+@pytest.mark.parametrize("value", [INF, -INF, NAN])
+@pytest.mark.parametrize("last", [nn.Identity(), nn.ReLU6()])
+def test_values_that_are_not_finite(value: float, last: nn.Module) -> None:
+    """They reach the pixels that they reach in eager, as what they are."""
+    layer = nn.Conv2d(32, 32, 3, padding=1)
+    module = nn.Sequential(nn.Conv2d(32, 32, 1), layer, last, nn.Conv2d(32, 8, 1)).eval()
+    with torch.no_grad():
+        module[0].weight.copy_(torch.eye(32)[:, :, None, None])
+        layer.weight[5, :, 1, 1] = 0
+    x = torch.randn(2, 32, 16, 12)
+    for at in ((0, 3, 0, 0), (1, 7, 5, 6), (1, 7, 6, 11), (0, 3, 15, 4)):
+        x[at] = value
+    _, graph = compiled(module, x)
+    assert any(p.recipe.startswith("transformed") for p in graph.prepared)
+
+
+def test_sums_of_large_values_do_not_overflow() -> None:
+    module = nn.Sequential(nn.Conv2d(32, 32, 3, padding=1), nn.Conv2d(32, 32, 3, padding=1)).eval()
+    x = torch.randn(1, 32, 16, 12)
+    fast, _ = compiled(module, x)
+    x[0, 5, 7:9, 5:7] = 3e38
+    with torch.no_grad():
+        got, wanted = fast(x), module(x)
+    assert wanted.isfinite().all()
+    torch.testing.assert_close(got, wanted, rtol=1e-4, atol=float(1e-6 * wanted.abs().max()))
+
+
+@pytest.mark.parametrize("value", [INF, NAN])
+def test_weights_that_are_not_finite(value: float) -> None:
+    module = nn.Sequential(nn.Conv2d(32, 32, 3, padding=1), nn.Conv2d(32, 32, 3, padding=1))
+    with torch.no_grad():
+        module[0].weight[3, 4, 1, 2] = value
+    compiled(module.eval(), torch.randn(1, 32, 12, 12))
+
+
 def test_double() -> None:
     module = settled(Block(32, 48)).double()
     x = torch.randn(1, 32, 8, 8, dtype=torch.float64)

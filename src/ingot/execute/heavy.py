@@ -59,15 +59,14 @@ def _convolution(writer: RunnerWriter, step: Convolution, number: int) -> None:
     image, result, addend = (start * size for start in step.starts)
     weights = writer.prepared(step.weights, step.weights.recipe, step.weights.make,
                              step.weights.roots())  # fmt: skip
-    bias = step.weights.bias_start(step.geometry.terms) * size
     words = {name: Word(ZERO, value) for name, value in step.numbers().items()}
     words |= {
         "image": writer.address(step.image, number, image),
-        "weights": Word(weights, 0),
-        "bias": Word(weights, bias),
         "addend": Word(ZERO, 0),
         "c": writer.address(step.node, number, result),
     }
+    for name, start in step.weights.starts(step.geometry.terms).items():
+        words[name] = Word(weights, start * size)
     if step.addend is not None:
         words["addend"] = writer.address(step.addend, number, addend)
     for name, table in step.tables().items():

@@ -121,15 +121,24 @@ class Filters:
         bias = panels.new_zeros(panels.shape[0] * panels.shape[-1])
         if more:
             bias[: self.count] = more[0][channels]
-        return torch.cat([panels.flatten(), bias])
+        return torch.cat([panels.flatten(), bias, *self.behind(weight[channels])])
 
     def panels(self, weight: torch.Tensor) -> torch.Tensor:
         return packed(weight.movedim((0, 1), (-1, -2)).reshape(-1, self.count))
 
-    def bias_start(self, terms: int) -> int:
-        """Elements in front of the bias."""
+    def behind(self, weight: torch.Tensor) -> list[torch.Tensor]:
+        """What else is kept of the weights."""
+        return []
+
+    def starts(self, terms: int) -> dict[str, int]:
+        """Elements in front of each part."""
+        return {"weights": 0, "bias": self.wide * terms}
+
+    @property
+    def wide(self) -> int:
+        """Columns of all panels."""
         width = tile_shape(tensor_of(self.weight).dtype).columns
-        return -(-self.count // width) * width * terms
+        return -(-self.count // width) * width
 
 
 def convolutions_of(node: fx.Node, lasting: set[fx.Node]) -> list[Convolution]:

@@ -33,8 +33,12 @@ class TransformedFilters(Filters):
     def recipe(self) -> str:
         return f"transformed {super().recipe}"
 
-    def bias_start(self, terms: int) -> int:
-        return self.count * PLACES * terms // WINDOW
+    def behind(self, weight: torch.Tensor) -> list[torch.Tensor]:
+        return [super().panels(weight).flatten()]
+
+    def starts(self, terms: int) -> dict[str, int]:
+        bias = self.wide * PLACES * terms // WINDOW
+        return {"weights": 0, "bias": bias, "plain": bias + self.wide}
 
 
 @dataclass(frozen=True)
