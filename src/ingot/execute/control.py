@@ -17,7 +17,7 @@ from ingot.codegen.executor import steering_address
 from ingot.fuse.index import Size
 from ingot.fuse.shapes import shape_of, strides_of, tensor_of
 from ingot.plan.places import Moved, Place, bytes_of
-from ingot.plan.segment import ZERO, NativeStep, Segment, Word
+from ingot.plan.segment import ZERO, AnyStep, NativeStep, Segment, Word
 from ingot.program.control import Control
 from ingot.program.graph import output_values, placeholders
 from ingot.stages import CallStep, Fused
@@ -25,7 +25,7 @@ from ingot.stages import CallStep, Fused
 if TYPE_CHECKING:
     from ingot.execute.runner import RunnerWriter
 
-Table = tuple[NativeStep, ...]
+Table = tuple[AnyStep, ...]
 
 
 def write_control(writer: RunnerWriter, step: CallStep, control: Control) -> None:

@@ -4,7 +4,6 @@ found of one; goes out: a step, its function and words, in the writer's open seg
 
 from __future__ import annotations
 
-from array import array
 from typing import TYPE_CHECKING
 
 from ingot.codegen.attention import attention_function
@@ -15,7 +14,7 @@ from ingot.plan.convolutions import Convolution
 from ingot.plan.derived import derived
 from ingot.plan.products import Product, Weight
 from ingot.plan.roles import Heavy
-from ingot.plan.segment import ARENA, ZERO, NativeStep, Word
+from ingot.plan.segment import ARENA, ZERO, NativeStep, SizedStep, Word
 
 if TYPE_CHECKING:
     from ingot.execute.runner import RunnerWriter
@@ -59,8 +58,7 @@ def _convolution(writer: RunnerWriter, step: Convolution, number: int) -> None:
     image, result, addend = (start * size for start in step.starts)
     weights = writer.prepared(step.weights, step.weights.recipe, step.weights.make,
                              step.weights.roots())  # fmt: skip
-    words = {name: Word(ZERO, value) for name, value in step.numbers().items()}
-    words |= {
+    words = {
         "image": writer.address(step.image, number, image),
         "addend": Word(ZERO, 0),
         "c": writer.address(step.node, number, result),
@@ -69,22 +67,11 @@ def _convolution(writer: RunnerWriter, step: Convolution, number: int) -> None:
         words[name] = Word(weights, start * size)
     if step.addend is not None:
         words["addend"] = writer.address(step.addend, number, addend)
-    for name, table in step.tables().items():
-        words[name] = Word(ZERO, _table(writer, table))
     if step.scratch():
         writer.arena.make(step, step.scratch(), number)
         words["scratch"] = Word(ARENA, 0, step)
-    arguments = tuple(words[name] for name in step.fields)
-    writer.segment.steps.append(NativeStep(step.function, arguments, step.node))
-
-
-def _table(writer: RunnerWriter, table: array[int]) -> int:
-    """The address of numbers that never change."""
-    key = (table.typecode, bytes(table))
-    if key not in writer.tables:
-        writer.tables[key] = table
-        writer.capture("numbers", table)
-    return writer.tables[key].buffer_info()[0]
+    sized = SizedStep(words, step.geometry.sizes(), step.launches, step.node)
+    writer.segment.steps.append(sized)
 
 
 def _packed(writer: RunnerWriter, weight: Weight) -> Word:

@@ -87,7 +87,8 @@ class Draft:
     ) -> Node:
         """A new call in front of `before`, at the same place of the user's program."""
         with self.graph.inserting_before(before):
-            node = self.graph.call_function(target, args, kwargs)
+            node = self.graph.call_function(target)
+        node.args, node.kwargs = args, kwargs  # apart: torch.fx warns of symbolic numbers
         node.meta = {**before.meta, "val": val}
         return node
 
