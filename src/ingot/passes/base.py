@@ -246,10 +246,11 @@ def check_passes(program: Program) -> list[Pass]:
 def control_passes(program: Program) -> list[Pass]:
     """For branches and loops."""
     from ingot.passes.control import Steer
+    from ingot.passes.counters import Counters
     from ingot.program.control import control_of
 
     steered = any(control_of(node) is not None for node in program.graph.nodes)
-    return [Steer()] if steered else []
+    return [Counters(), Steer()] if steered else []
 
 
 def image_passes(program: Program) -> list[Pass]:
