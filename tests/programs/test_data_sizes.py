@@ -1,6 +1,6 @@
 """Operations whose results' sizes depend on values, each in the middle of other work: captured
-whole without any setting, compiled once, equal to eager over many random inputs, empty results among
-them."""
+whole without any setting, compiled once, equal to eager over many random inputs, some of which have
+empty results."""
 
 from __future__ import annotations
 

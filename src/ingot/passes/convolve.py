@@ -39,7 +39,7 @@ class Convolve(Pass):
         for node in list(draft.graph.nodes):
             if not _is_image_convolution(node):
                 continue
-            call = Call(*args_of(node))
+            call = _call(node)
             writer = _Writer(draft, node)
             if call.is_native(lasting):
                 writer.native(call)
@@ -64,6 +64,12 @@ def _is_image_convolution(node: Node) -> bool:
         return False
     values = [val(node), val(node.args[0])]
     return all(v.dtype in (torch.float32, torch.float64) and is_channels_last(v) for v in values)
+
+
+def _call(node: Node) -> Call:
+    """One number for both dimensions is two."""
+    given: list[Any] = [n * 2 if isinstance(n, list) and len(n) == 1 else n for n in args_of(node)]
+    return Call(*given)
 
 
 @dataclass(frozen=True)
