@@ -268,8 +268,7 @@ def programs() -> list[Moving]:
             frozenset({"repeat_interleave", "index_add", "scatter_reduce"}),
         ),
         Moving(
-            "images", Pyramid().eval(), image_inputs, ({2: A, 3: A},),
-            frozenset({"convolution"}), 2,
+            "images", Pyramid().eval(), image_inputs, ({2: A, 3: A},), frozenset(), 2,
         ),
         Moving("decoder", Decoder().eval(), decoder_inputs, (None, None, {1: A}), frozenset(), 2),
         Moving("until stop", UntilStop().eval(), stop_inputs, (None, {0: A}), frozenset(), 2),

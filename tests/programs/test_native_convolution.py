@@ -6,13 +6,17 @@ it is.
 from __future__ import annotations
 
 from collections.abc import Callable
+from unittest import mock
 
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.export import Dim
 
+import ingot
 from ingot import observe
+from ingot.plan import segment
 from ingot.stages import Compiled
 
 pytestmark = pytest.mark.timeout(300)
@@ -91,6 +95,44 @@ def test_winograd(channels: int, width: int) -> None:
     assert (ours - truth).abs().max() <= 2 * (eager - truth).abs().max() + 1e-6
 
 
+INF, NAN = float("inf"), float("nan")
+
+
+@pytest.mark.parametrize("value", [INF, -INF, NAN])
+@pytest.mark.parametrize("last", [nn.Identity(), nn.ReLU6()])
+def test_values_that_are_not_finite(value: float, last: nn.Module) -> None:
+    """They reach the pixels that they reach in eager, as what they are."""
+    layer = nn.Conv2d(32, 32, 3, padding=1)
+    module = nn.Sequential(nn.Conv2d(32, 32, 1), layer, last, nn.Conv2d(32, 8, 1)).eval()
+    with torch.no_grad():
+        module[0].weight.copy_(torch.eye(32)[:, :, None, None])
+        layer.weight[5, :, 1, 1] = 0
+    x = torch.randn(2, 32, 16, 12)
+    for at in ((0, 3, 0, 0), (1, 7, 5, 6), (1, 7, 6, 11), (0, 3, 15, 4)):
+        x[at] = value
+    _, graph = compiled(module, x)
+    assert any(p.recipe.startswith("transformed") for p in graph.prepared)
+
+
+def test_sums_of_large_values_do_not_overflow() -> None:
+    module = nn.Sequential(nn.Conv2d(32, 32, 3, padding=1), nn.Conv2d(32, 32, 3, padding=1)).eval()
+    x = torch.randn(1, 32, 16, 12)
+    fast, _ = compiled(module, x)
+    x[0, 5, 7:9, 5:7] = 3e38
+    with torch.no_grad():
+        got, wanted = fast(x), module(x)
+    assert wanted.isfinite().all()
+    torch.testing.assert_close(got, wanted, rtol=1e-4, atol=float(1e-6 * wanted.abs().max()))
+
+
+@pytest.mark.parametrize("value", [INF, NAN])
+def test_weights_that_are_not_finite(value: float) -> None:
+    module = nn.Sequential(nn.Conv2d(32, 32, 3, padding=1), nn.Conv2d(32, 32, 3, padding=1))
+    with torch.no_grad():
+        module[0].weight[3, 4, 1, 2] = value
+    compiled(module.eval(), torch.randn(1, 32, 12, 12))
+
+
 def test_double() -> None:
     module = settled(Block(32, 48)).double()
     x = torch.randn(1, 32, 8, 8, dtype=torch.float64)
@@ -111,6 +153,62 @@ def test_any_number_of_images() -> None:
         for images in (2, 3, 5):
             x = torch.randn(images, 8, 9, 9)
             torch.testing.assert_close(fast(x), module(x), **TOLERANCE)
+
+
+SIZES = [(2, 9, 9), (1, 8, 12), (3, 16, 10), (1, 1, 1), (2, 2, 33), (0, 8, 8), (5, 14, 14)]
+A = Dim.AUTO
+
+
+class Pooled(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(8, 24, 3, padding=1)
+        self.second = nn.Conv2d(24, 8, 5, stride=2, padding=2, dilation=1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.second(F.max_pool2d(self.first(x).relu(), 3, 2, 1)).flatten(2).amax(2)
+
+
+@pytest.mark.parametrize(
+    "module",
+    [Block(8, 32), Block(8, 48, groups=2), Block(8, 32, window=5, groups=32), Pooled()],
+    ids=["plain", "groups", "depthwise", "pooled"],
+)
+def test_sizes_that_move(module: nn.Module) -> None:
+    """One program for all sizes, in which nothing is PyTorch's."""
+    settled(module)
+    first = torch.randn(2, 8, 9, 9)
+    with torch.no_grad():
+        fast = ingot.compile(module, (first,), dynamic_shapes=({0: A, 2: A, 3: A},))
+        assert_native(fast.compiled)
+        for batch, height, width in SIZES:
+            x = torch.randn(batch, 8, height, width)
+            torch.testing.assert_close(fast(x), module(x), **TOLERANCE)
+
+
+def test_images_that_are_too_small() -> None:
+    module = nn.Sequential(nn.Conv2d(8, 8, 1), nn.Conv2d(8, 8, 5)).eval()
+    with torch.no_grad():
+        fast = torch.compile(module, backend="ingot", fullgraph=True, dynamic=True)
+        for size in (9, 5, 4):
+            x = torch.randn(2, 8, size, 7)
+            if size < 5:
+                with pytest.raises(RuntimeError, match="Kernel size can't be greater"):
+                    fast(x)
+            else:
+                torch.testing.assert_close(fast(x), module(x), **TOLERANCE)
+
+
+def test_images_of_many_sizes_are_forgotten() -> None:
+    """What is kept for sizes is bounded."""
+    module = nn.Sequential(nn.Conv2d(4, 8, 3, padding=1), nn.Conv2d(8, 4, 1)).eval()
+    with torch.no_grad(), mock.patch.object(segment, "MOST_HELD", 1 << 16):
+        fast = ingot.compile(module, (torch.randn(2, 4, 9, 9),), dynamic_shapes=({2: A, 3: A},))
+        for size in range(20, 60):
+            x = torch.randn(2, 4, size, size + 1)
+            torch.testing.assert_close(fast(x), module(x), **TOLERANCE)
+    (kept,) = [s for _, s in fast.compiled.run.__globals__["segments"] if s.steps]
+    assert 1 <= len(kept._tables) < 10
 
 
 class Shared(nn.Module):

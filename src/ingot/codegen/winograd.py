@@ -1,8 +1,8 @@
 """3×3 convolutions by Winograd's way, F(2×2, 3×3): four pixels at a time from sixteen products in
 place of thirty-six. Comes in: a frame as in codegen/convolution.py, weights transformed; goes out:
 the result in place, its border zeroed. What holds: what lies between the transforms stays in the
-second cache level; errors are those of a plain sum, since the transforms only add and subtract; a
-value that is not finite reaches all four pixels of a patch.
+second cache level; errors are those of a plain sum, since the transforms only add and subtract. A
+pixel that comes out not finite, as an infinity less another, is summed up anew the plain way.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ingot.codegen.tiles import ARGUMENTS, clamped, tile_type
 from ingot.codegen.values import Val
 
 FIELDS = (
-    "image", "weights", "bias", "addend", "c", "scratch",
+    "image", "weights", "bias", "plain", "addend", "c", "scratch",
     "ins", "outs", "adds", "pieces", "chunks", "edges", "lefts", "tops", "tile",
     "patches", "block", "tall", "n", "k", "chunk_count", "edge_count", "room", "teams",
     "image_row", "image_pixel", "result_row", "result_pixel", "addend_row", "addend_pixel",
@@ -29,8 +29,9 @@ FIELDS = (
 )  # fmt: skip
 """As there; `ins`, `outs` and `adds` are of patches of 2×2 pixels. A block of patches is worked on
 at a time, in tiles that are `tall`; `lefts` and `tops` say where their rows lie in the transformed
-image and in the products. The scratch has `room` elements for each of `teams` threads."""
-_POINTERS = FIELDS[:15]
+image and in the products. The scratch has `room` elements for each of `teams` threads. `plain` are
+the weights as they were, in panels."""
+_POINTERS = FIELDS[:16]
 
 IMAGE = ((1, 0, -1, 0), (0, 1, 1, 0), (0, -1, 1, 0), (0, 1, 0, -1))
 FILTER = ((1.0, 0.0, 0.0), (0.5, 0.5, 0.5), (0.5, -0.5, 0.5), (0.0, 0.0, 1.0))
@@ -107,10 +108,15 @@ class _Task(FrameTask):
         return self.b.load(self._place(corner, name, i, j), self.dtype, self.lanes)
 
     def _place(self, corner: str, name: str, i: int, j: int) -> str:
+        return self._moved_by(corner, name, self.const(i), self.const(j))
+
+    def _moved_by(self, corner: str, name: str, down: Val, across: Val) -> str:
+        """So many rows down and pixels across."""
         b = self.b
-        down = b.mul(self.size[f"{name}_row"], self.const(i))
-        across = b.mul(self.size[f"{name}_pixel"], self.const(j))
-        return self.moved(corner, b.add(down, across), self.dtype)
+        rows = b.mul(self.size[f"{name}_row"], down)
+        return self.moved(
+            corner, b.add(rows, b.mul(self.size[f"{name}_pixel"], across)), self.dtype
+        )
 
     # -- the products ------------------------------------------------------------------------------
 
@@ -155,6 +161,7 @@ class _Task(FrameTask):
         given = self.given(self.pointer["addend"])
         with self.loop(self.const(0), count, self.const(1)) as patch:
             number = b.add(first, patch)
+            source = self.row("image", "ins", number)
             corner = self.moved(self.row("c", "outs", number), left, self.dtype)
             addend = self.moved(self.row("addend", "adds", number), left, self.dtype)
             there = self.moved(products, b.mul(patch, self.width), self.dtype)
@@ -165,7 +172,7 @@ class _Task(FrameTask):
                     values.append(b.load(at, self.dtype, self.lanes))
                     at = self.moved(at, area, self.dtype)
                 rows = [values[4 * i : 4 * i + 4] for i in range(4)]
-                pixels = self._both_sides(RESULT, rows)
+                pixels = self._finite(self._both_sides(RESULT, rows), source, panel, column)
                 bias = self.moved(self.pointer["bias"], b.add(left, column), self.dtype)
                 more = b.load(bias, self.dtype, self.lanes)
                 for i, row in enumerate(pixels):
@@ -175,6 +182,55 @@ class _Task(FrameTask):
                         total = clamped(b, total, *(self.bound(n) for n in ("low", "high")))
                         to = self.moved(self._place(corner, "result", i, j), column, self.dtype)
                         b.store(to, total)
+
+    def _finite(
+        self, pixels: Sequence[Sequence[Val]], source: str, panel: Val, column: Val
+    ) -> list[list[Val]]:
+        """The pixels; where one is not finite, all of them as plain sums."""
+        b = self.b
+        flat = [pixel for row in pixels for pixel in row]
+        zero = b.const(0, self.dtype, self.lanes)
+        nothing = zero
+        for pixel in flat:
+            nothing = b.fma(pixel, zero, nothing)
+        lost = b.any(b.isnan(nothing))
+        start = [b.select(b.broadcast(lost, self.lanes), zero, pixel) for pixel in flat]
+        rows = b.select(lost, self.const(3), self.const(0))
+        weights = b.mul(b.mul(panel, self.const(9)), b.mul(self.size["k"], self.width))
+        plain = self.moved(self.pointer["plain"], b.add(weights, column), self.dtype)
+
+        def row(down: Val, sums: Sequence[Val]) -> list[Val]:
+            return self.summed(
+                self._up_to(self.const(3)), sums,
+                lambda across, sums: self._channels(source, plain, (down, across), sums),
+            )  # fmt: skip
+
+        flat = self.summed(self._up_to(rows), start, row)
+        return [flat[:2], flat[2:]]
+
+    def _channels(
+        self, source: str, plain: str, place: tuple[Val, Val], sums: Sequence[Val]
+    ) -> list[Val]:
+        """What one place of the window adds to the four pixels."""
+        b = self.b
+        down, across = place
+        corner = self._moved_by(source, "image", down, across)
+        first = b.mul(b.add(b.mul(down, self.const(3)), across), self.size["k"])
+
+        def channel(number: Val, sums: Sequence[Val]) -> list[Val]:
+            row = b.mul(b.add(first, number), self.width)
+            weight = b.load(self.moved(plain, row, self.dtype), self.dtype, self.lanes)
+            result = []
+            for sum, (i, j) in zip(sums, ((0, 0), (0, 1), (1, 0), (1, 1)), strict=True):
+                at = self.moved(self._place(corner, "image", i, j), number, self.dtype)
+                one = b.broadcast(b.load(at, self.dtype, 1), self.lanes)
+                result.append(b.fma(one, weight, sum))
+            return result
+
+        return self.summed(self._up_to(self.size["k"]), sums, channel)
+
+    def _up_to(self, count: Val) -> tuple[Val, Val, Val]:
+        return self.const(0), count, self.const(1)
 
     def _plus(self, x: Val, given: Val, addend: str, column: Val) -> Val:
         b = self.b

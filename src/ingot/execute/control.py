@@ -19,7 +19,7 @@ from ingot.fuse.index import Size
 from ingot.fuse.shapes import shape_of, strides_of, tensor_of
 from ingot.plan.places import Moved, Place, bytes_of
 from ingot.plan.products import root_of
-from ingot.plan.segment import ZERO, NativeStep, Segment, Word
+from ingot.plan.segment import ZERO, AnyStep, NativeStep, Segment, Word
 from ingot.plan.teams import teamed
 from ingot.program.control import Control
 from ingot.program.graph import output_values, placeholders
@@ -28,7 +28,7 @@ from ingot.stages import CallStep, Fused
 if TYPE_CHECKING:
     from ingot.execute.runner import RunnerWriter
 
-Table = tuple[NativeStep, ...]
+Table = tuple[AnyStep, ...]
 
 
 def write_control(writer: RunnerWriter, step: CallStep, control: Control) -> None:

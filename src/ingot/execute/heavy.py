@@ -4,7 +4,6 @@ the plan found of one; goes out: a step, its function and words, in the writer's
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -25,7 +24,7 @@ from ingot.plan.derived import derived
 from ingot.plan.products import Product, Weight
 from ingot.plan.recurrences import Recurrence
 from ingot.plan.roles import Heavy
-from ingot.plan.segment import ARENA, ZERO, NativeStep, Word
+from ingot.plan.segment import ARENA, ZERO, NativeStep, SizedStep, Word
 from ingot.plan.teams import shared
 
 if TYPE_CHECKING:
@@ -136,33 +135,20 @@ def _convolution(writer: RunnerWriter, step: Convolution, number: int) -> None:
     size = step.dtype.itemsize
     image, result, addend = (start * size for start in step.starts)
     weights = writer.prepared(step.weights.recipe, step.weights.make, step.weights.roots())
-    bias = step.weights.bias_start(step.geometry.terms) * size
-    words = {name: Word(ZERO, value) for name, value in step.numbers().items()}
-    words |= {
+    words = {
         "image": writer.address(step.image, number, image),
-        "weights": Word(weights, 0),
-        "bias": Word(weights, bias),
         "addend": Word(ZERO, 0),
         "c": writer.address(step.node, number, result),
     }
+    for name, start in step.weights.starts(step.geometry.terms).items():
+        words[name] = Word(weights, start * size)
     if step.addend is not None:
         words["addend"] = writer.address(step.addend, number, addend)
-    for name, table in step.tables().items():
-        words[name] = Word(ZERO, _table(writer, table))
     if step.scratch():
         writer.arena.make(step, step.scratch(), number)
         words["scratch"] = Word(ARENA, 0, step)
-    arguments = tuple(words[name] for name in step.fields)
-    writer.segment.steps.append(NativeStep(step.function, arguments, step.node))
-
-
-def _table(writer: RunnerWriter, table: array[int]) -> int:
-    """The address of numbers that never change."""
-    key = (table.typecode, bytes(table))
-    if key not in writer.tables:
-        writer.tables[key] = table
-        writer.capture("numbers", table)
-    return writer.tables[key].buffer_info()[0]
+    sized = SizedStep(words, step.geometry.sizes(), step.launches, step.node)
+    writer.segment.steps.append(sized)
 
 
 def _packed(writer: RunnerWriter, weight: Weight) -> Word:

@@ -12,7 +12,7 @@ from torch import fx
 from ingot.codegen.executor import STEP_SHIFT
 from ingot.codegen.steering import INTERRUPTED, raise_interrupt
 from ingot.fuse.elements import OUT_OF_BOUNDS, OUT_OF_RANGE, ZERO_DIVISION
-from ingot.plan.segment import NativeStep
+from ingot.plan.segment import AnyStep
 from ingot.program.source import node_place
 
 
@@ -37,7 +37,7 @@ def broken(text: str) -> None:
     raise RuntimeError(text)
 
 
-def failed(error: int, steps: Sequence[NativeStep]) -> None:
+def failed(error: int, steps: Sequence[AnyStep]) -> None:
     """The exception that eager raises where a kernel stopped short."""
     code = error & ((1 << STEP_SHIFT) - 1)
     if code == INTERRUPTED:

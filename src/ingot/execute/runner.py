@@ -10,7 +10,6 @@ from __future__ import annotations
 import operator
 import struct
 import time
-from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -139,8 +138,6 @@ class RunnerWriter:
         """Names that the open segment uses last."""
         self.segments: list[tuple[str, Segment]] = []
         """Those that are done, with the names of their tables."""
-        self.tables: dict[tuple[str, bytes], array[int]] = {}
-        """Constant numbers that native steps read."""
         self.dynamic = bool(fused.program.symbols) or has_symbols(fused.program.graph)
         self._clock = 0
         self.last_use = self._last_uses()
@@ -165,6 +162,8 @@ class RunnerWriter:
             )
         if isinstance(value, bool | int | str) or value is None:
             return repr(value)
+        if isinstance(value, torch.SymInt):
+            return self.size(value.node.expr)
         if isinstance(value, dict):
             return "{" + ", ".join(f"{k!r}: {self.argument(v)}" for k, v in value.items()) + "}"
         if isinstance(value, slice):
@@ -315,7 +314,9 @@ class RunnerWriter:
         steps = self.capture("steps", segment.steps)
         self.segments.append((table, segment))
         values = self._values(segment.symbols())
-        address = f"{table}(sizes, {values})" if self.dynamic else table
+        if self.dynamic:
+            self.lines.append(f"table = {table}(sizes, {values})")
+        address = "table.address" if self.dynamic else table
         self.lines.append(f"error = execute({address}, workspace.address)")
         self.lines.append(f"if error: failed(error, {steps})")
 
@@ -324,7 +325,7 @@ class RunnerWriter:
         self.captured[f"{self.prefix}segments"] = self.segments
         if not self.dynamic:
             for name, segment in self.segments:
-                self.captured[name] = segment.table((), ())
+                self.captured[name] = segment.table((), ()).address
 
     def _inputs(self) -> None:
         for i, node in enumerate(self.roles.inputs):

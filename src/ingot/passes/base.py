@@ -87,7 +87,8 @@ class Draft:
     ) -> Node:
         """A new call in front of `before`, at the same place of the user's program."""
         with self.graph.inserting_before(before):
-            node = self.graph.call_function(target, args, kwargs)
+            node = self.graph.call_function(target)
+        node.args, node.kwargs = args, kwargs  # apart: torch.fx warns of symbolic numbers
         node.meta = {**before.meta, "val": val}
         return node
 
@@ -250,10 +251,11 @@ def check_passes(program: Program) -> list[Pass]:
 def control_passes(program: Program) -> list[Pass]:
     """For branches and loops."""
     from ingot.passes.control import Steer
+    from ingot.passes.counters import Counters
     from ingot.program.control import control_of
 
     steered = any(control_of(node) is not None for node in program.graph.nodes)
-    return [Steer()] if steered else []
+    return [Counters(), Steer()] if steered else []
 
 
 def image_passes(program: Program) -> list[Pass]:

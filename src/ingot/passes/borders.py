@@ -13,6 +13,7 @@ import torch
 from torch.fx import Node
 
 from ingot.passes.base import Draft, Pass, args_of
+from ingot.passes.images import Images, channels_last
 from ingot.passes.normalize import val
 from ingot.program import native_ops
 
@@ -57,9 +58,8 @@ def _widen(draft: Draft, source: Node, pads: list[Node]) -> None:
     arguments[8] = border
     batch, channels, *space = val(source).shape
     sizes = [batch, channels, *(n + 2 * b for n, b in zip(space, border, strict=True))]
-    strides = native_ops.channels_last_strides(sizes)
-    value = val(source).new_empty_strided(sizes, strides)
-    wide = draft.call(source, native_ops.convolution, tuple(arguments), value)
+    made = channels_last(val(source), sizes)
+    wide = draft.call(source, native_ops.convolution, tuple(arguments), made)
     for pad in pads:
         margin = _even_border(pad)
         assert margin is not None
@@ -74,6 +74,5 @@ def _inner(draft: Draft, before: Node, image: Node, margin: list[int]) -> Node:
     for dim, less in zip((2, 3), margin, strict=True):
         if less:
             stop = val(image).shape[dim] - less
-            value = aten.slice.Tensor(val(image), dim, less, stop)
-            image = draft.call(before, aten.slice.Tensor, (image, dim, less, stop), value)
+            image = Images(draft, before).slice(image, dim, (less, stop, 1), stop - less)
     return image

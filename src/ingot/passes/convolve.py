@@ -1,8 +1,8 @@
 """Convolutions in the forms that native code is good at. Comes in: a program whose images lie with
 their channels innermost; goes out: the same, in which convolutions with weights that stay are
 native ops that take in what follows them: a sum with another image, a clamp. A depthwise
-convolution with other weights or unknown sizes is a sum of shifted images, and a 1×1 convolution
-with a stride reads the pixels that it needs first.
+convolution with other weights is a sum of shifted images, and a 1×1 convolution with a stride reads
+the pixels that it needs first.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any, ClassVar
 
 import torch
 from torch.fx import Node
-from torch.fx.node import map_arg
 
 from ingot.fuse.inline import STORED
 from ingot.passes.base import Draft, Pass, args_of
+from ingot.passes.images import Images, are_alike, channels_last, is_channels_last
 from ingot.passes.lasting import lasting_values, prepare
 from ingot.passes.normalize import val
 from ingot.program import native_ops
@@ -39,7 +39,7 @@ class Convolve(Pass):
         for node in list(draft.graph.nodes):
             if not _is_image_convolution(node):
                 continue
-            call = Call(*args_of(node))
+            call = _call(node)
             writer = _Writer(draft, node)
             if call.is_native(lasting):
                 writer.native(call)
@@ -63,12 +63,13 @@ def _is_image_convolution(node: Node) -> bool:
     if node.target is not aten.convolution.default:
         return False
     values = [val(node), val(node.args[0])]
-    return all(
-        v.dim() == 4
-        and v.dtype in (torch.float32, torch.float64)
-        and v.is_contiguous(memory_format=torch.channels_last)
-        for v in values
-    )
+    return all(v.dtype in (torch.float32, torch.float64) and is_channels_last(v) for v in values)
+
+
+def _call(node: Node) -> Call:
+    """One number for both dimensions is two."""
+    given: list[Any] = [n * 2 if isinstance(n, list) and len(n) == 1 else n for n in args_of(node)]
+    return Call(*given)
 
 
 @dataclass(frozen=True)
@@ -89,11 +90,12 @@ class Call:
         return int(height), int(width)
 
     def has_known(self, lasting: set[Node]) -> bool:
-        """Weights that stay, sizes that are known."""
+        """Weights that stay, channels that are known, and no size that is zero for good."""
         weights = [self.weight] if self.bias is None else [self.weight, self.bias]
-        sizes = (*val(self.image).shape, *val(self.weight).shape)
+        sizes = (val(self.image).shape[1], *val(self.weight).shape)
         known = all(isinstance(s, int) and s > 0 for s in sizes)
-        return known and all(weight in lasting for weight in weights)
+        there = not any(isinstance(s, int) and s == 0 for s in val(self.image).shape)
+        return known and there and all(weight in lasting for weight in weights)
 
     def is_native(self, lasting: set[Node]) -> bool:
         if self.transposed or not self.has_known(lasting):
@@ -118,7 +120,7 @@ class Call:
         joined = self.image.target is aten.cat.default and self.groups == 1
         dim = args_of(self.image)[1] if joined and len(args_of(self.image)) > 1 else 0
         images = args_of(self.image)[0] if joined and dim in (1, -3) else []
-        if not 2 <= len(images) <= MOST_PARTS or not all(_is_last(image) for image in images):
+        if not 2 <= len(images) <= MOST_PARTS or not all(is_channels_last(val(n)) for n in images):
             return [(self.image, 0, int(val(self.weight).shape[1]))]
         ends = list(accumulate((int(val(image).shape[1]) for image in images), initial=0))
         return list(zip(images, ends, ends[1:], strict=False))
@@ -134,25 +136,13 @@ class Call:
 
 
 @dataclass(frozen=True)
-class _Writer:
+class _Writer(Images):
     """Writes calls in front of the convolution."""
 
-    draft: Draft
-    before: Node
-
-    def call(self, target: Any, *args: Any, **kwargs: Any) -> Node:
-        known, named = map_arg((args, kwargs), lambda n: n.meta["val"])
-        return self.draft.call(self.before, target, args, target(*known, **named), **kwargs)
-
     def clone(self, image: Node) -> Node:
-        return self.call(aten.clone.default, image, memory_format=torch.channels_last)
-
-    def padded(self, image: Node, padding: list[int]) -> Node:
-        top, left = padding
-        if not top and not left:
-            return image
-        pad = aten.constant_pad_nd.default
-        return self.call(pad, image, [left, left, top, top], 0.0)
+        last = torch.channels_last
+        made = channels_last(val(image), val(image).shape)
+        return self.draft.call(self.before, aten.clone.default, (image,), made, memory_format=last)
 
     # -- native ------------------------------------------------------------------------------------
 
@@ -242,10 +232,8 @@ class _Writer:
     def shifted(self, image: Node, call: Call, place: tuple[int, int], then: Any = None) -> Node:
         """The pixels that one place in the window meets."""
         for dim in (0, 1):
-            start = place[dim] * call.dilation[dim]
-            step = call.stride[dim]
-            stop = start + (val(self.before).shape[2 + dim] - 1) * step + 1
-            image = self.call(aten.slice.Tensor, image, 2 + dim, start, stop, step)
+            start, count = place[dim] * call.dilation[dim], val(self.before).shape[2 + dim]
+            image = self.every(image, 2 + dim, start, call.stride[dim], count)
         return image if then is None else then(image)
 
 
@@ -255,12 +243,7 @@ def _only_user(node: Node) -> Node | None:
     if len(users) != 1 or users[0].op != "call_function":
         return None
     made, given = users[0].meta.get("val"), val(node)
-    return users[0] if isinstance(made, torch.Tensor) and _are_alike(made, given) else None
-
-
-def _are_alike(a: torch.Tensor, b: torch.Tensor) -> bool:
-    same = tuple(a.shape) == tuple(b.shape) and a.stride() == b.stride()
-    return same and a.dtype is b.dtype
+    return users[0] if isinstance(made, torch.Tensor) and are_alike(made, given) else None
 
 
 def _sum(node: Node) -> tuple[Node, Node | None]:
@@ -271,7 +254,7 @@ def _sum(node: Node) -> tuple[Node, Node | None]:
     others = [a for a in user.args if a is not node]
     if len(others) != 1 or not isinstance(others[0], Node):
         return node, None
-    return (user, others[0]) if _are_alike(val(others[0]), val(node)) else (node, None)
+    return (user, others[0]) if are_alike(val(others[0]), val(node)) else (node, None)
 
 
 def _clamp(node: Node) -> tuple[Node, float, float]:
@@ -297,8 +280,3 @@ def _bounds(node: Node) -> tuple[float, float] | None:
         for number, default in zip(given, (-math.inf, math.inf), strict=True)
     )
     return (low, high) if low <= high else None
-
-
-def _is_last(image: Node) -> bool:
-    """Are its channels innermost?"""
-    return val(image).dim() == 4 and val(image).is_contiguous(memory_format=torch.channels_last)

@@ -16,9 +16,9 @@ from torch.fx import Node
 from torch.fx.node import map_arg
 
 from ingot.passes.base import Draft, Pass, args_of
+from ingot.passes.images import channels_last, is_channels_last
 from ingot.passes.normalize import val
 from ingot.program.graph import is_item, same_numbers
-from ingot.program.native_ops import channels_last_strides
 
 aten = torch.ops.aten
 
@@ -103,8 +103,7 @@ class _Sweep:
     def _lay_out(self, node: Node) -> None:
         """An op that keeps, or is made to keep, the layout of its images."""
         self.before[node] = node.meta["val"]
-        sizes = val(node).shape
-        node.meta["val"] = val(node).new_empty_strided(sizes, channels_last_strides(sizes))
+        node.meta["val"] = channels_last(val(node), val(node).shape)
         self.turned.add(node)
 
     def _turn(self, node: Node) -> None:
@@ -112,14 +111,14 @@ class _Sweep:
         self.before[node] = node.meta["val"]
         args, kwargs = map_arg((node.args, node.kwargs), lambda source: source.meta["val"])
         node.meta["val"] = node.target(*args, **kwargs)  # type: ignore[operator]
-        if _is_image(node) and _is_channels_last(val(node)):
+        if _is_image(node) and is_channels_last(val(node)):
             self.turned.add(node)
 
     def _enter(self, node: Node, source: Node) -> None:
-        if source in self.turned or _is_channels_last(val(source)):
+        if source in self.turned or is_channels_last(val(source)):
             return
         if source not in self.entered:
-            last = val(source).contiguous(memory_format=torch.channels_last)
+            last = channels_last(val(source), val(source).shape)
             self.entered[source] = self.draft.call(
                 node, aten.clone.default, (source,), last, memory_format=torch.channels_last
             )
@@ -161,7 +160,3 @@ def is_pointwise(node: Node) -> bool:
 def _is_image(node: Node) -> bool:
     value = node.meta.get("val")
     return isinstance(value, torch.Tensor) and value.dim() == 4
-
-
-def _is_channels_last(value: torch.Tensor) -> bool:
-    return value.is_contiguous(memory_format=torch.channels_last)

@@ -16,6 +16,7 @@ from torch.fx import Node
 
 from ingot.fuse.shapes import arguments_of
 from ingot.passes.base import Draft, Pass, args_of
+from ingot.passes.images import Images, is_channels_last
 from ingot.passes.normalize import val
 from ingot.program import native_ops
 from ingot.program.graph import is_item
@@ -57,11 +58,9 @@ def _window(node: Node) -> _Window | None:
     image = given["self"]
     value = val(image)
     plain = (
-        value.dim() == 4
-        and value.dtype in (torch.float32, torch.float64)
-        and value.is_contiguous(memory_format=torch.channels_last)
+        value.dtype in (torch.float32, torch.float64)
+        and is_channels_last(value)
         and not given["ceil_mode"]
-        and all(isinstance(size, int) for size in value.shape[2:])
         and all(is_item(user) and args_of(user)[1] == 0 for user in node.users)
     )
     sizes = _pair(given["kernel_size"])
@@ -76,23 +75,16 @@ def _pair(given: Any) -> tuple[int, int]:
 
 
 def _unfolded(draft: Draft, item: Node, window: _Window) -> Node:
-    def call(target: Any, *args: Any) -> Node:
-        known = [a.meta["val"] if isinstance(a, Node) else a for a in args]
-        return draft.call(item, target, args, target(*known))
-
-    image = window.image
-    top, left = window.padding
-    if top or left:
-        image = call(aten.constant_pad_nd.default, image, [left, left, top, top], _least(image))
+    images = Images(draft, item)
+    image = images.padded(window.image, window.padding, _least(window.image))
 
     def shifted(source: Node, dim: int, place: int) -> Node:
         start, step = place * window.dilation[dim - 2], window.stride[dim - 2]
-        stop = start + (val(item).shape[dim] - 1) * step + 1
-        return call(aten.slice.Tensor, source, dim, start, stop, step)
+        return images.every(source, dim, start, step, val(item).shape[dim])
 
     rows = [shifted(image, 2, i) for i in range(window.sizes[0])]
     parts = [shifted(row, 3, j) for row in rows for j in range(window.sizes[1])]
-    return reduce(lambda best, part: call(aten.maximum.default, best, part), parts)
+    return reduce(images.maximum, parts)
 
 
 def _least(image: Node) -> float:

@@ -32,7 +32,7 @@ def fits(step: CallStep, control: Control, in_sight: set[str]) -> bool:
     results = _used(step.node) if control.kind == "branch" else step.node.meta["val"]
     graphs = [body.program.graph for body in step.bodies]
     return (
-        all(_is_plain(value) for value in results)
+        all(_is_plain(value) and symbol_names(value) <= in_sight for value in results)
         and all(_takes(graph, control) for graph in graphs)
         and all(_known(graph, in_sight) for graph in graphs)
         and _tests(graphs[0], control)

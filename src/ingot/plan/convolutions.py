@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,14 +18,13 @@ from torch import fx
 from ingot.codegen.convolution import FIELDS, convolution_function
 from ingot.codegen.gemm import packed, tile_shape
 from ingot.codegen.tiles import Tile, tile_function
+from ingot.fuse.index import Size
 from ingot.fuse.shapes import arguments_of, shape_of, strides_of, tensor_of
 from ingot.plan.derived import derived
 from ingot.plan.geometry import Geometry, border_ranges, offsets
 from ingot.plan.places import bytes_of
+from ingot.plan.segment import Launch
 from ingot.program import native_ops
-
-LARGEST = 1 << 31
-"""Bytes of an image."""
 
 
 @dataclass(frozen=True)
@@ -36,10 +36,11 @@ class Convolution:
     addend: fx.Node | None
     weights: Filters
     geometry: Geometry
-    starts: tuple[int, int, int]
+    starts: tuple[Size, Size, Size]
     """Elements from the starts of the image, the result and the addend to the group's first."""
-    edges: tuple[int, ...]
-    """(start, length) of zeros around the result, counted from the group's first element."""
+    frame: Frame | None
+    """The zeros around the result. Those of all groups' channels are one piece of memory: the first
+    group makes them."""
     bounds: tuple[float, float]
 
     def reads(self) -> list[fx.Node]:
@@ -50,33 +51,37 @@ class Convolution:
     def dtype(self) -> torch.dtype:
         return tensor_of(self.node).dtype
 
-    @property
-    def fields(self) -> tuple[str, ...]:
-        """Of the function's frame."""
-        return FIELDS
-
-    @property
-    def function(self) -> int:
-        return convolution_function(self.dtype)
-
     def scratch(self) -> int:
         """Bytes that the function wants for itself."""
         return 0
 
-    def tables(self) -> dict[str, array[int]]:
-        g = self.geometry
-        return {
+    def launches(self, sizes: Sequence[int]) -> list[Launch]:
+        """What runs, given the numbers of the geometry's sizes."""
+        whole = self.geometry.at(sizes)
+        _check_counts(whole.counts)
+        return [
+            self.launch(part, {"image": image, "c": result, "addend": addend})
+            for part, image, result, addend in whole.parts()
+            if part.pixels
+        ]
+
+    def launch(self, g: Geometry, starts: dict[str, int]) -> Launch:
+        return launched(convolution_function(self.dtype), FIELDS, self, g, starts, {
             "ins": offsets(g.counts, g.image_steps),
             "outs": offsets(g.counts, g.result_steps),
             "adds": offsets(g.counts, g.addend_steps),
             "pieces": g.pieces,
             "chunks": g.chunks,
-            "edges": array("q", self.edges),
-        }
+            "edges": self.edges(g),
+        }, self._numbers(g))  # fmt: skip
 
-    def numbers(self) -> dict[str, int]:
+    def edges(self, g: Geometry) -> array[int]:
+        if self.frame is None:
+            return array("q")
+        return border_ranges(g.counts, self.frame.border, self.frame.channels, g.result_steps)
+
+    def _numbers(self, g: Geometry) -> dict[str, int]:
         """The fields that are neither values nor tables."""
-        g, (low, high) = self.geometry, self.bounds
         shape = tile_shape(self.dtype)
         heights = (g.tall, g.tall - (g.tall_tiles < g.tiles))
         used = g.columns % shape.columns
@@ -87,11 +92,44 @@ class Convolution:
         return {
             "tile": tile, "short": short, "edge_tile": edge_tile, "edge_short": edge_short,
             "rows": g.tall_tiles, "tall": g.tall, "tiles": g.tiles, "block": g.block,
-            "n": g.columns, "k": g.terms, "chunk_count": len(g.chunks) // 4,
-            "edge_count": len(self.edges) // 2, "across": shape.columns if g.depthwise else 0,
-            "by_panels": int(g.by_panels), "low": bits(low, self.dtype),
-            "high": bits(high, self.dtype), "work": g.work,
+            "n": g.columns, "k": g.terms, "across": shape.columns if g.depthwise else 0,
+            "by_panels": int(g.by_panels), "work": g.work,
         }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Zeros around images with their channels innermost."""
+
+    border: tuple[int, ...]
+    channels: int
+
+
+def launched(
+    function: int, fields: Sequence[str], step: Convolution, g: Geometry, starts: dict[str, int],
+    tables: dict[str, array[int]], numbers: dict[str, int],
+) -> Launch:  # fmt: skip
+    """A function's fields: tables, numbers, and for the rest the step's own words."""
+    numbers = {
+        **numbers, "chunk_count": len(tables["chunks"]) // 4,
+        "edge_count": len(tables["edges"]) // 2,
+        "low": bits(step.bounds[0], step.dtype), "high": bits(step.bounds[1], step.dtype),
+        **{name: table.buffer_info()[0] for name, table in tables.items()},
+    }  # fmt: skip
+    size = step.dtype.itemsize
+    words = [numbers[name] if name in numbers else (name, starts.get(name, 0) * size)
+             for name in fields]  # fmt: skip
+    held = list(tables.values())
+    return Launch(function, tuple(words), held, sum(len(t) * t.itemsize for t in held))
+
+
+def _check_counts(counts: Sequence[int]) -> None:
+    """As eager: an image has to be as large as the window."""
+    if any(count < 1 for count in counts[1:]):
+        raise RuntimeError(
+            "Calculated padded input size per channel is too small. Kernel size can't be greater "
+            "than actual input size"
+        )
 
 
 @dataclass(frozen=True)
@@ -121,15 +159,24 @@ class Filters:
         bias = panels.new_zeros(panels.shape[0] * panels.shape[-1])
         if more:
             bias[: self.count] = more[0][channels]
-        return torch.cat([panels.flatten(), bias])
+        return torch.cat([panels.flatten(), bias, *self.behind(weight[channels])])
 
     def panels(self, weight: torch.Tensor) -> torch.Tensor:
         return packed(weight.movedim((0, 1), (-1, -2)).reshape(-1, self.count))
 
-    def bias_start(self, terms: int) -> int:
-        """Elements in front of the bias."""
+    def behind(self, weight: torch.Tensor) -> list[torch.Tensor]:
+        """What else is kept of the weights."""
+        return []
+
+    def starts(self, terms: int) -> dict[str, int]:
+        """Elements in front of each part."""
+        return {"weights": 0, "bias": self.wide * terms}
+
+    @property
+    def wide(self) -> int:
+        """Columns of all panels."""
         width = tile_shape(tensor_of(self.weight).dtype).columns
-        return -(-self.count // width) * width * terms
+        return -(-self.count // width) * width
 
 
 def convolutions_of(node: fx.Node, lasting: set[fx.Node]) -> list[Convolution]:
@@ -141,7 +188,7 @@ def convolutions_of(node: fx.Node, lasting: set[fx.Node]) -> list[Convolution]:
     if not all(root in lasting for n in made for root in derived(n).roots):
         return []
     images = [n for n in (node, image, given["addend"]) if n is not None]
-    if any(given["padding"]) or not _is_known(*images, *made):
+    if any(given["padding"]) or not _is_known(*made) or not all(map(_has_channels, images)):
         return []
     columns, inner = shape_of(weight)[:2]
     groups = given["groups"]
@@ -151,12 +198,17 @@ def convolutions_of(node: fx.Node, lasting: set[fx.Node]) -> list[Convolution]:
 
 
 def _is_known(*nodes: fx.Node) -> bool:
-    """Are all sizes and strides numbers, not 0, and small enough for the tables' offsets?"""
+    """Are all sizes and strides numbers, not 0?"""
     return all(
-        all(isinstance(n, int) for n in (*shape_of(node), *strides_of(node)))
-        and 0 < bytes_of(node) < LARGEST
+        all(isinstance(n, int) for n in (*shape_of(node), *strides_of(node))) and bytes_of(node) > 0
         for node in nodes
     )
+
+
+def _has_channels(image: fx.Node) -> bool:
+    """Is it known how many channels it has, and how they lie? Other sizes may be symbols."""
+    numbers = (shape_of(image)[1], strides_of(image)[1])
+    return all(isinstance(n, int) for n in numbers) and 0 not in shape_of(image)
 
 
 def _group(
@@ -186,13 +238,10 @@ def _group(
     corner = sum(b * s for b, s in zip(border, result_space, strict=True))
     first = group * count
     starts = (group * inner * image_channel, corner + first, first)
-    # The zeros around all groups' channels are one piece of memory: the first makes them.
-    edges: array[int] = array("q")
-    if any(border) and group == 0:
-        edges = border_ranges(counts, border, columns, (result_batch, *result_space))
+    frame = Frame(tuple(border), columns) if any(border) and group == 0 else None
     weights = Filters(weight, given["bias"], first, count)
     bounds = (given["low"], given["high"])
-    return Convolution(node, image, addend, weights, geometry, starts, tuple(edges), bounds)
+    return Convolution(node, image, addend, weights, geometry, starts, frame, bounds)
 
 
 def _pixel_steps(node: fx.Node) -> tuple[int, ...]:

@@ -1,17 +1,19 @@
 """Where the pixels and terms of a convolution lie, as tables for codegen/convolution.py. Comes in:
-sizes and strides, all of them known; goes out: arrays of offsets and how the work is cut up. What
-holds: any number of spatial dimensions, any stride, dilation and layout; padding is in the image.
+sizes and strides; goes out: arrays of offsets and how the work is cut up. What holds: any number of
+spatial dimensions, any stride, dilation and layout; padding is in the image.
 """
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, product
+from weakref import WeakValueDictionary
 
 from ingot.codegen.gemm import DEPTH
+from ingot.fuse.index import Size
 
 SHORT = 16
 """Runs below this are taken term by term."""
@@ -20,26 +22,62 @@ BLOCK_BYTES = 1 << 18
 
 
 MUCH = 4
+LARGEST = 1 << 31
+"""Offsets in tables are below this."""
+_MOVING = ("counts", "image_steps", "result_steps", "addend_steps", "window_steps")
 
 
 @dataclass(frozen=True)
 class Geometry:
-    """Steps are in elements. The first dimension of `counts` is the batch."""
+    """Steps are in elements. The first dimension of `counts` is the batch. Counts and steps may be
+    made of symbols: then `at` tells what the rest can be asked of."""
 
-    counts: tuple[int, ...]
+    counts: tuple[Size, ...]
     """Pixels of the result, dimension by dimension."""
-    image_steps: tuple[int, ...]
+    image_steps: tuple[Size, ...]
     """From the terms of a pixel to those of the next."""
-    result_steps: tuple[int, ...]
-    addend_steps: tuple[int, ...]
+    result_steps: tuple[Size, ...]
+    addend_steps: tuple[Size, ...]
     window: tuple[int, ...]
     """Places in the window, and for all but depthwise convolutions the channels behind them."""
-    window_steps: tuple[int, ...]
+    window_steps: tuple[Size, ...]
     depthwise: bool
     columns: int
     itemsize: int
     rows_at_most: int
     """Of a tile."""
+
+    def sizes(self) -> tuple[Size, ...]:
+        return tuple(size for name in _MOVING for size in getattr(self, name))
+
+    def at(self, values: Sequence[int]) -> Geometry:
+        """With numbers in the place of `sizes`."""
+        rest = iter(values)
+        numbers = {name: tuple(next(rest) for _ in getattr(self, name)) for name in _MOVING}
+        return replace(self, **numbers)  # type: ignore[arg-type]
+
+    @property
+    def is_known(self) -> bool:
+        return all(isinstance(size, int) for size in self.sizes())
+
+    def parts(self) -> list[tuple[Geometry, int, int, int]]:
+        """As many images at a time as tables can tell apart, and by how much the image, the result
+        and the addend of each part lie behind the first."""
+        batch, *space = self.counts
+        image, result, addend = steps = self._batch_steps()
+        most = max(1, (LARGEST - 1) // max(1, *map(abs, steps)) - 1)
+        return [
+            (
+                replace(self, counts=(min(most, batch - first), *space)),
+                first * image,
+                first * result,
+                first * addend,
+            )
+            for first in range(0, batch, most)
+        ]
+
+    def _batch_steps(self) -> tuple[int, int, int]:
+        return self.image_steps[0], self.result_steps[0], self.addend_steps[0]
 
     @property
     def pixels(self) -> int:
@@ -126,17 +164,28 @@ class Geometry:
         return self.pixels * self.columns * self.terms
 
 
+_known: WeakValueDictionary[tuple[object, ...], array[int]] = WeakValueDictionary()
+"""Tables that somebody has: convolutions of one size share them."""
+
+
 def offsets(counts: Sequence[int], steps: Sequence[int], kind: str = "i") -> array[int]:
     """Of every place, the last dimension fastest."""
-    result = array(kind, [0])
-    for count, step in zip(reversed(counts), reversed(steps), strict=True):
-        inner = result
-        result = array(kind)
-        if len(inner) == 1:
-            result.extend(range(0, count * step, step) if step else [0] * count)
-            continue
-        for i in range(count):
-            result.extend([i * step + offset for offset in inner])
+    key = (tuple(counts), tuple(steps), kind)
+    found = _known.get(key)
+    if found is None:
+        found = _known[key] = _offsets(counts, steps, kind)
+    return found
+
+
+def _offsets(counts: Sequence[int], steps: Sequence[int], kind: str) -> array[int]:
+    result = array(kind)
+    count, step = (counts[-1], steps[-1]) if counts else (1, 0)
+    outer = [
+        [number * by for number in range(size)]
+        for size, by in zip(counts[:-1], steps[:-1], strict=True)
+    ]
+    for start in map(sum, product(*outer)):
+        result.extend(range(start, start + count * step, step) if step else [start] * count)
     return result
 
 

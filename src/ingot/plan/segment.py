@@ -21,6 +21,8 @@ ZERO, ARENA = 0, 1
 """Bases that every plan has: no address at all, for sizes; the start of the arena."""
 MOST_REMEMBERED = 512
 """Combinations of sizes."""
+MOST_HELD = 1 << 26
+"""Bytes that the tables of a segment may hold."""
 Owner = Hashable
 """Of a piece of the arena: a value, or a step that wants room for itself."""
 
@@ -48,18 +50,47 @@ class NativeStep:
     words: tuple[Word, ...]
     source: Any
     """The region or the call, for errors."""
-    tables: tuple[tuple[NativeStep, ...], ...] = ()
+    tables: tuple[tuple[NativeStep | SizedStep, ...], ...] = ()
     """What it runs: the addresses of these come before its words."""
     share: Share | None = None
     """None: it needs a call of its own."""
 
 
-def _words(steps: Iterable[NativeStep]) -> Iterator[Word]:
-    """In the order in which tables are written."""
+@dataclass(frozen=True)
+class SizedStep:
+    """A step of which sizes tell more than words: how often and in which way it runs."""
+
+    words: Mapping[str, Word]
+    sizes: tuple[Size, ...]
+    make: Callable[[Sequence[int]], Sequence[Launch]]
+    """What runs, given the values of the sizes."""
+    source: Any
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A function and its words: numbers, or names of the step's words with what is added."""
+
+    function: int
+    words: tuple[int | tuple[str, int], ...]
+    held: Any = None
+    """What has to stay as long as it may run."""
+    held_bytes: int = 0
+
+
+AnyStep = NativeStep | SizedStep
+
+
+def _sizes(steps: Iterable[AnyStep]) -> Iterator[Size]:
+    """Everything that sizes tell, in the order in which tables are written."""
     for step in steps:
+        if isinstance(step, SizedStep):
+            yield from (word.offset for word in step.words.values())
+            yield from step.sizes
+            continue
         for table in step.tables:
-            yield from _words(table)
-        yield from step.words
+            yield from _sizes(table)
+        yield from (word.offset for word in step.words)
 
 
 @dataclass
@@ -105,52 +136,86 @@ class ArenaPlan:
         return found
 
 
+class Table:
+    """The words of steps one after the other, at `address`, and what they point to."""
+
+    def __init__(self, steps: Iterable[AnyStep], places: Mapping[Any, int], sizes: Iterator[int]):
+        self._places, self._sizes = places, sizes
+        self._flat: list[int] = []
+        self._held: list[Any] = []
+        self.held_bytes = 0
+        for step in steps:
+            if isinstance(step, SizedStep):
+                self._add_launches(step)
+            else:
+                self._add(step)
+        self._words = (ctypes.c_int64 * (len(self._flat) + 1))(*self._flat, 0)
+        self.address = ctypes.addressof(self._words)
+
+    def _add(self, step: NativeStep) -> None:
+        inner = [Table(table, self._places, self._sizes) for table in step.tables]
+        self._held += inner
+        self.held_bytes += sum(table.held_bytes for table in inner)
+        self._flat += (step.function, len(inner) + len(step.words))
+        for table in inner:
+            self._flat += (ZERO, table.address)
+        for word in step.words:
+            self._flat += self._resolved(word)
+
+    def _add_launches(self, step: SizedStep) -> None:
+        words = {name: self._resolved(word) for name, word in step.words.items()}
+        for launch in step.make([next(self._sizes) for _ in step.sizes]):
+            self._held.append(launch.held)
+            self.held_bytes += launch.held_bytes
+            self._flat += (launch.function, len(launch.words))
+            for word in launch.words:
+                if isinstance(word, tuple):
+                    base, start = words[word[0]]
+                    self._flat += (base, start + word[1])
+                else:
+                    self._flat += (ZERO, word)
+
+    def _resolved(self, word: Word) -> tuple[int, int]:
+        start = 0 if word.root is None else self._places[word.root]
+        return word.base, start + next(self._sizes)
+
+
 class Segment:
     """Native steps that run one after the other, with nothing of the host's between them."""
 
     def __init__(self, arena: ArenaPlan):
         self.arena = arena
-        self.steps: list[NativeStep] = []
-        self._tables: dict[tuple[tuple[int, ...], tuple[int, ...]], Any] = {}
+        self.steps: list[AnyStep] = []
+        self._tables: dict[tuple[tuple[int, ...], tuple[int, ...]], Table] = {}
         self._evaluate: Callable[[Sequence[int]], list[int]] | None = None
 
-    def _offsets(self) -> list[Size]:
-        return [word.offset for word in _words(self.steps)]
-
     def symbols(self) -> list[sympy.Symbol]:
-        return symbols_in(self._offsets())
+        return symbols_in(_sizes(self.steps))
 
-    def table(self, arena_values: tuple[int, ...], values: tuple[int, ...]) -> int:
-        """The address of the table for these values of the arena's symbols and of its own."""
+    def table(self, arena_values: tuple[int, ...], values: tuple[int, ...]) -> Table:
+        """The table for these values of the arena's symbols and of its own."""
         table = self._tables.get((arena_values, values))
         if table is None:
             table = self._made(arena_values, values)
             _remember(self._tables, (arena_values, values), table)
-        return ctypes.addressof(table)
+            self._forget()
+        return table
 
-    def _made(self, arena_values: tuple[int, ...], values: tuple[int, ...]) -> Any:
+    def _made(self, arena_values: tuple[int, ...], values: tuple[int, ...]) -> Table:
         if self._evaluate is None:
-            self._evaluate = evaluator(self._offsets(), self.symbols())
+            self._evaluate = evaluator(list(_sizes(self.steps)), self.symbols())
         places, _ = self.arena.bound(arena_values)
-        return _table(self.steps, places, iter(self._evaluate(values)))
+        return Table(self.steps, places, iter(self._evaluate(values)))
 
-
-def _table(steps: Iterable[NativeStep], places: Mapping[Any, int], offsets: Iterator[int]) -> Any:
-    """The words of the steps, one after the other; it holds the tables that they run."""
-    flat: list[int] = []
-    held = []
-    for step in steps:
-        inner = [_table(table, places, offsets) for table in step.tables]
-        held += inner
-        flat += (step.function, len(inner) + len(step.words))
-        for table in inner:
-            flat += (ZERO, ctypes.addressof(table))
-        for word in step.words:
-            start = 0 if word.root is None else places[word.root]
-            flat += (word.base, start + next(offsets))
-    table = (ctypes.c_int64 * (len(flat) + 1))(*flat, 0)
-    table.held = held  # type: ignore[attr-defined]
-    return table
+    def _forget(self) -> None:
+        """The oldest tables, where all together hold too much; the last one stays."""
+        known = list(self._tables.items())
+        held = sum(table.held_bytes for _, table in known)
+        for key, table in known[:-1]:
+            if held <= MOST_HELD:
+                return
+            held -= table.held_bytes
+            self._tables.pop(key, None)
 
 
 def _remember(known: dict[Any, Any], key: Any, value: Any) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from ingot.codegen.executor import steering_address
 from ingot.fuse.index import Size
-from ingot.plan.segment import ZERO, NativeStep, Share, Word
+from ingot.plan.segment import ZERO, AnyStep, NativeStep, Share, SizedStep, Word
 
 MOST_SMALL = 2
 """Steps in a row for which a team waits rather than being sent home and woken again."""
@@ -23,11 +23,11 @@ def shared(function: int, work: Size, for_a_thread: int) -> Share | None:
     return Share(function, work // for_a_thread)
 
 
-def teamed(steps: Sequence[NativeStep]) -> list[NativeStep]:
-    result: list[NativeStep] = []
+def teamed(steps: Sequence[AnyStep]) -> list[AnyStep]:
+    result: list[AnyStep] = []
     run: list[NativeStep] = []
     for step in steps:
-        if step.share is None:
+        if isinstance(step, SizedStep) or step.share is None:
             result += _closed(run)
             run = []
             result.append(step)

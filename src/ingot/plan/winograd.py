@@ -5,7 +5,6 @@ windows on images of even sizes with many channels, whose transformed weights ar
 
 from __future__ import annotations
 
-from array import array
 from dataclasses import dataclass, replace
 
 import torch
@@ -14,8 +13,10 @@ from ingot.codegen.gemm import tile_shape
 from ingot.codegen.machine import this_machine
 from ingot.codegen.tiles import Tile, tile_function
 from ingot.codegen.winograd import FIELDS, PLACES, transformed, winograd_function
-from ingot.plan.convolutions import Convolution, Filters, bits
+from ingot.fuse.index import Size
+from ingot.plan.convolutions import Convolution, Filters, launched
 from ingot.plan.geometry import Geometry, offsets
+from ingot.plan.segment import Launch
 
 WINDOW = 9
 FEWEST_CHANNELS = 32
@@ -33,93 +34,102 @@ class TransformedFilters(Filters):
     def recipe(self) -> str:
         return f"transformed {super().recipe}"
 
-    def bias_start(self, terms: int) -> int:
-        return self.count * PLACES * terms // WINDOW
+    def behind(self, weight: torch.Tensor) -> list[torch.Tensor]:
+        return [super().panels(weight).flatten()]
+
+    def starts(self, terms: int) -> dict[str, int]:
+        bias = self.wide * PLACES * terms // WINDOW
+        return {"weights": 0, "bias": bias, "plain": bias + self.wide}
 
 
 @dataclass(frozen=True)
 class Winograd(Convolution):
-    @property
-    def fields(self) -> tuple[str, ...]:
-        return FIELDS
+    """Sizes that are not even, or too small, go the plain way."""
 
-    @property
-    def function(self) -> int:
-        return winograd_function(self.dtype)
+    threads: int
 
-    @property
-    def patches(self) -> Geometry:
-        """Each 2×2 pixels, as if they were pixels."""
-        g = self.geometry
-        batch, height, width = g.counts
-
-        def twice(steps: tuple[int, ...]) -> tuple[int, ...]:
-            return steps[0], 2 * steps[1], 2 * steps[2]
-
-        return replace(
-            g,
-            counts=(batch, height // 2, width // 2),
-            image_steps=twice(g.image_steps),
-            result_steps=twice(g.result_steps),
-            addend_steps=twice(g.addend_steps),
-            window=g.window[-1:],
-            window_steps=(1,),
-        )
-
-    @property
-    def cut(self) -> tuple[int, int]:
-        """(patches of a block, rows of a tile): a transformed block stays in the second cache
-        level, and threads have as many of them."""
-        g, threads = self.patches, torch.get_num_threads()
-        room = this_machine().l2_bytes * 13 // 16
-        most = max(g.rows_at_most, room // (PLACES * g.terms * g.itemsize))
-        blocks = -(-g.pixels // most)
-        blocks = -(-blocks // threads) * threads
-        size = -(-g.pixels // blocks)
-        tall = min(range(g.rows_at_most, 3, -1), key=lambda rows: -(-size // rows) * rows)
-        return -(-size // tall) * tall, tall
-
-    def scratch(self) -> int:
-        """Bytes for all threads."""
-        return self._room() * torch.get_num_threads() * self.dtype.itemsize
-
-    def _room(self) -> int:
-        block, _ = self.cut
-        return block * PLACES * (self.geometry.window[-1] + tile_shape(self.dtype).columns)
-
-    def tables(self) -> dict[str, array[int]]:
-        patches, (block, _) = self.patches, self.cut
+    def launch(self, g: Geometry, starts: dict[str, int]) -> Launch:
+        if not pays(g):
+            return self._plain(super().launch(g, starts))
+        patches, (block, _) = _patches(g), self._cut(g)
         columns = tile_shape(self.dtype).columns
-        return {
+        return launched(winograd_function(self.dtype), FIELDS, self, g, starts, {
             "ins": offsets(patches.counts, patches.image_steps),
             "outs": offsets(patches.counts, patches.result_steps),
             "adds": offsets(patches.counts, patches.addend_steps),
             "pieces": patches.pieces,
             "chunks": patches.chunks,
-            "edges": array("q", self.edges),
+            "edges": self.edges(g),
             "lefts": offsets((block,), (patches.terms,)),
             "tops": offsets((block,), (columns,)),
-        }
+        }, self._places(g))  # fmt: skip
 
-    def numbers(self) -> dict[str, int]:
-        g, patches, (block, tall) = self.geometry, self.patches, self.cut
+    def _plain(self, launch: Launch) -> Launch:
+        """With the weights as they were."""
+        words = [("plain", 0) if word == ("weights", 0) else word for word in launch.words]
+        return replace(launch, words=tuple(words))
+
+    def _cut(self, g: Geometry) -> tuple[int, int]:
+        """(patches of a block, rows of a tile): a transformed block stays in the second cache
+        level, and threads have as many of them."""
+        pixels, rows_at_most = _patches(g).pixels, g.rows_at_most
+        blocks = -(-pixels // self._most())
+        blocks = -(-blocks // self.threads) * self.threads
+        size = -(-pixels // blocks)
+        tall = min(range(rows_at_most, 3, -1), key=lambda rows: -(-size // rows) * rows)
+        return -(-size // tall) * tall, tall
+
+    def _most(self) -> int:
+        """Patches of a block, at most."""
+        g = self.geometry
+        room = this_machine().l2_bytes * 13 // 16
+        return max(g.rows_at_most, room // (PLACES * g.window[-1] * g.itemsize))
+
+    def scratch(self) -> int:
+        g = self.geometry
+        block = self._cut(g)[0] if g.is_known else self._most() + g.rows_at_most
+        return self._room(block) * self.threads * self.dtype.itemsize
+
+    def _room(self, block: int) -> int:
+        return block * PLACES * (self.geometry.window[-1] + tile_shape(self.dtype).columns)
+
+    def _places(self, g: Geometry) -> dict[str, int]:
+        patches, (block, tall) = _patches(g), self._cut(g)
         tile = Tile(patches.kind, self.dtype, tile_shape(self.dtype).vectors, False)
+        steps = {"image": g.image_steps, "result": g.result_steps, "addend": g.addend_steps}
         rows, pixels = (
-            {f"{name}_{kind}": steps[dim] for name, steps in self._steps().items()}
+            {f"{name}_{kind}": sizes[dim] for name, sizes in steps.items()}
             for kind, dim in (("row", 1), ("pixel", 2))
         )
         return {
             "tile": tile_function(tile, tall), "patches": patches.pixels, "block": block,
-            "tall": tall, "n": g.columns, "k": patches.terms,
-            "chunk_count": len(patches.chunks) // 4, "edge_count": len(self.edges) // 2,
-            "room": self._room(), "teams": torch.get_num_threads(), **rows, **pixels,
-            "low": bits(self.bounds[0], self.dtype), "high": bits(self.bounds[1], self.dtype),
-            "work": g.work,
+            "tall": tall, "n": g.columns, "k": patches.terms, "room": self._room(block),
+            "teams": self.threads, **rows, **pixels, "work": g.work,
         }  # fmt: skip
 
-    def _steps(self) -> dict[str, tuple[int, ...]]:
-        g = self.geometry
-        return {"image": g.image_steps, "result": g.result_steps, "addend": g.addend_steps}
+
+def _patches(g: Geometry) -> Geometry:
+    """Each 2×2 pixels, as if they were pixels."""
+    batch, height, width = g.counts
+
+    def twice(steps: tuple[Size, ...]) -> tuple[Size, ...]:
+        return steps[0], 2 * steps[1], 2 * steps[2]
+
+    return replace(
+        g,
+        counts=(batch, height // 2, width // 2),
+        image_steps=twice(g.image_steps),
+        result_steps=twice(g.result_steps),
+        addend_steps=twice(g.addend_steps),
+        window=g.window[-1:],
+        window_steps=(1,),
+    )
+
+
+def pays(g: Geometry) -> bool:
+    """Are these sizes, all of them known, good for it?"""
+    even = g.counts[1] % 2 == 0 and g.counts[2] % 2 == 0
+    return even and g.pixels // 4 >= FEWEST_PATCHES
 
 
 def faster(plain: Convolution) -> Convolution:
@@ -129,14 +139,14 @@ def faster(plain: Convolution) -> Convolution:
         return plain
     channels, channel_step = g.window[-1], g.window_steps[-1]
     dense = g.image_steps[1:] == g.window_steps[:2] and channel_step == 1
-    even = g.counts[1] % 2 == 0 and g.counts[2] % 2 == 0
     whole = channels % shape.lanes == 0 and g.columns % shape.columns == 0
-    many = min(channels, g.columns) >= FEWEST_CHANNELS and g.pixels // 4 >= FEWEST_PATCHES
+    many = min(channels, g.columns) >= FEWEST_CHANNELS
     small = PLACES * channels * g.columns * g.itemsize <= MOST_BYTES
-    if not (dense and even and whole and many and small):
+    if not (dense and whole and many and small) or (g.is_known and not pays(g)):
         return plain
     w = plain.weights
     weights = TransformedFilters(w.weight, w.bias, w.first, w.count)
     return Winograd(
-        plain.node, plain.image, plain.addend, weights, g, plain.starts, plain.edges, plain.bounds
-    )
+        plain.node, plain.image, plain.addend, weights, g, plain.starts, plain.frame, plain.bounds,
+        torch.get_num_threads(),
+    )  # fmt: skip

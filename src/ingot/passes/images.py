@@ -1,0 +1,89 @@
+"""Calls on images with their channels innermost, for passes. Comes in: an image, and what is wanted
+of it; goes out: the call in front of another. What holds: sizes may be made of symbols, and no
+question is asked about them that could bind one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.fx import Node
+from torch.fx.node import map_arg
+
+from ingot.fuse import index as ix
+from ingot.fuse.shapes import size_of
+from ingot.passes.base import Draft
+from ingot.passes.normalize import val
+from ingot.program.native_ops import channels_last_strides
+
+aten = torch.ops.aten
+
+
+@dataclass(frozen=True)
+class Images:
+    """Writes calls in front of `before`."""
+
+    draft: Draft
+    before: Node
+
+    def call(self, target: Any, *args: Any, **kwargs: Any) -> Node:
+        """PyTorch says what comes of it."""
+        known, named = map_arg((args, kwargs), lambda n: n.meta["val"])
+        return self.draft.call(self.before, target, args, target(*known, **named), **kwargs)
+
+    def padded(self, image: Node, padding: Sequence[int], value: float = 0.0) -> Node:
+        """(rows, columns) on each side."""
+        top, left = padding
+        if not top and not left:
+            return image
+        batch, channels, height, width = val(image).shape
+        sizes = [batch, channels, height + 2 * top, width + 2 * left]
+        made = channels_last(val(image), sizes)
+        arguments = (image, [left, left, top, top], value)
+        return self.draft.call(self.before, aten.constant_pad_nd.default, arguments, made)
+
+    def every(self, image: Node, dim: int, start: int, step: int, count: Any) -> Node:
+        """`count` pixels along `dim`, from `start` on."""
+        stop = start + (count - 1) * step + 1
+        return self.slice(image, dim, (start, stop, step), count)
+
+    def slice(self, image: Node, dim: int, part: tuple[int, Any, int], count: Any) -> Node:
+        """A part that lies inside, and its length."""
+        value, (start, stop, step) = val(image), part
+        sizes, strides = list(value.shape), list(value.stride())
+        offset = value.storage_offset() + start * strides[dim]
+        sizes[dim], strides[dim] = count, strides[dim] * step
+        made = value.as_strided(sizes, strides, offset)
+        return self.draft.call(
+            self.before, aten.slice.Tensor, (image, dim, start, stop, step), made
+        )
+
+    def maximum(self, a: Node, b: Node) -> Node:
+        made = channels_last(val(a), val(a).shape)
+        return self.draft.call(self.before, aten.maximum.default, (a, b), made)
+
+
+def channels_last(like: torch.Tensor, sizes: Sequence[Any]) -> torch.Tensor:
+    return like.new_empty_strided(list(sizes), channels_last_strides(sizes))
+
+
+def is_channels_last(value: torch.Tensor) -> bool:
+    """Are the channels innermost, without gaps, whatever the symbols are?"""
+    if value.dim() != 4:
+        return False
+    wanted = channels_last_strides(value.shape)
+    sizes = ([size_of(n) for n in numbers] for numbers in (value.shape, value.stride(), wanted))
+    return all(
+        (isinstance(size, int) and size == 1) or ix.same_size(stride, want)
+        for size, stride, want in zip(*sizes, strict=True)
+    )
+
+
+def are_alike(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """The same sizes, strides and dtype, whatever the symbols are?"""
+    pairs = [*zip(a.shape, b.shape), *zip(a.stride(), b.stride())]
+    same = a.dim() == b.dim() and a.dtype is b.dtype
+    return same and all(ix.same_size(size_of(x), size_of(y)) for x, y in pairs)
