@@ -22,29 +22,28 @@ from torch._C._dynamo.guards import _empty_strided_cpu  # type: ignore[attr-defi
 
 from ingot.codegen.executor import executor
 from ingot.codegen.kernels import Kernel, Kernels
-from ingot.dispatch.threads import kernel_work
 from ingot.dispatch.ways import Ways
-from ingot.execute.choices import write_choice
 from ingot.execute.control import steered, write_control
 from ingot.execute.fallback import interpret, laid_out, region_inputs
-from ingot.execute.heavy import packed_product, write_heavy
+from ingot.execute.heavy import write_heavy
 from ingot.execute.in_place import WRITING, written_in_place
+from ingot.execute.lifetimes import last_uses, uses
 from ingot.execute.memory import LARGE, empty_large
 from ingot.execute.outcome import broken, check_text, failed, is_check, plain
+from ingot.execute.regions import share_memory, write_region
 from ingot.execute.workspace import borrow, give_back
 from ingot.fuse import index as ix
 from ingot.fuse.index import Size
 from ingot.fuse.region import Region
 from ingot.fuse.shapes import shape_of, strides_of, tensor_of
-from ingot.plan.choices import length_of, reduction_table
 from ingot.plan.derived import derived, is_derived
 from ingot.plan.followers import Follower
 from ingot.plan.places import Moved, Place, Places, bytes_of
 from ingot.plan.prepared import Prepared
 from ingot.plan.roles import Roles, is_count
-from ingot.plan.segment import ARENA, ZERO, ArenaPlan, NativeStep, Segment, Word
+from ingot.plan.segment import ARENA, ArenaPlan, Segment, Word
 from ingot.plan.sizes import SizePrinter
-from ingot.plan.teams import shared, teamed
+from ingot.plan.teams import teamed
 from ingot.program.control import control_of
 from ingot.program.graph import output_node
 from ingot.program.program import Program
@@ -127,7 +126,7 @@ class RunnerWriter:
         self.waiting = {follower.call for follower in self.followers.values()}
         """Products that run when their followers do."""
         for follower in self.followers.values():
-            self._share_memory(follower)
+            share_memory(self, follower)
         self.arena = ArenaPlan()
         self.segment = Segment(self.arena)
         self.bases: dict[Any, int] = {}
@@ -140,7 +139,7 @@ class RunnerWriter:
         """Those that are done, with the names of their tables."""
         self.dynamic = bool(fused.program.symbols) or has_symbols(fused.program.graph)
         self._clock = 0
-        self.last_use = self._last_uses()
+        self.last_use = last_uses(self)
 
     # -- names -------------------------------------------------------------------------------------
 
@@ -184,45 +183,6 @@ class RunnerWriter:
     def _values(self, sizes: Iterable[Size]) -> str:
         return "(" + "".join(f"{self.size(s)}, " for s in sizes) + ")"
 
-    # -- lifetimes ---------------------------------------------------------------------------------
-
-    def _uses(self, step: Step) -> list[fx.Node]:
-        if step in self.roles.products:
-            return [n for product in self.roles.products[step] for n in product.reads()]
-        if isinstance(step, CallStep):
-            return list(step.node.all_input_nodes)
-        kernel = self.kernels.by_region.get(step.region)
-        if kernel is None:
-            return region_inputs(step.region)
-        more = self.followers[step.region].product.reads() if step.region in self.followers else []
-        return [*more, *(b for b in kernel.buffers if b not in step.region.stored)]
-
-    def _last_uses(self) -> dict[int, list[fx.Node]]:
-        """Step number to the tensors that nobody needs after it."""
-        last: dict[fx.Node, int] = {}
-        for number, step in enumerate(self.fused.steps):
-            made = [step.node] if isinstance(step, CallStep) else list(step.region.stored)
-            for node in [*made, *self._uses(step)]:
-                root = self.places.of(node).root if _is_tensor(node) else node
-                assert isinstance(root, fx.Node)
-                last[root] = last[node] = number
-        for node in [*self._output().all_input_nodes, *self._written_inputs()]:
-            last.pop(node, None)
-        grouped: dict[int, list[fx.Node]] = {}
-        for node, number in last.items():
-            if node.op != "get_attr" and not _is_number(node):
-                grouped.setdefault(number, []).append(node)
-        return grouped
-
-    def _written_inputs(self) -> list[fx.Node]:
-        inputs = self.roles.inputs
-        return [
-            inputs[s.target] for s in self.fused.program.signature.outputs if s.target is not None
-        ]
-
-    def _output(self) -> fx.Node:
-        return output_node(self.fused.program.graph)
-
     # -- text --------------------------------------------------------------------------------------
 
     def source(self) -> str:
@@ -264,10 +224,8 @@ class RunnerWriter:
                 write_heavy(self, product, number)
         elif isinstance(step, CallStep) and step in self.roles.controls:
             write_control(self, step, self.roles.controls[step])
-        elif isinstance(step, KernelStep) and step.region in self.followers:
-            self._product_with_follower(self.followers[step.region], step.region, number)
         elif isinstance(step, KernelStep) and step.region in self.kernels.by_region:
-            self._kernel(step, number)
+            write_region(self, step.region, number)
         elif self.roles.is_host(step):
             if self._touches_tensors(step):
                 self._flush()
@@ -348,7 +306,7 @@ class RunnerWriter:
 
     def name_prepared(self, fused: Fused) -> None:
         """Values made of weights that steps read as they are."""
-        read = [node for step in fused.steps for node in self._uses(step)]
+        read = [node for step in fused.steps for node in uses(self, step)]
         read += output_node(fused.program.graph).all_input_nodes
         for node in dict.fromkeys(filter(is_derived, read)):
             made = derived(node)
@@ -447,44 +405,6 @@ class RunnerWriter:
 
     # -- native steps ------------------------------------------------------------------------------
 
-    def _share_memory(self, follower: Follower) -> None:
-        if follower.over is not None:
-            self.places.put(follower.product.node, self.places.of(follower.over))
-
-    def _product_with_follower(self, follower: Follower, region: Region, number: int) -> None:
-        for node in region.stored:
-            self.make(node, number)
-        self._share_memory(follower)
-        if follower.over is None:
-            self.make(follower.product.node, number)
-        kernel = self.kernels.by_region[region]
-        words = [Word(ZERO, kernel.address), *self._kernel_words(kernel, number)]
-        self.segment.steps.append(packed_product(self, follower.product, number, words))
-
-    def _kernel_words(self, kernel: Kernel, number: int) -> list[Word]:
-        words = [self.address(b, number) for b in kernel.buffers]
-        return [*words, *(Word(ZERO, s) for s in kernel.symbols)]
-
-    def _kernel(self, step: KernelStep, number: int) -> None:
-        kernel = self.kernels.by_region[step.region]
-        for node in step.region.stored:
-            self.make(node, number)
-        if kernel.whole is None:
-            self.segment.steps.append(self._kernel_step(kernel, number))
-            return
-        whole = kernel.whole
-        makers = {
-            "split": lambda: self._kernel_step(kernel, number),
-            "whole": lambda: self._kernel_step(whole, number),
-        }
-        table = reduction_table(self.ways, step.region, self.symbol_ranges)
-        write_choice(self, table, length_of(step.region), makers)
-
-    def _kernel_step(self, kernel: Kernel, number: int) -> NativeStep:
-        words = tuple(self._kernel_words(kernel, number))
-        share = shared(kernel.share, kernel.work, kernel_work(self.ways))
-        return NativeStep(kernel.address, words, kernel.region, share=share)
-
     def prepared(
         self, recipe: str, make: Callable[..., torch.Tensor], roots: Sequence[fx.Node]
     ) -> int:
@@ -562,7 +482,7 @@ class RunnerWriter:
 
     def _outputs(self) -> None:
         signature = self.fused.program.signature
-        values = self._output().args[0]
+        values = output_node(self.fused.program.graph).args[0]
         assert isinstance(values, Sequence)
         user = []
         for spec, value in zip(signature.outputs, values, strict=True):
@@ -579,17 +499,6 @@ class RunnerWriter:
 
 def _is_follower(kernel: Kernel | None) -> bool:
     return kernel is not None and kernel.is_follower
-
-
-def _is_tensor(node: fx.Node) -> bool:
-    return isinstance(node.meta.get("val"), torch.Tensor)
-
-
-def _is_number(node: fx.Node) -> bool:
-    """A size or scalar: it costs nothing to keep, and sizes of later buffers may be made of it."""
-    return isinstance(
-        node.meta.get("val"), torch.SymInt | torch.SymFloat | torch.SymBool | int | float
-    )
 
 
 def _plain(target: torch._ops.OpOverload) -> bool:

@@ -1,0 +1,67 @@
+"""Kernels as steps of the native program. Comes in: a region that has a kernel; goes out: a step in
+the writer's open segment. What holds: a region that follows a product runs with it, on each part of
+the result as soon as it is there; it may take the product's place in memory.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ingot.codegen.kernels import Kernel
+from ingot.dispatch.threads import kernel_work
+from ingot.execute.choices import write_choice
+from ingot.execute.heavy import packed_product
+from ingot.fuse.region import Region
+from ingot.plan.choices import length_of, reduction_table
+from ingot.plan.followers import Follower
+from ingot.plan.segment import ZERO, NativeStep, Word
+from ingot.plan.teams import shared
+
+if TYPE_CHECKING:
+    from ingot.execute.runner import RunnerWriter
+
+
+def write_region(writer: RunnerWriter, region: Region, number: int) -> None:
+    for node in region.stored:
+        writer.make(node, number)
+    kernel = writer.kernels.by_region[region]
+    if region in writer.followers:
+        _with_product(writer, writer.followers[region], kernel, number)
+    elif kernel.whole is None:
+        writer.segment.steps.append(_step(writer, kernel, number))
+    else:
+        _split_or_whole(writer, kernel, kernel.whole, number)
+
+
+def share_memory(writer: RunnerWriter, follower: Follower) -> None:
+    """The product's result goes where the follower's will be."""
+    if follower.over is not None:
+        writer.places.put(follower.product.node, writer.places.of(follower.over))
+
+
+def _with_product(writer: RunnerWriter, follower: Follower, kernel: Kernel, number: int) -> None:
+    share_memory(writer, follower)
+    if follower.over is None:
+        writer.make(follower.product.node, number)
+    words = [Word(ZERO, kernel.address), *_words(writer, kernel, number)]
+    writer.segment.steps.append(packed_product(writer, follower.product, number, words))
+
+
+def _split_or_whole(writer: RunnerWriter, split: Kernel, whole: Kernel, number: int) -> None:
+    makers = {
+        "split": lambda: _step(writer, split, number),
+        "whole": lambda: _step(writer, whole, number),
+    }
+    table = reduction_table(writer.ways, split.region, writer.symbol_ranges)
+    write_choice(writer, table, length_of(split.region), makers)
+
+
+def _step(writer: RunnerWriter, kernel: Kernel, number: int) -> NativeStep:
+    share = shared(kernel.share, kernel.work, kernel_work(writer.ways))
+    words = tuple(_words(writer, kernel, number))
+    return NativeStep(kernel.address, words, kernel.region, share=share)
+
+
+def _words(writer: RunnerWriter, kernel: Kernel, number: int) -> list[Word]:
+    words = [writer.address(b, number) for b in kernel.buffers]
+    return [*words, *(Word(ZERO, s) for s in kernel.symbols)]
