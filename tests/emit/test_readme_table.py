@@ -73,8 +73,7 @@ SAMPLES: dict[str, dict[str, Sample]] = {
         "sort": Sample(lambda x: x.sort(1), (LONG,)),
         "topk": Sample(lambda x: x.topk(2), (LONG + torch.arange(3),)),
     },
-    "`scatter` and `index_put` at several places in a row": {
-        "scatter": Sample(lambda x, i: x.scatter(0, i, 5.0), (X, ROWS)),
+    "`scatter` and `index_put` of a tensor, at several places in a row": {
         "scatter of a tensor": Sample(
             lambda x, i, v: x.scatter(1, i, v), (X, torch.tensor([[0, 2], [1, 0]]), X[:, :2] * 3)
         ),
