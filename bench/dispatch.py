@@ -184,7 +184,7 @@ def branch_us() -> float:
         segment.steps.append(NativeStep(steering_address("scan"), words, None, ((step,),)))
 
         def run() -> None:
-            execute(segment.table((), ()), ctypes.addressof(bases))
+            execute(segment.table((), ()).address, ctypes.addressof(bases))
 
         return lambda: timed_ms(run, 1)
 

@@ -20,7 +20,7 @@ from torch.testing._internal import common_methods_invocations as invocations
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.testing._internal.opinfo.core import ErrorInput, OpInfo, SampleInput
 
-from .expected import EXPECTED, METADATA_ONLY, SKIPPED
+from .expected import EXPECTED, METADATA_ONLY, SKIPPED, SUMS_OF_RANDOM
 from .harness import Program
 
 DTYPES = (
@@ -183,3 +183,8 @@ def program_of(function: Callable[..., Any], sample: SampleInput) -> Program:
 def metadata_only(name: str) -> bool:
     """Ops whose values are not defined, such as torch.empty."""
     return name in METADATA_ONLY
+
+
+def exact_random(name: str) -> bool:
+    """Where the op draws random numbers, are its results exactly eager's?"""
+    return name not in SUMS_OF_RANDOM

@@ -19,6 +19,7 @@ from .cases import (
     OPS,
     SAMPLES_IN_CI,
     SAMPLES_IN_SLOW,
+    exact_random,
     forward_cases,
     grad_cases,
     inplace_cases,
@@ -43,7 +44,12 @@ def test_forward(name: str, dtype: torch.dtype, request: pytest.FixtureRequest) 
     op = OPS[name]
     for position, sample in enumerate(samples_of(op, dtype, sample_count(request))):
         label = describe_sample(name, dtype, position, sample)
-        check_forward(program_of(op.op, sample), label, values=not metadata_only(name))
+        check_forward(
+            program_of(op.op, sample),
+            label,
+            values=not metadata_only(name),
+            exact_random=exact_random(name),
+        )
 
 
 @pytest.mark.parametrize(("name", "dtype"), inplace_cases())

@@ -11,7 +11,7 @@ import pytest
 import torch
 import torch._dynamo.config
 
-from .cases import OPS, metadata_only, program_of, samples_of, whole_cases
+from .cases import OPS, exact_random, metadata_only, program_of, samples_of, whole_cases
 from .compare import assert_same_outputs
 from .harness import compile_whole, copy_tensors, run, run_eager, run_truth
 
@@ -37,6 +37,6 @@ def test_whole(name: str, dtype: torch.dtype, dynamic: bool) -> None:
             getattr(eager, kind),
             getattr(truth, kind) if truth else None,
             label=f"{label}{kind}",
-            exact=eager.used_rng,
+            exact=eager.used_rng and exact_random(name),
             metadata_only=metadata_only(name),
         )
