@@ -179,8 +179,13 @@ class _Task(Writer):
         room = self.const(BLOCK_BYTES // self.shape.dtype.itemsize)
         tall = self.const(self.shape.rows)
         rows = b.mul(b.add(b.div(b.div(room, self.size["k"]), tall), self.const(1)), tall)
-        with self.loop(low_row, high_row, rows) as top:
-            bottom = b.minimum(b.add(top, rows), high_row)
+        # A tile of one or two rows sums up in another order: none may be left over, for where one
+        # is would depend on the threads.
+        some = b.minimum(b.sub(high_row, low_row), self.const(1))
+        nearly = b.maximum(b.sub(high_row, self.const(2)), b.add(low_row, some))
+        with self.loop(low_row, nearly, rows) as top:
+            following = b.add(top, rows)
+            bottom = b.select(b.cmp("lt", following, nearly), following, high_row)
             with self.loop(low_panel, high_panel, self.const(1)) as panel:
                 left = b.mul(panel, self.width)
                 right = b.add(left, self.width)
@@ -198,14 +203,16 @@ class _Task(Writer):
         by_panels = b.cmp("ge", self.panels, b.mul(threads, self.const(4)))
         tall = self.const(self.shape.rows)
         strips = b.div(b.add(self.size["m"], self.const(self.shape.rows - 1)), tall)
-
-        low_strip, high_strip = self.share(strips, thread, threads)
+        # The last two strips share their rows: one thread has both.
+        units = b.maximum(b.sub(strips, self.const(1)), self.const(1))
+        low_strip, high_strip = self.share(units, thread, threads)
+        last = b.cmp("eq", high_strip, units)
         low_panel, high_panel = self.share(self.panels, thread, threads)
         return (
             b.select(by_panels, low_panel, zero),
             b.select(by_panels, high_panel, self.panels),
             b.select(by_panels, zero, b.mul(low_strip, tall)),
-            b.select(by_panels, self.size["m"], b.minimum(b.mul(high_strip, tall), self.size["m"])),
+            b.select(b.or_(by_panels, last), self.size["m"], b.mul(high_strip, tall)),
         )
 
     def _addend(self, left: Val) -> tuple[Val, str, Val]:

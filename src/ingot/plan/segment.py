@@ -40,7 +40,7 @@ class Share:
     """How a team of threads runs a step: a function that does what is the calling thread's."""
 
     function: int
-    threads: int
+    threads: Size
     """How many would find something to do."""
 
 

@@ -6,7 +6,9 @@ want several.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+
+from torch.utils._sympy.functions import FloorDiv, Max
 
 from ingot.codegen.executor import steering_address
 from ingot.fuse.index import Size
@@ -17,10 +19,12 @@ MOST_SMALL = 2
 
 
 def shared(function: int, work: Size, for_a_thread: int) -> Share | None:
-    """The share of a step; None where its work is not known yet, or threads cannot share it."""
-    if not function or not isinstance(work, int):
+    """The share of a step; None where threads cannot share it."""
+    if not function:
         return None
-    return Share(function, work // for_a_thread)
+    if isinstance(work, int):
+        return Share(function, work // for_a_thread)
+    return Share(function, FloorDiv(work, for_a_thread))
 
 
 def teamed(steps: Sequence[AnyStep]) -> list[AnyStep]:
@@ -40,7 +44,18 @@ def teamed(steps: Sequence[AnyStep]) -> list[AnyStep]:
 
 
 def _is_large(step: NativeStep) -> bool:
-    return step.share is not None and step.share.threads > 1
+    """May several threads find something to do?"""
+    if step.share is None:
+        return False
+    threads = step.share.threads
+    return not isinstance(threads, int) or threads > 1
+
+
+def _most(counts: Iterable[Size]) -> Size:
+    distinct = list(dict.fromkeys(counts))
+    if all(isinstance(count, int) for count in distinct):
+        return max(distinct)
+    return Max(*distinct)
 
 
 def _closed(run: Sequence[NativeStep]) -> list[NativeStep]:
@@ -51,7 +66,7 @@ def _closed(run: Sequence[NativeStep]) -> list[NativeStep]:
     first, end = large[0], large[-1] + 1
     shared = [step for step in run[first:end] if step.share is not None]
     table = tuple(NativeStep(s.share.function, s.words, s.source) for s in shared if s.share)
-    threads = max(step.share.threads for step in shared if step.share is not None)
+    threads = _most(step.share.threads for step in shared if step.share is not None)
     team = NativeStep(
         steering_address("team"), (Word(ZERO, threads),), [s.source for s in shared], (table,)
     )
