@@ -500,14 +500,25 @@ def test_an_endless_loop_can_be_interrupted() -> None:
 
 
 def test_an_endless_loop_and_control_c() -> None:
-    def function(x: Tensor) -> tuple[Tensor, ...]:
-        return while_loop(lambda i, x: i >= 0, lambda i, x: (i + 1, x * 0.5), (0, x))
+    def function(x: Tensor, most: Tensor) -> tuple[Tensor, ...]:
+        return while_loop(lambda i, x: i < most, lambda i, x: (i + 1, x * 0.5), (0, x))
 
     compiled = torch.compile(function, backend="ingot", fullgraph=True)
-    timer = threading.Timer(2.0, lambda: os.kill(os.getpid(), signal.SIGINT))
-    timer.start()
+    x = torch.rand(4)
+    torch.testing.assert_close(compiled(x, torch.tensor(3))[1], x * 0.125)
+    done = threading.Event()
+
+    def press() -> None:
+        pause = 0.5
+        while not done.wait(pause):
+            os.kill(os.getpid(), signal.SIGINT)
+            pause = 20.0
+
+    keys = threading.Thread(target=press)
+    keys.start()
     try:
         with pytest.raises(KeyboardInterrupt):
-            compiled(torch.rand(4))
+            compiled(x, torch.tensor(2**62))
     finally:
-        timer.join()
+        done.set()
+        keys.join()
