@@ -64,3 +64,12 @@ def test_sizes_that_move() -> None:
     x = torch.randn(9, 256)
     x[3, 5], x[7, 1] = float("nan"), float("inf")
     check(compiled, module, x)
+
+
+@torch.no_grad()
+def test_where_there_are_no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ingot.plan.teams.has_openmp", lambda: False)
+    module, x = network(), torch.randn(32, 256)
+    compiled = ingot.compile(module, (x,), options={"strict": True})
+    assert teams(compiled) == 0
+    check(compiled, module, x)

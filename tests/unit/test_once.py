@@ -56,7 +56,6 @@ def test_a_failure_beside_is_met_by_who_asks() -> None:
         once()
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_child_does_not_wait_for_the_parents_thread() -> None:
     go = threading.Event()
 

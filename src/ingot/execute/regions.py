@@ -5,9 +5,10 @@ the result as soon as it is there; it may take the product's place in memory.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ingot.codegen.kernels import Kernel
+from ingot.codegen.kernels import Kernel, Kernels
 from ingot.dispatch.threads import kernel_work
 from ingot.execute.choices import write_choice
 from ingot.execute.heavy import packed_product
@@ -19,6 +20,14 @@ from ingot.plan.teams import shared
 
 if TYPE_CHECKING:
     from ingot.execute.runner import RunnerWriter
+
+
+def native_followers(
+    kernels: Kernels, followers: Mapping[Region, Follower]
+) -> dict[Region, Follower]:
+    """Those whose kernel a product can call."""
+    found = kernels.by_region
+    return {r: f for r, f in followers.items() if r in found and found[r].is_follower}
 
 
 def write_region(writer: RunnerWriter, region: Region, number: int) -> None:

@@ -21,7 +21,7 @@ from torch import fx
 from torch._C._dynamo.guards import _empty_strided_cpu  # type: ignore[attr-defined]
 
 from ingot.codegen.executor import executor
-from ingot.codegen.kernels import Kernel, Kernels
+from ingot.codegen.kernels import Kernels
 from ingot.dispatch.ways import Ways
 from ingot.execute.control import steered, write_control
 from ingot.execute.fallback import interpret, laid_out, region_inputs
@@ -30,7 +30,7 @@ from ingot.execute.in_place import WRITING, written_in_place
 from ingot.execute.lifetimes import last_uses, uses
 from ingot.execute.memory import LARGE, empty_large
 from ingot.execute.outcome import broken, check_text, failed, is_check, plain
-from ingot.execute.regions import share_memory, write_region
+from ingot.execute.regions import native_followers, share_memory, write_region
 from ingot.execute.workspace import borrow, give_back
 from ingot.fuse import index as ix
 from ingot.fuse.index import Size
@@ -104,9 +104,7 @@ class RunnerWriter:
         self.ways = ways
         self.options = ways.options
         self.symbol_ranges = fused.program.symbols
-        self.followers = {
-            r: t for r, t in followers.items() if _is_follower(kernels.by_region.get(r))
-        }
+        self.followers = native_followers(kernels, followers)
         self.lines: list[str] = []
         self.captured: dict[str, Any] = {
             "empty_strided": _empty_strided_cpu,
@@ -495,10 +493,6 @@ class RunnerWriter:
             else:
                 user.append(self.argument(value))
         self.lines.append(f"return [{', '.join(user)}]")
-
-
-def _is_follower(kernel: Kernel | None) -> bool:
-    return kernel is not None and kernel.is_follower
 
 
 def _plain(target: torch._ops.OpOverload) -> bool:

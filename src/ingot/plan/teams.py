@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from torch.utils._sympy.functions import FloorDiv, Max
 
+from ingot.codegen.entry import has_openmp
 from ingot.codegen.executor import steering_address
 from ingot.fuse.index import Size
 from ingot.plan.segment import ZERO, AnyStep, NativeStep, Share, SizedStep, Word
@@ -20,7 +21,7 @@ MOST_SMALL = 2
 
 def shared(function: int, work: Size, for_a_thread: int) -> Share | None:
     """The share of a step; None where threads cannot share it."""
-    if not function:
+    if not function or not has_openmp():
         return None
     if isinstance(work, int):
         return Share(function, work // for_a_thread)
