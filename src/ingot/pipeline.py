@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from torch import fx
+from torch.utils._python_dispatch import _disable_current_modes
 
 from ingot import observe
 from ingot.codegen import foresight
@@ -59,10 +60,10 @@ def compile_graph(
 @without_collection
 def compile_program(program: Program, options: Options) -> Compiled:
     """One version of the program for each way that its branches on sizes may go, and the branch
-    between them."""
+    between them. No mode of the caller's is at work meanwhile: constants are real tensors."""
     foresight.begin(program.graph)
     ways = Ways(options)
-    with account.compile():
+    with account.compile(), _disable_current_modes():
         return _compile(program, ways)
 
 

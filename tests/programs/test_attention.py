@@ -174,6 +174,20 @@ def test_a_known_mask_is_not_made() -> None:
     assert call.args[3] is None and call.args[4] is True
 
 
+def test_a_known_mask_through_torch_compile() -> None:
+    """Its values are looked at while AOTAutograd's fake tensors are about."""
+
+    def causal(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        place = torch.arange(q.shape[2])
+        hidden = torch.zeros(q.shape[2], k.shape[2]).masked_fill(place > place[:, None], -1e38)
+        return F.scaled_dot_product_attention(q, k, v, hidden[None, None])
+
+    args = tensors((1, 2, 40, 40, 32))
+    with torch.no_grad():
+        got = torch.compile(causal, backend="ingot", fullgraph=True)(*args)
+    torch.testing.assert_close(got, ahead_hidden(*args), rtol=1e-5, atol=1e-6)
+
+
 def test_grouped_heads() -> None:
     def grouped(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         return F.scaled_dot_product_attention(q, k, v, enable_gqa=True)
