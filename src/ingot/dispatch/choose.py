@@ -41,15 +41,15 @@ def row_of(box: Box, timed: Sequence[Timed], serves: str | None) -> Row:
 
 
 def _costs(timed: Sequence[Timed]) -> dict[str, float]:
-    """For each that ran at all sizes, the mean of the logarithms of its times."""
+    """For each that ran at all sizes, the mean of its costs."""
     if not timed:
         return {}
-    names = [n for n in timed[0].rounds if all(n in each.rounds for each in timed)]
-    times = [each.typical() for each in timed]
-    return {n: statistics.fmean(math.log(each[n]) for each in times) for n in names}
+    costs = [each.costs() for each in timed]
+    names = [name for name in costs[0] if all(name in each for each in costs)]
+    return {name: statistics.fmean(each[name] for each in costs) for name in names}
 
 
 def _confidence(timed: Sequence[Timed], winner: str, other: str) -> float:
     """The share of rounds, over all sizes, in which the one was faster than the other."""
-    pairs = [(a, b) for t in timed for a, b in zip(t.rounds[winner], t.rounds[other])]
+    pairs = [(a, b) for t in timed for a, b in zip(t.rounds[winner], t.rounds[other], strict=True)]
     return sum(a <= b for a, b in pairs) / len(pairs)

@@ -6,7 +6,9 @@ anything is timed; candidates take turns in changing order, so that what disturb
 
 from __future__ import annotations
 
+import math
 import random
+import statistics
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +34,7 @@ SAMPLE_SECONDS = 3e-4
 """A timed sample is at least about this long."""
 MOST_ROUNDS, LEAST_ROUNDS = 15, 5
 HOPELESS = 20
-"""Who is so many times as slow as the fastest is timed once."""
+"""Who is so many times as slow as the fastest is timed once, for all rounds."""
 MOST_BYTES = 1 << 28
 """Arguments larger than this are not measured."""
 TOLERANCES = {
@@ -51,7 +53,7 @@ class Disqualified(Exception):
 
 @dataclass(frozen=True)
 class Timed:
-    """Seconds of each round, by candidate, at one size."""
+    """Seconds of each round, by candidate, at one size: all have as many."""
 
     sizes: tuple[int, ...]
     rounds: Mapping[str, Sequence[float]]
@@ -59,6 +61,16 @@ class Timed:
     def typical(self) -> dict[str, float]:
         """The lower quartile of each: what disturbs a call only makes it slower."""
         return {name: sorted(times)[len(times) // 4] for name, times in self.rounds.items()}
+
+    def costs(self) -> dict[str, float]:
+        """The logarithm of each one's time over the fastest's, as the median over rounds: what
+        disturbs a round disturbs all who take turns in it."""
+        typical = self.typical()
+        fastest = self.rounds[min(typical, key=typical.__getitem__)]
+        return {
+            name: statistics.median(math.log(a / b) for a, b in zip(times, fastest, strict=True))
+            for name, times in self.rounds.items()
+        }
 
     def joined(self, other: Timed) -> Timed:
         """With the rounds of another time; only of those that ran both times."""
@@ -192,18 +204,16 @@ def _run(run: Callable[[list[Any]], Any], inputs: Sequence[Any]) -> Any:
 
 def _in_turns(runs: Mapping[str, Callable[[], Any]], deadline: float) -> dict[str, list[float]]:
     once = {name: _once(run) for name, run in runs.items()}
-    times = {name: [seconds] for name, seconds in once.items()}
     close = [name for name in runs if once[name] < HOPELESS * min(once.values())]
     counts = {name: max(1, min(1000, round(SAMPLE_SECONDS / once[name]))) for name in close}
-    for name in close:
-        times[name].clear()
     mixed = random.Random(0)
-    for turn in range(MOST_ROUNDS):
-        if turn >= LEAST_ROUNDS and time.perf_counter() > deadline:
-            break
-        for name in mixed.sample(close, len(close)):
-            times[name].append(_seconds(runs[name], counts[name]))
-    return times
+    rounds: list[dict[str, float]] = []
+    while len(rounds) < LEAST_ROUNDS or (
+        len(rounds) < MOST_ROUNDS and time.perf_counter() < deadline
+    ):
+        order = mixed.sample(close, len(close))
+        rounds.append(once | {name: _seconds(runs[name], counts[name]) for name in order})
+    return {name: [each[name] for each in rounds] for name in runs}
 
 
 def _once(run: Callable[[], Any]) -> float:

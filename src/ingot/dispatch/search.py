@@ -16,8 +16,9 @@ from ingot.dispatch.ranges import Range, Row
 
 NARROW = 1.02
 """Split points are found up to this ratio of the sizes on both sides."""
-LOOKS, AROUND = 6, 1.5
-"""How often sizes are looked at again, and up to which ratio to a split point."""
+LOOKS, AROUND, DOUBT = 12, 1.5, 0.2
+"""How often sizes are looked at again, up to which ratio to a split point, and up to which
+difference between who serves below it and who serves above."""
 CHANGE = 0.015
 """What a change of who serves has to bring: as a share of the time, over sizes that double."""
 
@@ -75,13 +76,21 @@ class Search:
                 pending += [pair for pair in halves if _differ(self.known, *pair)]
 
     def near_splits(self) -> Iterator[int]:
-        """Measure again around changes of who serves."""
+        """Measure again around changes of who serves, where it is not plain who should."""
         path = _best_path(self.known)
-        changes = [math.sqrt(a * b) for (a, x), (b, y) in itertools.pairwise(path) if x != y]
+        changes = [
+            (math.sqrt(a * b), x, y) for (a, x), (b, y) in itertools.pairwise(path) if x != y
+        ]
         for size, _ in path:
-            if any(1 / AROUND <= size / change <= AROUND for change in changes):
+            if any(self._in_doubt(size, *change) for change in changes):
                 yield size
                 self.look(size)
+
+    def _in_doubt(self, size: int, change: float, below: str, above: str) -> bool:
+        costs = self.known[size].costs()
+        near = 1 / AROUND <= size / change <= AROUND
+        missing = below not in costs or above not in costs
+        return near and not missing and abs(costs[below] - costs[above]) < DOUBT
 
 
 def _grid(low: int, high: int) -> list[int]:
@@ -104,12 +113,12 @@ def _coarse_first(grid: Sequence[int]) -> list[int]:
 
 def _differ(known: Mapping[int, Timed], below: int, above: int) -> bool:
     """Does one of them win here and clearly lose there?"""
-    a, b = known[below].typical(), known[above].typical()
+    a, b = known[below].costs(), known[above].costs()
     first, second = min(a, key=a.__getitem__), min(b, key=b.__getitem__)
     if first == second:
         return False
-    worse_above = b.get(first, math.inf) > (1 + CLOSE) * b[second]
-    worse_below = a.get(second, math.inf) > (1 + CLOSE) * a[first]
+    worse_above = b.get(first, math.inf) > b[second] + CLOSE
+    worse_below = a.get(second, math.inf) > a[first] + CLOSE
     return worse_above or worse_below
 
 
@@ -145,17 +154,14 @@ def _best_path(known: Mapping[int, Timed]) -> list[tuple[int, str]]:
     for, where a change has its price. By dynamic programming over the sizes."""
     best: dict[str, tuple[float, list[str]]] = {}
     for size, weight in _weights(sorted(known)):
-        times = known[size].typical()
-        fastest = min(times.values())
         step: dict[str, tuple[float, list[str]]] = {}
-        for name, seconds in times.items():
-            cost = weight * math.log(seconds / fastest)
+        for name, cost in known[size].costs().items():
             ways = [
                 (total + (0.0 if other == name else CHANGE), path)
                 for other, (total, path) in best.items()
             ]
             total, path = min(ways, key=lambda way: way[0]) if ways else (0.0, [])
-            step[name] = (total + cost, [*path, name])
+            step[name] = (total + weight * cost, [*path, name])
         best = step
     _, path = min(best.values(), key=lambda way: way[0])
     return list(zip(sorted(known), path))
