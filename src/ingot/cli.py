@@ -26,6 +26,14 @@ EXTRAS = {
 VECTOR_FLAGS = ("sse4_2", "avx", "avx2", "fma", "f16c", "avx512", "avx_vnni", "amx")
 """Prefixes of the CPU flags that are about vectors."""
 
+INPUT = click.option(
+    "--input",
+    "inputs",
+    multiple=True,
+    metavar="SHAPE[:DTYPE]",
+    help="A random argument, such as 8x128 or 8x128:int64; repeat it for each argument.",
+)
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -67,13 +75,7 @@ def doctor() -> None:
 
 @main.command()
 @click.argument("target", metavar="MODULE:CALLABLE")
-@click.option(
-    "--input",
-    "inputs",
-    multiple=True,
-    metavar="SHAPE[:DTYPE]",
-    help="A random argument, such as 8x128 or 8x128:int64; repeat it for each argument.",
-)
+@INPUT
 @click.option("--grad", is_flag=True, help="Capture what a backward will need as well.")
 @click.option("--width", default=100, show_default=True, help="Columns of the text.")
 def explain(target: str, inputs: tuple[str, ...], grad: bool, width: int) -> None:
@@ -96,13 +98,7 @@ def explain(target: str, inputs: tuple[str, ...], grad: bool, width: int) -> Non
 @click.argument("target", metavar="MODULE:CALLABLE")
 @click.option("--to", "dialect", required=True, help="torch, linalg, tosa, stablehlo or iree.")
 @click.option("-o", "--output", help="Where to write; without it the text is printed.")
-@click.option(
-    "--input",
-    "inputs",
-    multiple=True,
-    metavar="SHAPE[:DTYPE]",
-    help="A random argument, such as 8x128 or 8x128:int64; repeat it for each argument.",
-)
+@INPUT
 @click.option("--train", is_flag=True, help="The whole training step: the model returns a loss.")
 @click.option("--partial", is_flag=True, help="Leave as calls what the dialect cannot take.")
 @click.option("--verify", is_flag=True, help="Run what is written and compare with eager.")
@@ -132,13 +128,7 @@ def export(
 
 @main.command()
 @click.argument("target", metavar="MODULE:OP")
-@click.option(
-    "--input",
-    "inputs",
-    multiple=True,
-    metavar="SHAPE[:DTYPE]",
-    help="An argument like those to tune for, such as 8x128; repeat it for each argument.",
-)
+@INPUT
 @click.option("--budget", type=float, help="Seconds that measuring may take.")
 @click.option("--again", is_flag=True, help="Measure even what the tuning file knows.")
 @click.option("--report", is_flag=True, help="Show all that was measured.")
