@@ -24,8 +24,11 @@ from ingot.codegen.values import Val
 DTYPES = (torch.float32, torch.float64)
 DEPTH = 256
 """Terms of a sum that one accumulator takes."""
-BLOCK_BYTES = 1 << 17
+BLOCK_BYTES = 1 << 18
 """Of A's rows that are worked on at a time: they stay in the second cache level."""
+FEW_ROWS = 256
+"""So many are worked on together however long they are: B, which may come from memory, is read
+once."""
 CHAINS = 8
 """Sums that must be under way at a time to keep the multipliers busy."""
 WORK_PER_THREAD = 1 << 17
@@ -176,9 +179,7 @@ class _Task(Writer):
     def write(self) -> None:
         b = self.b
         low_panel, high_panel, low_row, high_row = self._share()
-        room = self.const(BLOCK_BYTES // self.shape.dtype.itemsize)
-        tall = self.const(self.shape.rows)
-        rows = b.mul(b.add(b.div(b.div(room, self.size["k"]), tall), self.const(1)), tall)
+        rows = self._block(b.sub(high_row, low_row))
         # A tile of one or two rows sums up in another order: none may be left over, for where one
         # is would depend on the threads.
         some = b.minimum(b.sub(high_row, low_row), self.const(1))
@@ -196,6 +197,14 @@ class _Task(Writer):
                     self._edge(panel, left, top, bottom)
                 with self.when(self.given(self.pointer["follower"])):
                     call_follower(self, top, bottom, left, b.minimum(right, self.size["n"]))
+
+    def _block(self, all_rows: Val) -> Val:
+        """How many rows are worked on at a time."""
+        b, tall = self.b, self.const(self.shape.rows)
+        room = self.const(BLOCK_BYTES // self.shape.dtype.itemsize)
+        rows = b.mul(b.add(b.div(b.div(room, self.size["k"]), tall), self.const(1)), tall)
+        few = b.cmp("le", all_rows, self.const(FEW_ROWS))
+        return b.select(few, b.maximum(all_rows, tall), rows)
 
     def _share(self) -> tuple[Val, Val, Val, Val]:
         b, zero = self.b, self.const(0)
