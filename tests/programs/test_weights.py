@@ -40,6 +40,12 @@ def test_linear(rows: int, inner: int, columns: int) -> None:
     assert_native(graph)
 
 
+@pytest.mark.parametrize("rows", [256, 257, 700])
+def test_more_rows_than_are_worked_on_at_a_time(rows: int) -> None:
+    _, graph = compiled(nn.Linear(1500, 40), torch.randn(rows, 1500))
+    assert_native(graph)
+
+
 def test_no_rows() -> None:
     compiled(nn.Sequential(nn.Linear(9, 5), nn.Linear(5, 3, bias=False)), torch.randn(0, 9))
 
