@@ -8,14 +8,15 @@ the number of threads.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 
 import torch
 
+from ingot.codegen import tiles
 from ingot.codegen.entry import openmp_declarations
 from ingot.codegen.functions import I64, Writer
 from ingot.codegen.gemm import WORK_PER_THREAD, tile_shape
 from ingot.codegen.jit import Native, compile_module
+from ingot.codegen.once import Once
 from ingot.codegen.tiles import ARGUMENTS, tile_type
 from ingot.codegen.values import Val
 
@@ -33,13 +34,23 @@ the image moves from panel to panel; `low` and `high` are bits; `work` counts mu
 _POINTERS = FIELDS[:15]
 
 
-@cache
-def convolution_function(dtype: torch.dtype) -> int:
-    """The address of the function for `dtype`, in the convention of the executor."""
-    return _compiled(dtype).addresses["convolution"]
+def convolution_functions(dtype: torch.dtype) -> tuple[int, int]:
+    """The address of the function for `dtype`, in the convention of the executor, and of what does
+    a thread's share of it."""
+    return addresses(_compiled(dtype))
 
 
-@cache
+def addresses(native: Native) -> tuple[int, int]:
+    return native.addresses["convolution"], native.addresses["task"]
+
+
+def begin(dtype: torch.dtype) -> None:
+    """A convolution of this dtype will be needed."""
+    _compiled.begin(dtype)
+    tiles.begin(dtype)
+
+
+@Once
 def _compiled(dtype: torch.dtype) -> Native:
     functions = {"task": _Task(dtype).text(), "convolution": launch(FIELDS, _POINTERS)}
     return compile_module(list(openmp_declarations().values()), functions)
@@ -52,9 +63,11 @@ class FrameTask(Writer):
         super().__init__()
         self.read_frame(fields, pointers)
         self.dtype = dtype
-        b = self.b
         self.width = self.const(tile_shape(dtype).columns)
-        self.panels = b.div(b.add(self.size["n"], b.sub(self.width, self.const(1))), self.width)
+
+    def panels(self, columns: Val) -> Val:
+        b = self.b
+        return b.div(b.add(columns, b.sub(self.width, self.const(1))), self.width)
 
     def zero_edges(self, first: Val, last: Val) -> None:
         b = self.b
@@ -100,10 +113,11 @@ class _Task(FrameTask):
         thread, threads = self.team()
         self.zero_edges(*self.share(self.size["edge_count"], thread, threads))
         by_panels = b.cmp("ne", self.size["by_panels"], self.const(0))
-        low_panel, high_panel = self.share(self.panels, thread, threads)
+        panels = self.panels(self.size["n"])
+        low_panel, high_panel = self.share(panels, thread, threads)
         low_tile, high_tile = self.share(self.size["tiles"], thread, threads)
         low_panel = b.select(by_panels, low_panel, self.const(0))
-        high_panel = b.select(by_panels, high_panel, self.panels)
+        high_panel = b.select(by_panels, high_panel, panels)
         low_tile = b.select(by_panels, self.const(0), low_tile)
         high_tile = b.select(by_panels, self.size["tiles"], high_tile)
         with self.loop(low_tile, high_tile, self.size["block"]) as first:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 
 import torch
 
@@ -21,6 +20,7 @@ from ingot.codegen.builder import Builder
 from ingot.codegen.functions import I64, Writer
 from ingot.codegen.gemm import Shape, tile_shape
 from ingot.codegen.jit import FUNCTION_ATTRIBUTES, Native, compile_module
+from ingot.codegen.once import Once
 from ingot.codegen.values import Val
 
 ARGUMENTS = (
@@ -57,9 +57,16 @@ def tile_function(tile: Tile, rows: int) -> int:
     return _compiled(tile, rows).addresses["tile"]
 
 
-@cache
+@Once
 def _compiled(tile: Tile, rows: int) -> Native:
     return compile_module([], {"tile": _TileWriter(tile, rows).text()})
+
+
+def begin(dtype: torch.dtype) -> None:
+    """Tiles that most convolutions of this dtype need."""
+    shape = tile_shape(dtype)
+    for rows in (shape.rows, shape.rows - 1):
+        _compiled.begin(Tile("runs", dtype, shape.vectors, False), rows)
 
 
 def clamped(b: Builder, x: Val, low: Val, high: Val) -> Val:
@@ -89,9 +96,10 @@ class _TileWriter(Writer):
 
     def _sums(self) -> list[Val]:
         b, shape = self.b, self.shape
-        for i in range(self.rows):
-            self._fetch(self._row("%c", "%outs", i), level=1, write=True)
-            self._fetch(self._row("%addend", "%adds", i), level=1)
+        if self.tile.kind != "channels":
+            for i in range(self.rows):
+                self._fetch(self._row("%c", "%outs", i), level=1, write=True)
+                self._fetch(self._row("%addend", "%adds", i), level=1)
         starts = [self._row("%a", "%ins", i) for i in range(self.rows)]
         zeros = [b.const(0, shape.dtype, shape.lanes)] * (self.rows * shape.vectors)
         if self.tile.kind == "runs":
@@ -128,7 +136,8 @@ class _TileWriter(Writer):
         b, shape = self.b, self.shape
         panel = self.moved("%b", row, shape.dtype)
         right = [self._vector(panel, j, whole=True) for j in range(shape.vectors)]
-        self._fetch(self.moved("%next", row, shape.dtype), level=2)
+        if self.tile.kind != "channels":
+            self._fetch(self.moved("%next", row, shape.dtype), level=2)
         result = []
         for i, start in enumerate(starts):
             at = self.moved(start, offset, shape.dtype)

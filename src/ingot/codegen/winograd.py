@@ -8,15 +8,15 @@ pixel that comes out not finite, as an infinity less another, is summed up anew 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 
 import torch
 
-from ingot.codegen.convolution import FrameTask, launch
+from ingot.codegen.convolution import FrameTask, addresses, launch
 from ingot.codegen.entry import openmp_declarations
 from ingot.codegen.functions import I64
 from ingot.codegen.gemm import packed, tile_shape
 from ingot.codegen.jit import Native, compile_module
+from ingot.codegen.once import Once
 from ingot.codegen.tiles import ARGUMENTS, clamped, tile_type
 from ingot.codegen.values import Val
 
@@ -39,12 +39,17 @@ RESULT = ((1, 1, 1, 0), (0, 1, -1, -1))
 PLACES = 16
 
 
-@cache
-def winograd_function(dtype: torch.dtype) -> int:
-    return _compiled(dtype).addresses["convolution"]
+def winograd_functions(dtype: torch.dtype) -> tuple[int, int]:
+    """As there."""
+    return addresses(_compiled(dtype))
 
 
-@cache
+def begin(dtype: torch.dtype) -> None:
+    """A convolution with a 3×3 window will be needed."""
+    _compiled.begin(dtype)
+
+
+@Once
 def _compiled(dtype: torch.dtype) -> Native:
     functions = {"task": _Task(dtype).text(), "convolution": launch(FIELDS, _POINTERS)}
     return compile_module(list(openmp_declarations().values()), functions)
@@ -73,16 +78,21 @@ class _Task(FrameTask):
             b.store(at, b.const(0, self.dtype, self.lanes))
         thread, threads = self.team()
         self.zero_edges(*self.share(size["edge_count"], thread, threads))
+        # A team may have more threads than there is room for: the last ones do nothing.
+        threads = b.minimum(threads, size["teams"])
+        thread = b.minimum(thread, threads)
         image = self.moved(self.pointer["scratch"], b.mul(thread, size["room"]), self.dtype)
         area = b.mul(size["block"], size["k"])
         products = self.moved(image, b.mul(area, self.const(PLACES)), self.dtype)
         last = b.sub(b.add(size["patches"], size["block"]), self.const(1))
-        low, high = self.share(b.div(last, size["block"]), thread, threads)
+        blocks = b.div(last, size["block"])
+        low, high = (b.minimum(n, blocks) for n in self.share(blocks, thread, threads))
+        panels = self.panels(size["n"])
         with self.loop(low, high, self.const(1)) as block:
             first = b.mul(block, size["block"])
             count = b.minimum(size["block"], b.sub(size["patches"], first))
             self._image(first, count, image, area)
-            with self.loop(self.const(0), self.panels, self.const(1)) as panel:
+            with self.loop(self.const(0), panels, self.const(1)) as panel:
                 self._products(panel, count, image, area, products, nothing)
                 self._result(panel, first, count, products)
         return self.function("@task(%frame: !llvm.ptr)")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ingot.codegen.attention import attention_function
 from ingot.codegen.batched import batched_function, batched_share
-from ingot.codegen.gemm import packed, product_function, share_function
+from ingot.codegen.gemm import WORK_PER_THREAD, packed, product_function, share_function
 from ingot.codegen.library import library_function
 from ingot.codegen.recurrence import lstm_function, packed_gates
 from ingot.dispatch.threads import attention_work, product_work
@@ -18,6 +18,7 @@ from ingot.fuse import index as ix
 from ingot.fuse.shapes import shape_of, tensor_of
 from ingot.plan.attentions import Attention
 from ingot.plan.batches import Batch
+from ingot.plan.chains import Chain
 from ingot.plan.choices import attention_table, product_table
 from ingot.plan.convolutions import Convolution
 from ingot.plan.derived import derived
@@ -25,7 +26,7 @@ from ingot.plan.products import Product, Weight
 from ingot.plan.recurrences import Recurrence
 from ingot.plan.roles import Heavy
 from ingot.plan.segment import ARENA, ZERO, NativeStep, SizedStep, Word
-from ingot.plan.teams import shared
+from ingot.plan.teams import shared, useful
 
 if TYPE_CHECKING:
     from ingot.execute.runner import RunnerWriter
@@ -36,6 +37,8 @@ def write_heavy(writer: RunnerWriter, call: Heavy, number: int) -> None:
         _attention(writer, call, number)
     elif isinstance(call, Convolution):
         _convolution(writer, call, number)
+    elif isinstance(call, Chain):
+        _chain(writer, call, number)
     elif isinstance(call, Recurrence):
         _recurrence(writer, call, number)
     elif isinstance(call, Batch):
@@ -132,23 +135,46 @@ def _recurrence(writer: RunnerWriter, call: Recurrence, number: int) -> None:
 
 
 def _convolution(writer: RunnerWriter, step: Convolution, number: int) -> None:
-    size = step.dtype.itemsize
-    image, result, addend = (start * size for start in step.starts)
-    weights = writer.prepared(step.weights.recipe, step.weights.make, step.weights.roots())
+    image, result, _ = (start * step.dtype.itemsize for start in step.starts)
     words = {
         "image": writer.address(step.image, number, image),
-        "addend": Word(ZERO, 0),
         "c": writer.address(step.node, number, result),
+        **_convolution_words(writer, step, number),
     }
-    for name, start in step.weights.starts(step.geometry.terms).items():
-        words[name] = Word(weights, start * size)
-    if step.addend is not None:
-        words["addend"] = writer.address(step.addend, number, addend)
     if step.scratch():
         writer.arena.make(step, step.scratch(), number)
         words["scratch"] = Word(ARENA, 0, step)
-    sized = SizedStep(words, step.geometry.sizes(), step.launches, step.node)
+    threads = useful(step.geometry.work, WORK_PER_THREAD)
+    sized = SizedStep(words, step.geometry.sizes(), step.launches, step.node, threads)
     writer.segment.steps.append(sized)
+
+
+def _convolution_words(writer: RunnerWriter, step: Convolution, number: int) -> dict[str, Word]:
+    """All but the image and the result."""
+    size = step.dtype.itemsize
+    weights = writer.prepared(step.weights.recipe, step.weights.make, step.weights.roots())
+    starts = step.weights.starts(step.geometry.terms)
+    words = {name: Word(weights, start * size) for name, start in starts.items()}
+    words["addend"] = Word(ZERO, 0)
+    if step.addend is not None:
+        words["addend"] = writer.address(step.addend, number, step.starts[2] * size)
+    return words
+
+
+def _chain(writer: RunnerWriter, chain: Chain, number: int) -> None:
+    first, last = chain.stages[0], chain.stages[-1]
+    size = chain.dtype.itemsize
+    writer.arena.make(chain, chain.scratch(), number)
+    words = {
+        "room": Word(ARENA, 0, chain),
+        "image 0": writer.address(first.image, number, first.starts[0] * size),
+        f"c {len(chain.stages) - 1}": writer.address(last.node, number, last.starts[1] * size),
+    }
+    for place, stage in enumerate(chain.stages):
+        for name, word in _convolution_words(writer, stage, number).items():
+            words[f"{name} {place}"] = word
+    threads = useful(chain.work, WORK_PER_THREAD)
+    writer.segment.steps.append(SizedStep(words, (), chain.launches, chain.node, threads))
 
 
 def _packed(writer: RunnerWriter, weight: Weight) -> Word:

@@ -217,7 +217,8 @@ class RunnerWriter:
         if isinstance(step, CallStep) and step in self.waiting:
             return
         if isinstance(step, CallStep) and step in self.roles.products:
-            self.make(step.node, number)
+            if self.roles.products[step]:
+                self.make(step.node, number)
             for product in self.roles.products[step]:
                 write_heavy(self, product, number)
         elif isinstance(step, CallStep) and step in self.roles.controls:

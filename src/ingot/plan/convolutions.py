@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from ingot.codegen.convolution import FIELDS, convolution_function
+from ingot.codegen.convolution import FIELDS, convolution_functions
 from ingot.codegen.gemm import packed, tile_shape
 from ingot.codegen.tiles import Tile, tile_function
 from ingot.fuse.index import Size
@@ -66,7 +66,7 @@ class Convolution:
         ]
 
     def launch(self, g: Geometry, starts: dict[str, int]) -> Launch:
-        return launched(convolution_function(self.dtype), FIELDS, self, g, starts, {
+        return launched(convolution_functions(self.dtype), FIELDS, self, g, starts, {
             "ins": offsets(g.counts, g.image_steps),
             "outs": offsets(g.counts, g.result_steps),
             "adds": offsets(g.counts, g.addend_steps),
@@ -83,18 +83,23 @@ class Convolution:
     def _numbers(self, g: Geometry) -> dict[str, int]:
         """The fields that are neither values nor tables."""
         shape = tile_shape(self.dtype)
-        heights = (g.tall, g.tall - (g.tall_tiles < g.tiles))
-        used = g.columns % shape.columns
-        whole = Tile(g.kind, self.dtype, shape.vectors, False)
-        edge = Tile(g.kind, self.dtype, -(-used // shape.lanes), used % shape.lanes > 0)
-        tile, short = (tile_function(whole, rows) for rows in heights)
-        edge_tile, edge_short = (tile_function(edge if used else whole, rows) for rows in heights)
         return {
-            "tile": tile, "short": short, "edge_tile": edge_tile, "edge_short": edge_short,
-            "rows": g.tall_tiles, "tall": g.tall, "tiles": g.tiles, "block": g.block,
-            "n": g.columns, "k": g.terms, "across": shape.columns if g.depthwise else 0,
-            "by_panels": int(g.by_panels), "work": g.work,
+            **tile_numbers(g, self.dtype), "rows": g.tall_tiles, "tall": g.tall, "tiles": g.tiles,
+            "block": g.block, "n": g.columns, "k": g.terms, "by_panels": int(g.by_panels),
+            "across": shape.columns if g.depthwise else 0, "work": g.work,
         }  # fmt: skip
+
+
+def tile_numbers(g: Geometry, dtype: torch.dtype) -> dict[str, int]:
+    """The functions of the tiles."""
+    shape = tile_shape(dtype)
+    heights = (g.tall, g.tall - (g.tall_tiles < g.tiles))
+    used = g.columns % shape.columns
+    whole = Tile(g.kind, dtype, shape.vectors, False)
+    edge = Tile(g.kind, dtype, -(-used // shape.lanes), used % shape.lanes > 0)
+    tile, short = (tile_function(whole, rows) for rows in heights)
+    edge_tile, edge_short = (tile_function(edge if used else whole, rows) for rows in heights)
+    return {"tile": tile, "short": short, "edge_tile": edge_tile, "edge_short": edge_short}
 
 
 @dataclass(frozen=True)
@@ -106,8 +111,8 @@ class Frame:
 
 
 def launched(
-    function: int, fields: Sequence[str], step: Convolution, g: Geometry, starts: dict[str, int],
-    tables: dict[str, array[int]], numbers: dict[str, int],
+    functions: tuple[int, int], fields: Sequence[str], step: Convolution, g: Geometry,
+    starts: dict[str, int], tables: dict[str, array[int]], numbers: dict[str, int],
 ) -> Launch:  # fmt: skip
     """A function's fields: tables, numbers, and for the rest the step's own words."""
     numbers = {
@@ -120,7 +125,7 @@ def launched(
     words = [numbers[name] if name in numbers else (name, starts.get(name, 0) * size)
              for name in fields]  # fmt: skip
     held = list(tables.values())
-    return Launch(function, tuple(words), held, sum(len(t) * t.itemsize for t in held))
+    return Launch(*functions, tuple(words), held, sum(len(t) * t.itemsize for t in held))
 
 
 def _check_counts(counts: Sequence[int]) -> None:

@@ -16,6 +16,7 @@ from ingot.fuse.shapes import shape_of, strides_of
 from ingot.fuse.views import base_of, is_view
 from ingot.plan.attentions import Attention, attentions_of
 from ingot.plan.batches import Batch, batches_of
+from ingot.plan.chains import Chain, chains_of
 from ingot.plan.control import fits
 from ingot.plan.convolutions import Convolution, convolutions_of
 from ingot.plan.derived import is_derived
@@ -31,7 +32,7 @@ from ingot.stages import CallStep, Fused, KernelStep, Step
 
 aten = torch.ops.aten
 SIZE_QUESTIONS = {aten.sym_size.int, aten.sym_numel.default, aten.sym_stride.int}
-Heavy = Product | Batch | Convolution | Attention | Recurrence
+Heavy = Product | Batch | Convolution | Chain | Attention | Recurrence
 """What a call becomes that native code of our own does."""
 
 
@@ -41,6 +42,7 @@ class Roles:
         self._kernels = kernels
         self._known = _input_symbols(self.inputs)
         self.products: dict[Step, list[Heavy]] = {}
+        """None: what it makes is made inside of another."""
         self._find_products(fused)
         self.hosted: set[fx.Node] = set()
         """Values that are tensors of their own."""
@@ -54,8 +56,10 @@ class Roles:
     def _find_products(self, fused: Fused) -> None:
         lasting = fused.program.lasting()
         lasting |= {node for node in fused.program.graph.nodes if is_derived(node)}
+        found: dict[fx.Node, CallStep] = {}
         for step in fused.steps:
             if isinstance(step, CallStep):
+                found[step.node] = step
                 products: list[Heavy] = [*products_of(step.node, lasting)]
                 products += map(faster, convolutions_of(step.node, lasting))
                 products += attentions_of(step.node)
@@ -63,6 +67,19 @@ class Roles:
                 products = products or [*batches_of(step.node)]
                 if products:
                     self.products[step] = products
+        self._find_chains(found)
+
+    def _find_chains(self, found: dict[fx.Node, CallStep]) -> None:
+        """Convolutions that run with the last of their chain."""
+        alone = [
+            products[0]
+            for step in found.values()
+            if len(products := self.products.get(step, [])) == 1
+        ]
+        for chain in chains_of([p for p in alone if isinstance(p, Convolution)]):
+            for stage in chain.stages:
+                self.products[found[stage.node]] = []
+            self.products[found[chain.node]] = [chain]
 
     def _find_controls(self, fused: Fused) -> None:
         for step in fused.steps:

@@ -65,6 +65,8 @@ class SizedStep:
     make: Callable[[Sequence[int]], Sequence[Launch]]
     """What runs, given the values of the sizes."""
     source: Any
+    threads: Size | None = None
+    """How many would find something to do; None: it needs a call of its own."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,8 @@ class Launch:
     """A function and its words: numbers, or names of the step's words with what is added."""
 
     function: int
+    share: int
+    """The function that does what is the calling thread's."""
     words: tuple[int | tuple[str, int], ...]
     held: Any = None
     """What has to stay as long as it may run."""

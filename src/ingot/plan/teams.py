@@ -7,13 +7,15 @@ want several.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import partial
 
 from torch.utils._sympy.functions import FloorDiv, Max
 
 from ingot.codegen.entry import has_openmp
 from ingot.codegen.executor import steering_address
 from ingot.fuse.index import Size
-from ingot.plan.segment import ZERO, AnyStep, NativeStep, Share, SizedStep, Word
+from ingot.plan.segment import ZERO, AnyStep, Launch, NativeStep, Share, SizedStep, Word
 
 MOST_SMALL = 2
 """Steps in a row for which a team waits rather than being sent home and woken again."""
@@ -21,18 +23,22 @@ MOST_SMALL = 2
 
 def shared(function: int, work: Size, for_a_thread: int) -> Share | None:
     """The share of a step; None where threads cannot share it."""
-    if not function or not has_openmp():
+    threads = useful(work, for_a_thread)
+    return None if not function or threads is None else Share(function, threads)
+
+
+def useful(work: Size, for_a_thread: int) -> Size | None:
+    """Threads that find something to do; None where there are none."""
+    if not has_openmp():
         return None
-    if isinstance(work, int):
-        return Share(function, work // for_a_thread)
-    return Share(function, FloorDiv(work, for_a_thread))
+    return work // for_a_thread if isinstance(work, int) else FloorDiv(work, for_a_thread)
 
 
 def teamed(steps: Sequence[AnyStep]) -> list[AnyStep]:
     result: list[AnyStep] = []
-    run: list[NativeStep] = []
+    run: list[AnyStep] = []
     for step in steps:
-        if isinstance(step, SizedStep) or step.share is None:
+        if _threads(step) is None:
             result += _closed(run)
             run = []
             result.append(step)
@@ -44,12 +50,17 @@ def teamed(steps: Sequence[AnyStep]) -> list[AnyStep]:
     return result + _closed(run)
 
 
-def _is_large(step: NativeStep) -> bool:
+def _threads(step: AnyStep) -> Size | None:
+    """None: they cannot share it."""
+    if isinstance(step, SizedStep):
+        return step.threads
+    return None if step.share is None else step.share.threads
+
+
+def _is_large(step: AnyStep) -> bool:
     """May several threads find something to do?"""
-    if step.share is None:
-        return False
-    threads = step.share.threads
-    return not isinstance(threads, int) or threads > 1
+    threads = _threads(step)
+    return threads is not None and (not isinstance(threads, int) or threads > 1)
 
 
 def _most(counts: Iterable[Size]) -> Size:
@@ -59,16 +70,28 @@ def _most(counts: Iterable[Size]) -> Size:
     return Max(*distinct)
 
 
-def _closed(run: Sequence[NativeStep]) -> list[NativeStep]:
+def _closed(run: Sequence[AnyStep]) -> list[AnyStep]:
     """The run's large steps and what is between them as one step, the others as they were."""
     large = [k for k, step in enumerate(run) if _is_large(step)]
     if len(large) < 2:
         return list(run)
     first, end = large[0], large[-1] + 1
-    shared = [step for step in run[first:end] if step.share is not None]
-    table = tuple(NativeStep(s.share.function, s.words, s.source) for s in shared if s.share)
-    threads = _most(step.share.threads for step in shared if step.share is not None)
+    inside = run[first:end]
+    threads = _most(count for step in inside if (count := _threads(step)) is not None)
+    table = tuple(map(_as_share, inside))
     team = NativeStep(
-        steering_address("team"), (Word(ZERO, threads),), [s.source for s in shared], (table,)
+        steering_address("team"), (Word(ZERO, threads),), [s.source for s in inside], (table,)
     )
     return [*run[:first], team, *run[end:]]
+
+
+def _as_share(step: AnyStep) -> AnyStep:
+    """What each thread of the team does of it."""
+    if isinstance(step, SizedStep):
+        return replace(step, make=partial(_shares, step))
+    assert step.share is not None
+    return NativeStep(step.share.function, step.words, step.source)
+
+
+def _shares(step: SizedStep, sizes: Sequence[int]) -> list[Launch]:
+    return [replace(launch, function=launch.share) for launch in step.make(sizes)]

@@ -12,7 +12,7 @@ import torch
 from ingot.codegen.gemm import tile_shape
 from ingot.codegen.machine import this_machine
 from ingot.codegen.tiles import Tile, tile_function
-from ingot.codegen.winograd import FIELDS, PLACES, transformed, winograd_function
+from ingot.codegen.winograd import FIELDS, PLACES, transformed, winograd_functions
 from ingot.fuse.index import Size
 from ingot.plan.convolutions import Convolution, Filters, launched
 from ingot.plan.geometry import Geometry, offsets
@@ -53,7 +53,7 @@ class Winograd(Convolution):
             return self._plain(super().launch(g, starts))
         patches, (block, _) = _patches(g), self._cut(g)
         columns = tile_shape(self.dtype).columns
-        return launched(winograd_function(self.dtype), FIELDS, self, g, starts, {
+        return launched(winograd_functions(self.dtype), FIELDS, self, g, starts, {
             "ins": offsets(patches.counts, patches.image_steps),
             "outs": offsets(patches.counts, patches.result_steps),
             "adds": offsets(patches.counts, patches.addend_steps),

@@ -1,0 +1,126 @@
+"""Convolutions one behind the other, row by row: what one makes is read by the next while it is in
+the second cache level, and never lies in memory as a whole. Comes in: a frame with the words of
+each convolution (a stage) and a list of rows to make; goes out: the rows of the last stage in
+place. What holds: each thread has rooms of its own for the rows between stages; the list says in
+which order rows are made, and makes those at the border of two strips in both.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import torch
+
+from ingot.codegen.convolution import FrameTask, addresses, launch
+from ingot.codegen.entry import openmp_declarations
+from ingot.codegen.functions import I64
+from ingot.codegen.jit import Native, compile_module
+from ingot.codegen.tiles import ARGUMENTS, tile_type
+from ingot.codegen.values import Val
+
+FIELDS = (
+    "c", "edges", "rows", "strips", "edge_count", "strip_count", "room", "teams", "work",
+)  # fmt: skip
+"""The frame's first words. `c` is the room, of `room` elements for each of `teams` threads; `edges`
+are zeros in it, as in codegen/convolution.py. `strips` says where in `rows` the rows of a strip
+begin; a strip is one thread's. The stages' words are behind them."""
+_POINTERS = FIELDS[:4]
+STAGE = (
+    "image", "image_room", "weights", "bias", "addend", "c", "c_room", "ins", "outs", "adds",
+    "pieces", "count", "tile", "short", "edge_tile", "edge_short", "tall_tiles", "tall", "tiles",
+    "n", "k", "across", "low", "high",
+)  # fmt: skip
+"""Of each stage, as there; `image_room` and `c_room` are 0, or `room` where it is in the room."""
+ROW = ("stage", "image", "c", "addend", "pieces")
+"""Of each row: how far it is from the stage's pointers, in elements and words."""
+
+
+def chain_functions(dtype: torch.dtype) -> tuple[int, int]:
+    """As in codegen/convolution.py."""
+    return addresses(_compiled(dtype))
+
+
+@cache
+def _compiled(dtype: torch.dtype) -> Native:
+    functions = {"task": _Task(dtype).text(), "convolution": launch(FIELDS, _POINTERS)}
+    return compile_module(list(openmp_declarations().values()), functions)
+
+
+class _Task(FrameTask):
+    def __init__(self, dtype: torch.dtype):
+        super().__init__(dtype, FIELDS, _POINTERS)
+
+    def text(self) -> str:
+        b, size, one = self.b, self.size, self.const(1)
+        thread, threads = self.team()
+        threads = b.minimum(threads, size["teams"])
+        self.thread = b.minimum(thread, threads)
+        count = size["strip_count"]
+        low, high = (b.minimum(n, count) for n in self.share(count, self.thread, threads))
+        self.pointer["c"] = self._in_room(self.pointer["c"], size["room"])
+        with self.loop(low, high, one) as strip:
+            self.zero_edges(self.const(0), size["edge_count"])
+            first, last = (self.words("strips", n, 1)[0] for n in (strip, b.add(strip, one)))
+            with self.loop(first, last, one) as number:
+                self._row(dict(zip(ROW, self.words("rows", number, len(ROW)), strict=True)))
+        return self.function("@task(%frame: !llvm.ptr)")
+
+    def _in_room(self, pointer: str, room: Val) -> str:
+        return self.moved(pointer, self.b.mul(self.thread, room), self.dtype)
+
+    def _row(self, row: dict[str, Val]) -> None:
+        b = self.b
+        stage = b.add(b.mul(row["stage"], self.const(len(STAGE))), self.const(len(FIELDS)))
+        self.stage = self.moved("%frame", stage, I64)
+        n = self._number("n")
+        panels = self.panels(n)
+        image = self._in_room(self._pointer("image", row), self._number("image_room"))
+        c = self._in_room(self._pointer("c", row), self._number("c_room"))
+        given = self.given(self._pointer("addend"))
+        addend, nothing = self._pointer("addend", row), self.null()
+        pieces = self.moved(self._pointer("pieces"), row["pieces"], I64)
+        across, terms = self._number("across"), b.mul(self._number("k"), self.width)
+        tiles, tall_tiles, tall = (self._number(x) for x in ("tiles", "tall_tiles", "tall"))
+        values = {
+            "pieces": pieces, "count": self._number("count").name,
+            "low": self._bound("low").name, "high": self._bound("high").name,
+        }  # fmt: skip
+        with self.loop(self.const(0), panels, self.const(1)) as panel:
+            left = b.mul(panel, self.width)
+            used = b.minimum(self.width, b.sub(n, left))
+            full = b.cmp("eq", used, self.width)
+            tall_tile, short_tile = (
+                self.either(full, self._pointer(name), self._pointer(f"edge_{name}"))
+                for name in ("tile", "short")
+            )
+            beside = self.either(given, self.moved(addend, left, self.dtype), nothing)
+            weights = self.moved(self._pointer("weights"), b.mul(panel, terms), self.dtype)
+            values |= {
+                "a": self.moved(image, b.mul(panel, across), self.dtype),
+                "b": weights, "next": weights, "used": used.name, "addend": beside,
+                "bias": self.moved(self._pointer("bias"), left, self.dtype),
+                "c": self.moved(c, left, self.dtype),
+            }  # fmt: skip
+            with self.loop(self.const(0), tiles, self.const(1)) as tile:
+                less = b.maximum(self.const(0), b.sub(tile, tall_tiles))
+                first = b.sub(b.mul(tile, tall), less)
+                for name in ("ins", "outs", "adds"):
+                    values[name] = self.moved(self._pointer(name), first, torch.int32)
+                function = self.either(b.cmp("lt", tile, tall_tiles), tall_tile, short_tile)
+                given_values = ", ".join(values[name] for name in ARGUMENTS)
+                b.line(f"llvm.call {function}({given_values}) : !llvm.ptr, {tile_type(self.dtype)}")
+
+    def _pointer(self, name: str, row: dict[str, Val] | None = None) -> str:
+        """A word of the stage; with the row, behind it by what the row says."""
+        address = self._number(name)
+        pointer = self.b.fresh()
+        self.b.line(f"{pointer} = llvm.inttoptr {address.name} : i64 to !llvm.ptr")
+        return pointer if row is None else self.moved(pointer, row[name], self.dtype)
+
+    def _number(self, name: str) -> Val:
+        at = self.moved(self.stage, self.const(STAGE.index(name)), I64)
+        return self.b.load(at, I64, 1)
+
+    def _bound(self, name: str) -> Val:
+        self.size[name] = self._number(name)
+        return self.bound(name)

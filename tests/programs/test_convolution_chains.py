@@ -1,0 +1,122 @@
+"""Convolutions that run one behind the other, row by row: the results are eager's, for every number
+of threads and images, and do not depend on it."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest import mock
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import ingot
+from ingot.codegen.machine import Machine, this_machine
+from ingot.plan import chains
+
+pytestmark = pytest.mark.timeout(300)
+
+
+class Inverted(nn.Module):
+    """1×1 up, a window on each channel alone, 1×1 down, added to the image where that fits."""
+
+    def __init__(self, channels: int, width: int, stride: int, window: int = 3, dilation: int = 1):
+        super().__init__()
+        reach = dilation * (window - 1) // 2
+        self.up = nn.Conv2d(channels, width, 1)
+        self.each = nn.Conv2d(width, width, window, stride, reach, dilation, groups=width)
+        self.down = nn.Conv2d(width, channels, 1)
+        self.residual = stride == 1
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.down(self.each(self.up(x).relu()).clamp(0, 6))
+        return x + y if self.residual else y
+
+
+def small_caches() -> Any:
+    """Of a machine on which small images are worth a chain."""
+    found = this_machine()
+    small = Machine(found.vector_bits, found.features, 1 << 12)
+    return mock.patch.object(chains, "this_machine", lambda: small)
+
+
+made: list[chains.Chain] = []
+
+
+@pytest.fixture(autouse=True)
+def watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    made.clear()
+    launches = chains.Chain.launches
+
+    def noted(self: chains.Chain, sizes: Any) -> Any:
+        made.append(self)
+        return launches(self, sizes)
+
+    monkeypatch.setattr(chains.Chain, "launches", noted)
+
+
+def check(module: nn.Module, x: Tensor) -> None:
+    before, results = torch.get_num_threads(), []
+    with torch.no_grad(), small_caches():
+        compiled = ingot.compile(module.eval(), (x,), options={"strict": True})
+        try:
+            for threads in (2, 1):
+                torch.set_num_threads(threads)
+                results += [compiled(x), compiled(x)]
+        finally:
+            torch.set_num_threads(before)
+        torch.testing.assert_close(results[0], module(x), rtol=1e-4, atol=1e-4, equal_nan=True)
+    for result in results[1:]:
+        assert torch.equal(result.nan_to_num(), results[0].nan_to_num())
+
+
+@pytest.mark.parametrize("images", [1, 3])
+@pytest.mark.parametrize(
+    ("stride", "window", "dilation"), [(1, 3, 1), (2, 3, 1), (1, 5, 1), (1, 3, 2), (3, 3, 1)]
+)
+def test_three_stages(images: int, stride: int, window: int, dilation: int) -> None:
+    torch.manual_seed(0)
+    check(Inverted(8, 40, stride, window, dilation), torch.randn(images, 8, 120, 17))
+    assert [len(chain.stages) for chain in made] == [3]
+
+
+def test_several_chains_and_odd_widths() -> None:
+    torch.manual_seed(0)
+    layers = [nn.Conv2d(3, 20, 3, 2, 1), nn.ReLU6(), nn.Conv2d(20, 20, 3, 1, 1, groups=20)]
+    module = nn.Sequential(*layers, nn.Conv2d(20, 9, 1), Inverted(9, 50, 2), Inverted(9, 30, 1))
+    check(module, torch.randn(2, 3, 200, 63))
+    assert len(made) >= 2
+
+
+def test_values_that_are_not_finite() -> None:
+    torch.manual_seed(0)
+    x = torch.randn(2, 8, 100, 20)
+    x[0, 3, 0, 0], x[1, 2, 99, 19], x[0, 1, 50, 7] = float("inf"), float("nan"), -float("inf")
+    check(Inverted(8, 40, 1), x)
+    assert made
+
+
+def test_a_result_that_others_read_is_no_stage() -> None:
+    class Read(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.up = nn.Conv2d(8, 40, 1)
+            self.each = nn.Conv2d(40, 40, 3, 1, 1, groups=40)
+
+        def forward(self, x: Tensor) -> Tensor:
+            y = self.up(x).relu()
+            return self.each(y).sum() + y.amax()
+
+    torch.manual_seed(0)
+    check(Read(), torch.randn(1, 8, 100, 20))
+    assert not made
+
+
+def test_changed_weights_are_noticed() -> None:
+    torch.manual_seed(0)
+    module, x = Inverted(8, 40, 1).eval(), torch.randn(1, 8, 100, 20)
+    with torch.no_grad(), small_caches():
+        compiled = ingot.compile(module, (x,), options={"strict": True})
+        compiled(x)
+        module.each.weight.mul_(2)
+        torch.testing.assert_close(compiled(x), module(x), rtol=1e-4, atol=1e-4)
