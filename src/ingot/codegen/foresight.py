@@ -12,12 +12,16 @@ import torch
 import torch.nn.functional as F
 from torch import fx
 
-from ingot.codegen import attention, executor, gemm
+from ingot.codegen import attention, convolution, executor, gemm, winograd
 
 _aten = torch.ops.aten
 _FLASH = _aten._scaled_dot_product_flash_attention_for_cpu.default
 _PRODUCTS: tuple[Any, ...] = (F.linear, torch.addmm, torch.mm, torch.matmul)
 _ATTENTION: tuple[Any, ...] = (F.scaled_dot_product_attention,)
+_CONVOLUTIONS: tuple[Any, ...] = (
+    torch.conv1d, torch.conv2d, torch.conv3d, _aten.conv1d.default, _aten.conv2d.default,
+    _aten.conv3d.default, _aten.convolution.default,
+)  # fmt: skip
 _NEEDS: dict[Any, tuple[Callable[[torch.dtype], None], ...]] = {
     **dict.fromkeys(
         (*_PRODUCTS, _aten.addmm.default, _aten.mm.default, _aten.linear.default), (gemm.begin,)
@@ -26,6 +30,7 @@ _NEEDS: dict[Any, tuple[Callable[[torch.dtype], None], ...]] = {
         (*_ATTENTION, _aten.scaled_dot_product_attention.default, _FLASH),
         (gemm.begin, attention.begin),
     ),
+    **dict.fromkeys(_CONVOLUTIONS, (convolution.begin,)),
 }
 
 
@@ -35,7 +40,7 @@ def begin(graph: fx.Graph) -> None:
         (start, dtype)
         for node in graph.nodes
         if node.op == "call_function"
-        for start in _NEEDS.get(node.target, ())
+        for start in (*_NEEDS.get(node.target, ()), *_more(node))
         for dtype in _dtypes(node)
         if dtype in gemm.DTYPES
     }
@@ -43,8 +48,21 @@ def begin(graph: fx.Graph) -> None:
         start(dtype)
 
 
+def _more(node: fx.Node) -> tuple[Callable[[torch.dtype], None], ...]:
+    """What depends on more than the op."""
+    if node.target not in _CONVOLUTIONS or not isinstance(node.args[1], fx.Node):
+        return ()
+    weight = _value(node.args[1])
+    square = isinstance(weight, torch.Tensor) and tuple(weight.shape[2:]) == (3, 3)
+    return (winograd.begin,) if square else ()
+
+
+def _value(node: fx.Node) -> Any:
+    return node.meta.get("example_value", node.meta.get("val"))
+
+
 def _dtypes(node: fx.Node) -> set[torch.dtype]:
     """Of what it returns on the CPU."""
-    value = node.meta.get("example_value", node.meta.get("val"))
+    value = _value(node)
     parts = value if isinstance(value, list | tuple) else (value,)
     return {p.dtype for p in parts if isinstance(p, torch.Tensor) and p.device.type == "cpu"}
