@@ -169,10 +169,13 @@ class Pooled(nn.Module):
         return self.second(F.max_pool2d(self.first(x).relu(), 3, 2, 1)).flatten(2).amax(2)
 
 
+UP = nn.Sequential(nn.Conv2d(8, 16, 1), nn.ReLU(), nn.ConvTranspose2d(16, 8, 4, 2, 1))
+
+
 @pytest.mark.parametrize(
     "module",
-    [Block(8, 32), Block(8, 48, groups=2), Block(8, 32, window=5, groups=32), Pooled()],
-    ids=["plain", "groups", "depthwise", "pooled"],
+    [Block(8, 32), Block(8, 48, groups=2), Block(8, 32, window=5, groups=32), Pooled(), UP],
+    ids=["plain", "groups", "depthwise", "pooled", "transposed"],
 )
 def test_sizes_that_move(module: nn.Module) -> None:
     """One program for all sizes, in which nothing is PyTorch's."""
@@ -266,6 +269,39 @@ class Joined(nn.Module):
 
 def test_patches_and_joined_images() -> None:
     _, graph = compiled(settled(Joined()), torch.randn(2, 3, 8, 12))
+    assert_native(graph)
+
+
+LAYERS: dict[str, tuple[nn.Module, tuple[int, ...]]] = {
+    "line": (nn.Conv1d(16, 24, 5, stride=2, padding=2), (33,)),
+    "dilated line": (nn.Conv1d(16, 24, 3, dilation=3, padding=3, groups=2), (33,)),
+    "each channel of a line": (nn.Conv1d(16, 16, 7, padding=3, groups=16), (33,)),
+    "room": (nn.Conv3d(16, 24, (3, 2, 3), stride=(1, 2, 1), padding=(1, 0, 1)), (5, 6, 7)),
+    "each channel of a room": (nn.Conv3d(16, 16, 3, padding=1, groups=16), (5, 6, 7)),
+    "line, transposed": (nn.ConvTranspose1d(16, 24, 16, 8, 4), (9,)),
+    "transposed": (nn.ConvTranspose2d(16, 24, 4, 2, 1), (6, 7)),
+    "transposed, with more": (nn.ConvTranspose2d(16, 24, 6, 2, 2, 1, bias=False), (6, 7)),
+    "transposed, turned around": (nn.ConvTranspose2d(16, 24, 3, 1, 1, groups=2), (6, 7)),
+    "transposed, dilated": (nn.ConvTranspose2d(16, 24, 3, 1, 1, dilation=2), (6, 7)),
+    "room, transposed": (nn.ConvTranspose3d(16, 24, (2, 4, 4), 2, (0, 1, 1)), (3, 4, 5)),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_any_form(name: str) -> None:
+    layer, space = LAYERS[name]
+    kind = {1: nn.Conv1d, 2: nn.Conv2d, 3: nn.Conv3d}[len(space)]
+    module = nn.Sequential(kind(16, 16, 1), nn.ReLU(), layer, nn.ReLU6()).eval()
+    _, graph = compiled(module, torch.randn(2, 16, *space))
+    assert_native(graph)
+
+
+@pytest.mark.parametrize("name", ["transposed", "transposed, turned around"])
+def test_transposed_with_weights_that_lie_otherwise(name: str) -> None:
+    layer, space = LAYERS[name]
+    last = torch.channels_last
+    module = nn.Sequential(nn.Conv2d(16, 16, 1), layer).eval().to(memory_format=last)
+    _, graph = compiled(module, torch.randn(2, 16, *space).contiguous(memory_format=last))
     assert_native(graph)
 
 

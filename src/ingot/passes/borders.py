@@ -42,27 +42,27 @@ def _absorbed(draft: Draft) -> int:
     return len(wanted)
 
 
-def _even_border(node: Node) -> tuple[int, int] | None:
-    """(rows, columns) of zeros, if there are as many on both sides."""
+def _even_border(node: Node) -> tuple[int, ...] | None:
+    """The zeros, dimension by dimension, if there are as many on both sides."""
     given = args_of(node)
     value = given[2] if len(given) > 2 else 0.0
-    if value != 0.0 or len(given[1]) != 4 or not all(isinstance(n, int) for n in given[1]):
+    sides, dims = given[1], val(node).dim() - 2
+    if value != 0.0 or len(sides) != 2 * dims or not all(isinstance(n, int) for n in sides):
         return None
-    left, right, top, bottom = given[1]
-    return (top, left) if top == bottom >= 0 and left == right >= 0 else None
+    before, after = tuple(sides[-2::-2]), tuple(sides[::-2])
+    return before if before == after and min(before) >= 0 else None
 
 
 def _widen(draft: Draft, source: Node, pads: list[Node]) -> None:
-    border = [max(_even_border(pad)[dim] for pad in pads) for dim in (0, 1)]  # type: ignore[index]
+    margins = [margin for pad in pads if (margin := _even_border(pad)) is not None]
+    border = [max(sides) for sides in zip(*margins, strict=True)]
     arguments = list(source.args)
     arguments[8] = border
     batch, channels, *space = val(source).shape
     sizes = [batch, channels, *(n + 2 * b for n, b in zip(space, border, strict=True))]
     made = channels_last(val(source), sizes)
     wide = draft.call(source, native_ops.convolution, tuple(arguments), made)
-    for pad in pads:
-        margin = _even_border(pad)
-        assert margin is not None
+    for pad, margin in zip(pads, margins, strict=True):
         draft.swap(pad, _inner(draft, source, wide, [b - m for b, m in zip(border, margin)]))
     if source.users:
         source.replace_all_uses_with(_inner(draft, source, wide, border), propagate_meta=False)
@@ -71,7 +71,7 @@ def _widen(draft: Draft, source: Node, pads: list[Node]) -> None:
 
 def _inner(draft: Draft, before: Node, image: Node, margin: list[int]) -> Node:
     """The image without its outermost pixels."""
-    for dim, less in zip((2, 3), margin, strict=True):
+    for dim, less in enumerate(margin, 2):
         if less:
             stop = val(image).shape[dim] - less
             image = Images(draft, before).slice(image, dim, (less, stop, 1), stop - less)

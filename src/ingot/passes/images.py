@@ -20,6 +20,9 @@ from ingot.passes.normalize import val
 from ingot.program.native_ops import channels_last_strides
 
 aten = torch.ops.aten
+IMAGE_DIMS = (3, 4, 5)
+"""Batch, channels, and one to three dimensions of space."""
+_FORMATS = {4: torch.channels_last, 5: torch.channels_last_3d}
 
 
 @dataclass(frozen=True)
@@ -35,14 +38,13 @@ class Images:
         return self.draft.call(self.before, target, args, target(*known, **named), **kwargs)
 
     def padded(self, image: Node, padding: Sequence[int], value: float = 0.0) -> Node:
-        """(rows, columns) on each side."""
-        top, left = padding
-        if not top and not left:
+        """So many pixels on each side, dimension by dimension."""
+        if not any(padding):
             return image
-        batch, channels, height, width = val(image).shape
-        sizes = [batch, channels, height + 2 * top, width + 2 * left]
+        batch, channels, *space = val(image).shape
+        sizes = [batch, channels, *(n + 2 * p for n, p in zip(space, padding, strict=True))]
         made = channels_last(val(image), sizes)
-        arguments = (image, [left, left, top, top], value)
+        arguments = (image, [p for p in reversed(padding) for _ in range(2)], value)
         return self.draft.call(self.before, aten.constant_pad_nd.default, arguments, made)
 
     def every(self, image: Node, dim: int, start: int, step: int, count: Any) -> Node:
@@ -61,6 +63,22 @@ class Images:
             self.before, aten.slice.Tensor, (image, dim, start, stop, step), made
         )
 
+    def laid_out(self, image: Node) -> Node:
+        """A copy with its channels innermost."""
+        dims = range(val(image).dim())
+        if len(dims) in _FORMATS:
+            made = channels_last(val(image), val(image).shape)
+            form = _FORMATS[len(dims)]
+            return self.draft.call(
+                self.before, aten.clone.default, (image,), made, memory_format=form
+            )
+        turned = self.call(aten.permute.default, image, [0, *dims[2:], 1])
+        copied = self.copied(turned)
+        return self.call(aten.permute.default, copied, [0, dims[-1], *dims[1:-1]])
+
+    def copied(self, value: Node) -> Node:
+        return self.call(aten.clone.default, value, memory_format=torch.contiguous_format)
+
     def maximum(self, a: Node, b: Node) -> Node:
         made = channels_last(val(a), val(a).shape)
         return self.draft.call(self.before, aten.maximum.default, (a, b), made)
@@ -72,7 +90,7 @@ def channels_last(like: torch.Tensor, sizes: Sequence[Any]) -> torch.Tensor:
 
 def is_channels_last(value: torch.Tensor) -> bool:
     """Are the channels innermost, without gaps, whatever the symbols are?"""
-    if value.dim() != 4:
+    if value.dim() not in IMAGE_DIMS:
         return False
     wanted = channels_last_strides(value.shape)
     sizes = ([size_of(n) for n in numbers] for numbers in (value.shape, value.stride(), wanted))

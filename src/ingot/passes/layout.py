@@ -1,4 +1,4 @@
-"""Channels-last between convolutions. Comes in: a core program with 2-d convolutions; goes out: the
+"""Channels-last between convolutions. Comes in: a core program with convolutions; goes out: the
 same, in which the values from the first convolution on lie with their channels innermost, as long
 as every op on the way keeps that. Copies stand where such a region is entered and left; inputs and
 outputs keep their strides. What holds: every meta["val"] has the strides PyTorch itself would give.
@@ -16,7 +16,9 @@ from torch.fx import Node
 from torch.fx.node import map_arg
 
 from ingot.passes.base import Draft, Pass, args_of
-from ingot.passes.images import channels_last, is_channels_last
+from ingot.passes.convolution_call import call_of
+from ingot.passes.images import IMAGE_DIMS, Images, channels_last, is_channels_last
+from ingot.passes.lasting import lasting_values
 from ingot.passes.normalize import val
 from ingot.program.graph import is_item, same_numbers
 
@@ -51,7 +53,7 @@ class Layout(Pass):
         nodes = [n for n in draft.graph.nodes if n.target is aten.convolution.default]
         if sum(_is_image(node) for node in nodes) < self.min_convolutions:
             return []
-        sweep = _Sweep(draft)
+        sweep = _Sweep(draft, lasting_values(draft))
         for node in list(draft.graph.nodes):
             sweep.visit(node)
         return [f"values channels-last: {len(sweep.turned)}", f"copies: {sweep.copies}"]
@@ -62,6 +64,7 @@ class _Sweep:
     """One walk in program order."""
 
     draft: Draft
+    lasting: set[Node]
     turned: set[Node] = field(default_factory=set)
     """The values that are channels-last now and were not."""
     entered: dict[Node, Node] = field(default_factory=dict)
@@ -75,7 +78,7 @@ class _Sweep:
             self._leave(node)
         elif node.op != "call_function":
             return
-        elif _is_convolution(node):
+        elif self._is_convolution(node):
             self._enter(node, args_of(node)[0])
             self._lay_out(node)
         elif is_pointwise(node) and self._has_turned_input(node):
@@ -87,6 +90,17 @@ class _Sweep:
             self._turn(node)
         elif node.target not in _INDIFFERENT:
             self._leave(node)
+
+    def _is_convolution(self, node: Node) -> bool:
+        """Between images that are contiguous as yet; in another form than the plain one of two
+        dimensions only if it is native."""
+        if node.target is not aten.convolution.default or not _is_image(node):
+            return False
+        if not val(node).is_contiguous() or val(node).device.type != "cpu":
+            return False
+        call = call_of(node)
+        plain = not call.transposed and len(call.stride) == 2
+        return plain or call.is_native(self.lasting)
 
     def _has_turned_input(self, node: Node) -> bool:
         return _is_image(node) and any(
@@ -118,10 +132,7 @@ class _Sweep:
         if source in self.turned or is_channels_last(val(source)):
             return
         if source not in self.entered:
-            last = channels_last(val(source), val(source).shape)
-            self.entered[source] = self.draft.call(
-                node, aten.clone.default, (source,), last, memory_format=torch.channels_last
-            )
+            self.entered[source] = Images(self.draft, node).laid_out(source)
             self.turned.add(self.entered[source])
             self.copies += 1
         node.replace_input_with(source, self.entered[source])
@@ -142,21 +153,10 @@ class _Sweep:
             node.replace_input_with(source, self.left[source])
 
 
-def _is_convolution(node: Node) -> bool:
-    """2-d, between images that are contiguous as yet; not transposed unless each pixel makes a
-    patch of its own."""
-    if node.target is not aten.convolution.default or not _is_image(node):
-        return False
-    _, weight, _, stride, padding, _, transposed, *_ = args_of(node)
-    if transposed and (tuple(stride) != tuple(val(weight).shape[2:]) or any(padding)):
-        return False
-    return val(node).is_contiguous() and val(node).device.type == "cpu"
-
-
 def is_pointwise(node: Node) -> bool:
     return isinstance(node.target, OpOverload) and torch.Tag.pointwise in node.target.tags
 
 
 def _is_image(node: Node) -> bool:
     value = node.meta.get("val")
-    return isinstance(value, torch.Tensor) and value.dim() == 4
+    return isinstance(value, torch.Tensor) and value.dim() in IMAGE_DIMS

@@ -36,7 +36,7 @@ def _convolution(
     result = result.clamp(low, high)
     if any(border):
         result = torch.constant_pad_nd(result, [b for b in reversed(border) for _ in range(2)])
-    return result.contiguous(memory_format=torch.channels_last)
+    return result.movedim(1, -1).contiguous().movedim(-1, 1)
 
 
 def _convolution_meta(

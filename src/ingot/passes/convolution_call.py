@@ -1,0 +1,103 @@
+"""A call of `aten.convolution`, by name. Comes in: a node; goes out: its arguments, and which forms
+of it native code can compute. What holds: any number of dimensions; nothing here changes a graph.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from ingot.passes.base import args_of
+from ingot.passes.images import is_channels_last
+from ingot.passes.normalize import val
+
+aten = torch.ops.aten
+DTYPES = (torch.float32, torch.float64)
+MOST_PARTS = 3
+NARROW = 8
+"""Channels of a group below which a product is not worth its name."""
+
+
+def call_of(node: Node) -> Call:
+    """One number for all dimensions is as many."""
+    dims = val(node).dim() - 2
+    given: list[Any] = [
+        n * dims if isinstance(n, list) and len(n) == 1 else n for n in args_of(node)
+    ]
+    return Call(*given)
+
+
+@dataclass(frozen=True)
+class Call:
+    image: Node
+    weight: Node
+    bias: Node | None
+    stride: list[int]
+    padding: list[int]
+    dilation: list[int]
+    transposed: bool
+    output_padding: list[int]
+    groups: int
+
+    @property
+    def window(self) -> tuple[int, ...]:
+        return tuple(int(size) for size in val(self.weight).shape[2:])
+
+    @property
+    def channels(self) -> tuple[int, int]:
+        """(those that a group reads, those that it makes)"""
+        outer, inner = val(self.weight).shape[:2]
+        return (outer // self.groups, inner) if self.transposed else (inner, outer // self.groups)
+
+    def is_native(self, lasting: set[Node]) -> bool:
+        if val(self.image).dtype not in DTYPES or not self.has_known(lasting):
+            return False
+        if self.transposed and not (self.is_flipped() or self.is_patched()):
+            return False
+        read, made = self.channels
+        return self.groups == 1 or made >= NARROW or (read == 1 and made == 1)
+
+    def has_known(self, lasting: set[Node]) -> bool:
+        """Weights that stay, channels that are known, and no size that is zero for good."""
+        weights = [self.weight] if self.bias is None else [self.weight, self.bias]
+        sizes = (val(self.image).shape[1], *val(self.weight).shape)
+        known = all(isinstance(s, int) and s > 0 for s in sizes)
+        there = not any(isinstance(s, int) and s == 0 for s in val(self.image).shape)
+        return known and there and all(weight in lasting for weight in weights)
+
+    def is_flipped(self) -> bool:
+        """Transposed, and a plain one with its window turned around."""
+        reach = [d * (k - 1) for d, k in zip(self.dilation, self.window, strict=True)]
+        enough = all(r >= p for r, p in zip(reach, self.padding, strict=True))
+        dense = all(step == 1 for step in self.stride) and not any(self.output_padding)
+        return self.transposed and dense and enough
+
+    def is_patched(self) -> bool:
+        """Transposed, and a plain one that makes a patch of pixels at a time. Windows that would
+        have to be filled up with zeros are not: zero times infinity is not zero."""
+        enough = all(n <= p for n, p in zip(self.output_padding, self.padding, strict=True))
+        whole = all(k % s == 0 for k, s in zip(self.window, self.stride, strict=True))
+        simple = self.groups == 1 and all(n == 1 for n in self.dilation)
+        steps = any(step > 1 for step in self.stride)
+        return self.transposed and simple and whole and enough and steps
+
+    def patches(self) -> list[int]:
+        """How many patches the window covers, dimension by dimension."""
+        return [k // s for k, s in zip(self.window, self.stride, strict=True)]
+
+    def parts(self) -> list[tuple[Node, int, int]]:
+        """Images side by side that make up the image, with their first and last channel: summing
+        over them one after the other is cheaper than to join them first."""
+        joined = self.image.target is aten.cat.default and self.groups == 1
+        dim = args_of(self.image)[1] if joined and len(args_of(self.image)) > 1 else 0
+        images = args_of(self.image)[0] if joined else []
+        if dim not in (1, 1 - val(self.image).dim()):
+            images = []
+        if not 2 <= len(images) <= MOST_PARTS or not all(is_channels_last(val(n)) for n in images):
+            return [(self.image, 0, int(val(self.weight).shape[1]))]
+        ends = list(accumulate((int(val(image).shape[1]) for image in images), initial=0))
+        return list(zip(images, ends, ends[1:], strict=False))
