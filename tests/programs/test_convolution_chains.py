@@ -112,6 +112,26 @@ def test_a_result_that_others_read_is_no_stage() -> None:
     assert not made
 
 
+def test_an_image_that_is_overwritten() -> None:
+    class Over(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = Inverted(8, 40, 2)
+
+        def forward(self, x: Tensor) -> Tensor:
+            up = self.inner.up(x).relu()
+            x.mul_(2)
+            return self.inner.down(self.inner.each(up))
+
+    torch.manual_seed(0)
+    module, x = Over().eval(), torch.randn(1, 8, 100, 20)
+    with torch.no_grad(), small_caches():
+        compiled = torch.compile(module, backend="ingot", fullgraph=True)
+        copy = x.clone()
+        torch.testing.assert_close(compiled(x), module(copy), rtol=1e-4, atol=1e-4)
+        assert torch.equal(x, copy)
+
+
 def test_changed_weights_are_noticed() -> None:
     torch.manual_seed(0)
     module, x = Inverted(8, 40, 1).eval(), torch.randn(1, 8, 100, 20)

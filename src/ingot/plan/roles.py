@@ -67,7 +67,9 @@ class Roles:
                 products = products or [*batches_of(step.node)]
                 if products:
                     self.products[step] = products
-        self._find_chains(found)
+        # The first stage of a chain reads its image later than it would alone.
+        if not any(spec.kind == "mutation" for spec in fused.program.signature.outputs):
+            self._find_chains(found)
 
     def _find_chains(self, found: dict[fx.Node, CallStep]) -> None:
         """Convolutions that run with the last of their chain."""
