@@ -17,6 +17,8 @@ from ingot.passes.normalize import val
 
 aten = torch.ops.aten
 DTYPES = (torch.float32, torch.float64)
+FEW = 12
+"""Terms in a row of the window below which they are taken one by one, wherever they lie."""
 MOST_PARTS = 3
 NARROW = 8
 """Channels of a group below which a product is not worth its name."""
@@ -60,6 +62,14 @@ class Call:
             return False
         read, made = self.channels
         return self.groups == 1 or made >= NARROW or (read == 1 and made == 1)
+
+    def reads_any_layout(self, lasting: set[Node]) -> bool:
+        """Few channels of a dense image of known sizes: turning it costs more than it helps."""
+        image, (read, _) = val(self.image), self.channels
+        few = self.groups == 1 and read * self.window[-1] <= FEW and read > 1
+        known = all(isinstance(size, int) for size in image.shape)
+        plain = not self.transposed and self.is_native(lasting)
+        return plain and few and known and image.is_contiguous()
 
     def has_known(self, lasting: set[Node]) -> bool:
         """Weights that stay, channels that are known, and no size that is zero for good."""

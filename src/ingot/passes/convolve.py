@@ -37,7 +37,7 @@ class Convolve(Pass):
         counts = {"native": 0, "depthwise as sums": 0, "strided 1×1 as products": 0}
         lasting = lasting_values(draft)
         for node in list(draft.graph.nodes):
-            if not _is_image_convolution(node):
+            if not _is_image_convolution(node, lasting):
                 continue
             call = call_of(node)
             writer = _Writer(draft, node)
@@ -59,11 +59,13 @@ class Convolve(Pass):
         return [f"{name}: {count}" for name, count in counts.items() if count]
 
 
-def _is_image_convolution(node: Node) -> bool:
+def _is_image_convolution(node: Node, lasting: set[Node]) -> bool:
     if node.target is not aten.convolution.default:
         return False
-    values = [val(node), val(node.args[0])]
-    return all(v.dtype in DTYPES and is_channels_last(v) for v in values)
+    made, image = val(node), val(node.args[0])
+    if made.dtype not in DTYPES or image.dtype not in DTYPES or not is_channels_last(made):
+        return False
+    return is_channels_last(image) or call_of(node).reads_any_layout(lasting)
 
 
 def _is_depthwise(call: Call) -> bool:

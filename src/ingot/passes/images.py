@@ -43,7 +43,8 @@ class Images:
             return image
         batch, channels, *space = val(image).shape
         sizes = [batch, channels, *(n + 2 * p for n, p in zip(space, padding, strict=True))]
-        made = channels_last(val(image), sizes)
+        turned = is_channels_last(val(image))
+        made = channels_last(val(image), sizes) if turned else val(image).new_empty(sizes)
         arguments = (image, [p for p in reversed(padding) for _ in range(2)], value)
         return self.draft.call(self.before, aten.constant_pad_nd.default, arguments, made)
 

@@ -79,7 +79,8 @@ class _Sweep:
         elif node.op != "call_function":
             return
         elif self._is_convolution(node):
-            self._enter(node, args_of(node)[0])
+            if not call_of(node).reads_any_layout(self.lasting):
+                self._enter(node, args_of(node)[0])
             self._lay_out(node)
         elif is_pointwise(node) and self._has_turned_input(node):
             for source in node.all_input_nodes:
