@@ -1,5 +1,6 @@
-"""Products, convolutions, attention and recurrences as steps of the native program. Comes in: what
-the plan found of one; goes out: a step, its function and words, in the writer's open segment.
+"""Products, convolutions, attention, recurrences and copies into caches as steps of the native
+program. Comes in: what the plan found of one; goes out: a step, its function and words, in the
+writer's open segment.
 """
 
 from __future__ import annotations
@@ -11,16 +12,19 @@ from ingot.codegen.attention import attention_function
 from ingot.codegen.batched import batched_function, batched_share
 from ingot.codegen.gemm import packed, product_function, share_function
 from ingot.codegen.library import library_function
+from ingot.codegen.placing import placing_function
 from ingot.codegen.recurrence import lstm_function, packed_gates
 from ingot.dispatch.threads import attention_work, product_work
 from ingot.execute.choices import write_choice
 from ingot.fuse import index as ix
+from ingot.fuse.index import Size
 from ingot.fuse.shapes import shape_of, tensor_of
 from ingot.plan.attentions import Attention
 from ingot.plan.batches import Batch
 from ingot.plan.choices import attention_table, product_table
 from ingot.plan.convolutions import Convolution
 from ingot.plan.derived import derived
+from ingot.plan.placings import Placing
 from ingot.plan.products import Product, Weight
 from ingot.plan.recurrences import Recurrence
 from ingot.plan.roles import Heavy
@@ -40,6 +44,8 @@ def write_heavy(writer: RunnerWriter, call: Heavy, number: int) -> None:
         _recurrence(writer, call, number)
     elif isinstance(call, Batch):
         _batch(writer, call, number)
+    elif isinstance(call, Placing):
+        _placing(writer, call, number)
     else:
         _product(writer, call, number)
 
@@ -87,7 +93,7 @@ def _library_product(writer: RunnerWriter, product: Product, number: int) -> Nat
     return NativeStep(library_function(dtype), words, node)
 
 
-def _addend(writer: RunnerWriter, product: Product, number: int) -> Word:
+def _addend(writer: RunnerWriter, product: Product | Batch, number: int) -> Word:
     if product.addend is None:
         return Word(ZERO, 0)
     return writer.address(product.addend, number)
@@ -110,12 +116,28 @@ def _attention(writer: RunnerWriter, call: Attention, number: int) -> None:
 
 
 def _batch(writer: RunnerWriter, call: Batch, number: int) -> None:
-    addresses = [writer.address(n, number) for n in (*call.reads(), call.node)]
+    addresses = [writer.address(n, number) for n in (call.left, call.right, call.node)]
+    addresses.append(_addend(writer, call, number))
     words = (*addresses, *(Word(ZERO, size) for size in call.sizes()))
     dtype = tensor_of(call.node).dtype
     share = shared(batched_share(dtype), ix.product(call.counts()), product_work(writer.ways))
     step = NativeStep(batched_function(dtype), words, call.node, share=share)
     writer.segment.steps.append(step)
+
+
+def _placing(writer: RunnerWriter, call: Placing, number: int) -> None:
+    function = placing_function(tensor_of(call.node).dtype.itemsize)
+    target, given, index, source = (
+        writer.address(n, number) for n in (call.node, call.given, call.index, call.source)
+    )
+
+    def write(*words: Word | Size) -> None:
+        given = (w if isinstance(w, Word) else Word(ZERO, w) for w in words)
+        writer.segment.steps.append(NativeStep(function, tuple(given), call.node))
+
+    if call.node not in writer.in_place:
+        write(target, given, 0, *call.copy_sizes())
+    write(target, source, index, *call.sizes())
 
 
 def _recurrence(writer: RunnerWriter, call: Recurrence, number: int) -> None:
