@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import torch
+
 from ingot.codegen.attention import attention_function
 from ingot.codegen.batched import batched_function, batched_share
-from ingot.codegen.gemm import packed, product_function, share_function
+from ingot.codegen.gemm import packed, packed_int8, product_function, share_function
 from ingot.codegen.library import library_function
 from ingot.codegen.placing import placing_function
 from ingot.codegen.recurrence import lstm_function, packed_gates
+from ingot.dispatch.own import always
 from ingot.dispatch.threads import attention_work, product_work
 from ingot.execute.choices import write_choice
 from ingot.fuse import index as ix
@@ -51,7 +54,11 @@ def write_heavy(writer: RunnerWriter, call: Heavy, number: int) -> None:
 
 
 def _product(writer: RunnerWriter, product: Product, number: int) -> None:
-    table = product_table(writer.ways, product, writer.symbol_ranges)
+    table = (
+        always("packed", "weights=int8")
+        if _is_narrow(writer, product)
+        else product_table(writer.ways, product, writer.symbol_ranges)
+    )
     makers = {
         "packed": lambda: packed_product(writer, product, number, [Word(ZERO, 0)]),
         "library": lambda: _library_product(writer, product, number),
@@ -64,17 +71,24 @@ def packed_product(
 ) -> NativeStep:
     """`follower` is its function and that one's words."""
     node = product.node
+    dtype = tensor_of(node).dtype
+    stored = torch.int8 if _is_narrow(writer, product) else dtype
     left_rows, rows, addend_rows = product.row_strides
     words = (
         writer.address(product.left, number), Word(ZERO, left_rows),
-        _packed(writer, product.weight), _addend(writer, product, number),
+        _packed(writer, product.weight, stored), _addend(writer, product, number),
         writer.address(node, number), Word(ZERO, rows),
         *(Word(ZERO, size) for size in product.sizes), Word(ZERO, addend_rows),
         Word(ZERO, product_work(writer.ways)), *follower,
     )  # fmt: skip
-    dtype = tensor_of(node).dtype
-    share = shared(share_function(dtype), ix.product(product.sizes), product_work(writer.ways))
-    return NativeStep(product_function(dtype), words, node, share=share)
+    work = product_work(writer.ways)
+    share = shared(share_function(dtype, stored), ix.product(product.sizes), work)
+    return NativeStep(product_function(dtype, stored), words, node, share=share)
+
+
+def _is_narrow(writer: RunnerWriter, product: Product) -> bool:
+    """Is its weight held as 8-bit integers?"""
+    return writer.options.weights == "int8" and product.is_linear
 
 
 def _library_product(writer: RunnerWriter, product: Product, number: int) -> NativeStep:
@@ -173,11 +187,12 @@ def _convolution(writer: RunnerWriter, step: Convolution, number: int) -> None:
     writer.segment.steps.append(sized)
 
 
-def _packed(writer: RunnerWriter, weight: Weight) -> Word:
+def _packed(writer: RunnerWriter, weight: Weight, stored: torch.dtype) -> Word:
     """The address of a weight, packed for products."""
     made = derived(weight.root)
+    pack = packed_int8 if stored is torch.int8 else packed
     base = writer.prepared(
-        f"{weight.recipe} of {made.recipe}",
-        lambda *tensors: packed(weight.of(made.values(*tensors)[0])), made.roots,
+        f"{stored} {weight.recipe} of {made.recipe}",
+        lambda *tensors: pack(weight.of(made.values(*tensors)[0])), made.roots,
     )  # fmt: skip
     return Word(base, 0)

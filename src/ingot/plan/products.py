@@ -34,6 +34,10 @@ class Product:
     """Of a, c and the addend."""
     weight: Weight
 
+    @property
+    def is_linear(self) -> bool:
+        return self.node.target is not aten.convolution.default
+
     def reads(self) -> list[fx.Node]:
         more = [] if self.addend is None else [self.addend]
         return [self.left, *more, *derived(self.weight.root).roots]
