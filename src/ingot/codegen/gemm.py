@@ -1,9 +1,9 @@
 """Matrix products of our own: C = A · B + addend, f32 and f64. Comes in: A by rows, B packed into
-panels, as it is or as 8-bit integers with a scale for each column; goes out: C by rows. What holds:
-sizes are arguments, so one piece of code serves all; a panel's part of B stays in the first cache
-level while A's rows pass by it, in tiles that fill the registers; sums run over at most DEPTH terms
-before they are added up, which keeps the error of long ones low; results do not depend on the
-number of threads.
+panels, as it is, as halves, or as 8-bit integers with a scale for each column; goes out: C by rows.
+What holds: sizes are arguments, so one piece of code serves all; a panel's part of B stays in the
+first cache level while A's rows pass by it, in tiles that fill the registers; sums run over at most
+DEPTH terms before they are added up, which keeps the error of long ones low; results do not depend
+on the number of threads.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ class Shape:
     vectors: int
     lanes: int
     stored: torch.dtype
-    """How B's elements lie; int8: each panel begins with the scales of its columns."""
+    """How B's elements lie, a half type for f32; int8: each panel begins with the scales of its
+    columns."""
 
     @property
     def columns(self) -> int:
@@ -60,7 +61,7 @@ class Shape:
 
     @property
     def scaled(self) -> bool:
-        return self.stored is not self.dtype
+        return self.stored is torch.int8
 
     @property
     def head(self) -> int:
@@ -373,6 +374,11 @@ def packed(matrix: torch.Tensor, columns: int | None = None) -> torch.Tensor:
         padded[:, :n] = matrix
         matrix = padded
     return matrix.reshape(k, panels, width).permute(1, 0, 2).contiguous()
+
+
+def packed_as(stored: torch.dtype, matrix: torch.Tensor) -> torch.Tensor:
+    """B packed, its elements as they are to lie."""
+    return packed_int8(matrix) if stored is torch.int8 else packed(matrix).to(stored)
 
 
 def packed_int8(matrix: torch.Tensor) -> torch.Tensor:

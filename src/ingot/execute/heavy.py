@@ -12,7 +12,7 @@ import torch
 
 from ingot.codegen.attention import attention_function
 from ingot.codegen.batched import batched_function, batched_share
-from ingot.codegen.gemm import packed, packed_int8, product_function, share_function
+from ingot.codegen.gemm import packed_as, product_function, share_function
 from ingot.codegen.library import library_function
 from ingot.codegen.placing import placing_function
 from ingot.codegen.recurrence import lstm_function, packed_gates
@@ -72,7 +72,7 @@ def packed_product(
     """`follower` is its function and that one's words."""
     node = product.node
     dtype = tensor_of(node).dtype
-    stored = torch.int8 if _is_narrow(writer, product) else dtype
+    stored = torch.int8 if _is_narrow(writer, product) else product.weight.exact
     left_rows, rows, addend_rows = product.row_strides
     words = (
         writer.address(product.left, number), Word(ZERO, left_rows),
@@ -190,9 +190,8 @@ def _convolution(writer: RunnerWriter, step: Convolution, number: int) -> None:
 def _packed(writer: RunnerWriter, weight: Weight, stored: torch.dtype) -> Word:
     """The address of a weight, packed for products."""
     made = derived(weight.root)
-    pack = packed_int8 if stored is torch.int8 else packed
     base = writer.prepared(
         f"{stored} {weight.recipe} of {made.recipe}",
-        lambda *tensors: pack(weight.of(made.values(*tensors)[0])), made.roots,
+        lambda *tensors: packed_as(stored, weight.of(made.values(*tensors)[0])), made.roots,
     )  # fmt: skip
     return Word(base, 0)
