@@ -130,3 +130,22 @@ def test_any_number_of_rows() -> None:
         for count in (1, 2, 64, 499):
             x = torch.randn(count, 40).bfloat16()
             torch.testing.assert_close(compiled(x), linear(x), rtol=0.02, atol=0.02)
+
+
+class Three(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(24, 24) for _ in range(3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        q, k, v = (layer(x) for layer in self.layers)
+        return q * k + v
+
+
+def test_a_value_is_made_wide_once() -> None:
+    x = torch.randn(5, 24).bfloat16()
+    with torch.no_grad():
+        compiled = ingot.compile(Three().bfloat16(), (x,), options=STRICT)
+    nodes = compiled.compiled.fused.program.graph.nodes
+    converted = [n.args[0] for n in nodes if n.target is widen.CONVERT and n.args[1] is widen.WIDE]
+    assert len(converted) == len(set(converted)) == 7

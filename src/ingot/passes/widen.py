@@ -6,7 +6,7 @@ is packed; conversions of new values join the kernels before and behind.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import torch
@@ -69,19 +69,21 @@ def _is_half(*nodes: Node) -> bool:
 class _Writer:
     draft: Draft
     lasting: set[Node]
+    known: dict[Node, Node] = field(default_factory=dict)
+    """Values that were made wide already."""
 
     def converted(self, before: Node, node: Node, dtype: torch.dtype) -> Node:
-        value = CONVERT(val(node), dtype)
-        made = self.draft.call(before, CONVERT, (node, dtype), value)
-        if node in self.lasting:
-            prepare(made)
-        return made
+        return self.draft.call(before, CONVERT, (node, dtype), CONVERT(val(node), dtype))
 
     def wide(self, node: Node) -> Node:
         """The same call on wider operands."""
 
         def widened(arg: Any) -> Any:
-            return self.converted(node, arg, WIDE)
+            if arg not in self.known:
+                self.known[arg] = self.converted(node, arg, WIDE)
+                if arg in self.lasting:
+                    prepare(self.known[arg])
+            return self.known[arg]
 
         args, kwargs = torch.fx.node.map_arg((args_of(node), node.kwargs), widened)
         value = torch.utils._pytree.tree_map(_widened, node.meta["val"])
