@@ -43,26 +43,6 @@ class Block(nn.Module):
         return x + self.down(F.gelu(self.up(self.second(x))))
 
 
-class Skipping(nn.Module):
-    """Convolutions whose early results are needed late."""
-
-    def __init__(self, channels: int):
-        super().__init__()
-        self.enter = nn.Conv2d(3, channels, 3, padding=1)
-        self.down = nn.Conv2d(channels, 2 * channels, 3, stride=2, padding=1)
-        self.inner = nn.Sequential(
-            nn.BatchNorm2d(2 * channels),
-            nn.ReLU(),
-            nn.Conv2d(2 * channels, 2 * channels, 3, padding=1),
-        )
-        self.leave = nn.Conv2d(3 * channels, channels, 3, padding=1)
-
-    def forward(self, x: Tensor) -> Tensor:
-        early = F.relu(self.enter(x))
-        late = F.interpolate(self.inner(self.down(early)), scale_factor=2.0)
-        return self.leave(torch.cat([early, late], 1)).sigmoid()
-
-
 def wide() -> Built:
     """Little but weights."""
     layers = [nn.Sequential(nn.Linear(3072, 3072), nn.ReLU()) for _ in range(8)]
@@ -73,14 +53,9 @@ def transformer() -> Built:
     return nn.Sequential(Block(256, 8), Block(256, 8)), lambda size: torch.randn(8, size, 256)
 
 
-def images() -> Built:
-    return Skipping(32), lambda size: torch.randn(2, 3, 4 * size, 4 * size)
-
-
 MODELS: dict[str, tuple[Callable[[], Built], int]] = {
     "wide": (wide, 64),
     "transformer": (transformer, 512),
-    "images": (images, 96),
 }
 """With the size of the input."""
 CALLS = 3
