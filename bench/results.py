@@ -32,6 +32,7 @@ SECTIONS = (
     Section("Networks", "models", "models.py"),
     Section("The cost of a call", "launch", "launch.py"),
     Section("Kernels", "kernels", "kernels.py"),
+    Section("Products", "products", "products.py"),
     Section("Range dispatch", "dispatch", "dispatch.py"),
     Section("Sizes that move", "dynamic", "dynamic.py", has_quick=False),
     Section("Cold compile time", "compile_time", "compile_time.py", has_quick=False),

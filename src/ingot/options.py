@@ -33,6 +33,9 @@ class Options:
     none, inf = all that is not known."""
     ways: str = ""
     """Choices of the compiler's own, fixed by hand, such as "product=library, reduction=split"."""
+    weights: str = ""
+    """How weights of linear layers are held: "int8", a scale for each column; empty = as they are.
+    For inference: each weight is off by 1/254 of the largest in its column at most."""
     tuning: str = ""
     """The folder of tuning files; empty = .cache/ingot/tuning in the user's home."""
 
@@ -44,6 +47,7 @@ class Options:
 _CHOICES: dict[str, tuple[Any, ...]] = {
     "vector_bits": (0, 1, 128, 256, 512),
     "target": ("", "iree"),
+    "weights": ("", "int8"),
 }
 
 

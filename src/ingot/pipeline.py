@@ -128,7 +128,9 @@ def lower_version(program: Program, ways: Ways) -> Lowered:
     core = _timed(timings, "passes", lambda: run_passes(program, passes, verify=options.verify))
     _timed(timings, "verify", lambda: verify(core))
     fused = _timed(timings, "fuse", lambda: fuse(core, options))
-    fused, followers = _timed(timings, "followers", lambda: with_followers(fused))
+    fused, followers = _timed(
+        timings, "followers", lambda: with_followers(fused) if ways.packs else (fused, {})
+    )
     kernels = _timed(timings, "codegen", lambda: _kernels(fused, followers, ways))
     return Lowered(fused, followers, kernels, timings)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 import torch
 from torch import Tensor
@@ -62,6 +64,43 @@ def test_not_a_number_and_infinity() -> None:
     a, b = torch.randn(2, 7, 30), torch.randn(2, 30, 19)
     a[0, 2, 3], b[1, 4, 5], b[0, 6, 7] = float("nan"), float("inf"), -float("inf")
     check(a, b)
+
+
+ADDENDS: dict[str, tuple[int, ...]] = {
+    "whole": (3, 7, 33), "matrix": (7, 33), "row": (33,), "rows": (3, 1, 33), "one": (1, 7, 33),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ADDENDS)
+@pytest.mark.parametrize("inner", [5, 600])
+def test_an_addend(name: str, inner: int) -> None:
+    args = (torch.randn(ADDENDS[name]), torch.randn(3, 7, inner), torch.randn(3, inner, 33))
+    assert added(torch.baddbmm, *args) == 1
+
+
+def test_an_addend_of_two_matrices() -> None:
+    for shape in ((9, 20), (20,), (1, 20)):
+        args = (torch.randn(shape), torch.randn(9, 40), torch.randn(40, 20))
+        assert added(torch.addmm, *args) == 1
+
+
+@pytest.mark.parametrize(("beta", "alpha"), [(1, 0.125), (0.5, 1), (0, 2), (0, 1), (-1, 3)])
+def test_factors(beta: float, alpha: float) -> None:
+    def scaled(c: Tensor, a: Tensor, b: Tensor) -> Tensor:
+        return torch.baddbmm(c, a, b, beta=beta, alpha=alpha)
+
+    addend = torch.randn(3, 7, 33)
+    if beta == 0:
+        addend[0, 0, 0] = float("nan")
+    assert added(scaled, addend, torch.randn(3, 7, 20), torch.randn(3, 20, 33)) == 1
+
+
+def added(function: Callable[..., Tensor], *args: Tensor) -> int:
+    """How many products are native, once the result is known to be right."""
+    compiled = ingot.compile(function, args, options={"strict": True})
+    truth = function(*(a.double() for a in args))
+    torch.testing.assert_close(compiled(*args).double(), truth, rtol=5e-5, atol=5e-5)
+    return len(native(compiled))
 
 
 def test_nothing_to_sum_up() -> None:

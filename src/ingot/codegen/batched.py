@@ -1,8 +1,8 @@
-"""Products of two values that are both new in every call: c[i] = a[i] · b[i] for a batch of
-matrices. Comes in: a by rows, b in any layout; goes out: c by rows. What holds: each thread has
-some panels of some matrices, and packs a part of a panel, which stays in the first cache level,
-right before the rows of a pass by; sizes are arguments; results do not depend on the number of
-threads.
+"""Products of two values that are both new in every call: c[i] = addend[i] + a[i] · b[i] for some
+matrices. Comes in: a and the addend by rows, b in any layout; goes out: c by rows. What holds: each
+thread has some panels of some matrices, and packs a part of a panel, which stays in the first cache
+level, right before the rows of a pass by; sizes are arguments; results do not depend on the number
+of threads.
 """
 
 from __future__ import annotations
@@ -18,11 +18,16 @@ from ingot.codegen.jit import Native, compile_module
 from ingot.codegen.values import Val
 
 FIELDS = (
-    "a", "b", "c", "batch", "m", "n", "k",
+    "a", "b", "c", "addend", "batch", "m", "n", "k",
     "a_matrix", "a_row", "b_matrix", "b_row", "b_column", "c_matrix", "c_row",
+    "addend_matrix", "addend_row",
 )  # fmt: skip
-"""The frame; behind the sizes, elements from one to the next."""
-_POINTERS = FIELDS[:3]
+"""The frame; behind the sizes, elements from one to the next. `addend` may be null."""
+_POINTERS = FIELDS[:4]
+
+
+Rows = tuple[str, Val]
+"""Where the first one begins, and elements from one to the next."""
 
 
 @cache
@@ -66,22 +71,21 @@ class _Task(Writer):
         low, high = self.share(b.mul(size["batch"], panels), *self.team())
         with self.loop(low, high, self.const(1)) as unit:
             number, left = b.div(unit, panels), b.mul(b.rem(unit, panels), self.width)
-            at = {n: self._matrix(n, number) for n in ("a", "b", "c")}
+            at = {name: self._matrix(name, number) for name in _POINTERS}
             used = b.minimum(self.width, b.sub(size["n"], left))
             full = b.cmp("eq", used, self.width)
             with self.loop(self.const(0), size["k"], self.const(DEPTH)) as deep:
                 depth = b.minimum(self.const(DEPTH), b.sub(size["k"], deep))
                 self._pack(at["b"], deep, depth, left, used)
-                first = b.cmp("eq", deep, self.const(0))
                 with self.strips(self.shape.rows, size["m"]) as (rows, row):
                     left_at = b.add(b.mul(row, size["a_row"]), deep)
                     a = self.moved(at["a"], left_at, self.dtype)
-                    place = b.add(b.mul(row, size["c_row"]), left)
-                    c = self.moved(at["c"], place, self.dtype)
+                    c = self._row(at, "c", row, left)
+                    before = self._before(at, c, row, left, deep)
                     with self.when(full):
-                        self._tile(rows, a, c, size["c_row"], first, depth)
+                        self._tile(rows, a, (c, size["c_row"]), before, depth)
                     with self.when(b.not_(full)):
-                        self._edge(rows, a, c, used, first, depth)
+                        self._edge(rows, a, (c, size["c_row"]), before, used, depth)
         return self.function("@task(%frame: !llvm.ptr)")
 
     def _matrix(self, name: str, number: Val) -> str:
@@ -110,23 +114,42 @@ class _Task(Writer):
             value = b.load(self.moved(start, offset, self.dtype), self.dtype, 1)
             b.store(self.moved(self.packed, b.add(b.mul(i, self.width), j), self.dtype), value)
 
-    def _tile(self, rows: Val, a: str, c: str, step: Val, first: Val, depth: Val) -> None:
+    def _row(self, at: dict[str, str], name: str, row: Val, left: Val) -> str:
+        offset = self.b.add(self.b.mul(row, self.size[f"{name}_row"]), left)
+        return self.moved(at[name], offset, self.dtype)
+
+    def _before(
+        self, at: dict[str, str], c: str, row: Val, left: Val, deep: Val
+    ) -> tuple[Val, Rows]:
+        """(is there nothing yet, else what the next part of the sum is added to)"""
         b = self.b
-        addend = self.either(first, self.none, c)
-        between = b.select(first, self.const(0), step)
+        first = b.cmp("eq", deep, self.const(0))
+        some = self.given(self.pointer["addend"])
+        start = self.either(first, self._row(at, "addend", row, left), c)
+        step = b.select(first, self.size["addend_row"], self.size["c_row"])
+        return b.and_(first, b.not_(some)), (start, step)
+
+    def _tile(self, rows: Val, a: str, c: Rows, before: tuple[Val, Rows], depth: Val) -> None:
+        nothing, (start, step) = before
+        addend = self.either(nothing, self.none, start)
+        between = self.b.select(nothing, self.const(0), step)
         call_tile(
             self, self.dtype, rows, a, self.size["a_row"], self.packed, self.width,
-            addend, between, c, step, depth,
+            addend, between, *c, depth,
         )  # fmt: skip
 
-    def _edge(self, rows: Val, a: str, c: str, used: Val, first: Val, depth: Val) -> None:
+    def _edge(
+        self, rows: Val, a: str, c: Rows, before: tuple[Val, Rows], used: Val, depth: Val
+    ) -> None:
         """By way of the stack."""
-        with self.when(self.b.not_(first)):
-            self._copy(rows, used, (c, self.size["c_row"]), (self.whole, self.width))
-        self._tile(rows, a, self.whole, self.width, first, depth)
-        self._copy(rows, used, (self.whole, self.width), (c, self.size["c_row"]))
+        nothing, given = before
+        whole = (self.whole, self.width)
+        with self.when(self.b.not_(nothing)):
+            self._copy(rows, used, given, whole)
+        self._tile(rows, a, whole, (nothing, whole), depth)
+        self._copy(rows, used, whole, c)
 
-    def _copy(self, rows: Val, used: Val, source: tuple[str, Val], target: tuple[str, Val]) -> None:
+    def _copy(self, rows: Val, used: Val, source: Rows, target: Rows) -> None:
         b = self.b
         with (
             self.loop(self.const(0), rows, self.const(1)) as i,

@@ -1,8 +1,9 @@
 """Matrix products of our own: C = A · B + addend, f32 and f64. Comes in: A by rows, B packed into
-panels; goes out: C by rows. What holds: sizes are arguments, so one piece of code serves all; a
-panel's part of B stays in the first cache level while A's rows pass by it, in tiles that fill the
-registers; sums run over at most DEPTH terms before they are added up, which keeps the error of long
-ones low; results do not depend on the number of threads.
+panels, as it is, as halves, or as 8-bit integers with a scale for each column; goes out: C by rows.
+What holds: sizes are arguments, so one piece of code serves all; a panel's part of B stays in the
+first cache level while A's rows pass by it, in tiles that fill the registers; sums run over at most
+DEPTH terms before they are added up, which keeps the error of long ones low; results do not depend
+on the number of threads.
 """
 
 from __future__ import annotations
@@ -50,34 +51,45 @@ class Shape:
     rows: int
     vectors: int
     lanes: int
+    stored: torch.dtype
+    """How B's elements lie, a half type for f32; int8: each panel begins with the scales of its
+    columns."""
 
     @property
     def columns(self) -> int:
         return self.vectors * self.lanes
 
+    @property
+    def scaled(self) -> bool:
+        return self.stored is torch.int8
 
-def tile_shape(dtype: torch.dtype) -> Shape:
+    @property
+    def head(self) -> int:
+        """Elements of B in front of a panel's first."""
+        return self.columns * self.dtype.itemsize // self.stored.itemsize if self.scaled else 0
+
+
+def tile_shape(dtype: torch.dtype, stored: torch.dtype | None = None) -> Shape:
     """As many accumulators as leave room for a row of B and an element of A."""
     bits = this_machine().vector_bits
     rows = {512: 12, 256: 6, 128: 6}[bits]
-    return Shape(dtype, rows, 2, bits // 8 // dtype.itemsize)
+    return Shape(dtype, rows, 2, bits // 8 // dtype.itemsize, stored or dtype)
 
 
 @cache
-def product_function(dtype: torch.dtype) -> int:
+def product_function(dtype: torch.dtype, stored: torch.dtype) -> int:
     """The address of the product for `dtype`, in the convention of the executor."""
-    native = _compiled(dtype)
-    return native.addresses["product"]
+    return _compiled(dtype, stored).addresses["product"]
 
 
-def share_function(dtype: torch.dtype) -> int:
+def share_function(dtype: torch.dtype, stored: torch.dtype) -> int:
     """What does a thread's share of it."""
-    return _compiled(dtype).addresses["task"]
+    return _compiled(dtype, stored).addresses["task"]
 
 
 @Once
-def _compiled(dtype: torch.dtype) -> Native:
-    shape = tile_shape(dtype)
+def _compiled(dtype: torch.dtype, stored: torch.dtype) -> Native:
+    shape = tile_shape(dtype, stored)
     functions = {f"tile{rows}": _tile(shape, rows) for rows in range(1, shape.rows + 1)}
     functions["task"] = _task(shape)
     functions["product"] = _entry()
@@ -86,12 +98,12 @@ def _compiled(dtype: torch.dtype) -> Native:
 
 def begin(dtype: torch.dtype) -> None:
     """A product of this dtype will be needed."""
-    _compiled.begin(dtype)
+    _compiled.begin(dtype, dtype)
 
 
 def call_tile(w: Writer, dtype: torch.dtype, rows: Val, *values: Val | str) -> None:
     """A tile of `rows` rows, from other code; `values` are the tile's arguments."""
-    addresses = _compiled(dtype).addresses
+    addresses = _compiled(dtype, dtype).addresses
     found = [w.const(addresses[f"tile{n}"]) for n in range(1, tile_shape(dtype).rows + 1)]
     target = found[-1]
     for height, address in enumerate(found[:-1], 1):
@@ -107,10 +119,11 @@ _TILE_ARGUMENTS = (
     "%c: !llvm.ptr, %ldc: i64, %k: i64"
 )
 _TILE_TYPE = "(!llvm.ptr, i64, !llvm.ptr, i64, !llvm.ptr, i64, !llvm.ptr, i64, i64) -> ()"
+_SCALED_TYPE = _TILE_TYPE.replace(")", ", !llvm.ptr)", 1)
 
 
 def _tile(shape: Shape, rows: int) -> str:
-    """c[rows, columns] = addend + a[rows, k] · b[k, columns]"""
+    """c[rows, columns] = addend + a[rows, k] · b[k, columns] · scale[columns]"""
     w = Writer()
     b, dtype = w.b, shape.dtype
     starts = ["%a"]
@@ -120,12 +133,12 @@ def _tile(shape: Shape, rows: int) -> str:
     several = max(1, CHAINS // width)
     """Steps with sums of their own: where there are few, each would wait for the one before."""
 
+    def vector(row: str, number: int, kind: torch.dtype) -> Val:
+        return b.load(w.moved(row, w.const(number * shape.lanes), kind), kind, shape.lanes)
+
     def step(at: Val, sums: Sequence[Val]) -> list[Val]:
-        panel = w.moved("%b", b.mul(at, Val("%ldb", I64)), dtype)
-        right = [
-            b.load(w.moved(panel, w.const(j * shape.lanes), dtype), dtype, shape.lanes)
-            for j in range(shape.vectors)
-        ]
+        panel = w.moved("%b", b.mul(at, Val("%ldb", I64)), shape.stored)
+        right = [b.cast(vector(panel, j, shape.stored), dtype) for j in range(shape.vectors)]
         result = []
         for i, start in enumerate(starts):
             left = b.broadcast(b.load(w.moved(start, at, dtype), dtype, 1), shape.lanes)
@@ -151,11 +164,15 @@ def _tile(shape: Shape, rows: int) -> str:
             addend = w.moved(addend, Val("%ldadd", I64), dtype)
             c = w.moved(c, Val("%ldc", I64), dtype)
         for j in range(shape.vectors):
-            at = w.const(j * shape.lanes)
-            more = b.load(w.moved(addend, at, dtype), dtype, shape.lanes)
-            b.store(w.moved(c, at, dtype), b.add(sums[i * shape.vectors + j], more))
+            total, more = sums[i * shape.vectors + j], vector(addend, j, dtype)
+            if shape.scaled:
+                total = b.fma(total, vector("%scale", j, dtype), more)
+            else:
+                total = b.add(total, more)
+            b.store(w.moved(c, w.const(j * shape.lanes), dtype), total)
     attributes = FUNCTION_ATTRIBUTES.replace("[[", '["noinline", [')
-    return w.function(f"@tile{rows}({_TILE_ARGUMENTS}) attributes {{{attributes}}}")
+    arguments = _TILE_ARGUMENTS + (", %scale: !llvm.ptr" if shape.scaled else "")
+    return w.function(f"@tile{rows}({arguments}) attributes {{{attributes}}}")
 
 
 class _Task(Writer):
@@ -242,8 +259,10 @@ class _Task(Writer):
             step = b.select(first, stride, self.size["ldc"])
             right = self._packed(panel, deep)
 
-            def tile(rows: Val, at: Val, right: str = right, deep: Val = deep, depth: Val = depth,
-                     addend: str = addend, step: Val = step) -> None:  # fmt: skip
+            def tile(
+                rows: Val, at: Val, right: list[str] = right, deep: Val = deep, depth: Val = depth,
+                addend: str = addend, step: Val = step,
+            ) -> None:  # fmt: skip
                 self._call(
                     rows, self._left(at, deep), right,
                     self.moved(addend, b.mul(at, step), dtype), step,
@@ -292,20 +311,28 @@ class _Task(Writer):
         offset = self.b.add(self.b.mul(row, self.size["lda"]), deep)
         return self.moved(self.pointer["a"], offset, self.shape.dtype)
 
-    def _packed(self, panel: Val, deep: Val) -> str:
-        row = self.b.add(self.b.mul(panel, self.size["k"]), deep)
-        return self.moved(self.pointer["b"], self.b.mul(row, self.width), self.shape.dtype)
+    def _packed(self, panel: Val, deep: Val) -> list[str]:
+        """A part of the panel, and its scales."""
+        b, shape = self.b, self.shape
+        head = self.const(shape.head)
+        long = b.add(b.mul(self.size["k"], self.width), head)
+        start = self.moved(self.pointer["b"], b.mul(panel, long), shape.stored)
+        part = self.moved(start, b.add(b.mul(deep, self.width), head), shape.stored)
+        return [part, start] if shape.scaled else [part]
 
     def _call(
-        self, rows: Val, a: str, right: str, addend: str, step: Val, c: str, ldc: Val, depth: Val
-    ) -> None:
+        self, rows: Val, a: str, right: list[str], addend: str, step: Val, c: str, ldc: Val,
+        depth: Val,
+    ) -> None:  # fmt: skip
         lda, ldb = self.size["lda"].name, self.width.name
-        values = (a, lda, right, ldb, addend, step.name, c, ldc.name, depth.name)
+        part, *scale = right
+        values = (a, lda, part, ldb, addend, step.name, c, ldc.name, depth.name, *scale)
+        kind = _SCALED_TYPE if scale else _TILE_TYPE
         target = self._tile(self.shape.rows)
         for height in range(1, self.shape.rows):
             same = self.b.cmp("eq", rows, self.const(height))
             target = self.either(same, self._tile(height), target)
-        self.b.line(f"llvm.call {target}({', '.join(values)}) : !llvm.ptr, {_TILE_TYPE}")
+        self.b.line(f"llvm.call {target}({', '.join(values)}) : !llvm.ptr, {kind}")
 
     def _tile(self, rows: int) -> str:
         name = self.b.fresh()
@@ -337,9 +364,9 @@ def _entry() -> str:
     return w.function("@product(%frame: !llvm.ptr) -> i64", f" {w.const(0).name} : i64")
 
 
-def packed(matrix: torch.Tensor) -> torch.Tensor:
+def packed(matrix: torch.Tensor, columns: int | None = None) -> torch.Tensor:
     """B, of shape (k, n) and any strides, as panels: (panels, k, columns), padded with zeros."""
-    width = tile_shape(matrix.dtype).columns
+    width = columns or tile_shape(matrix.dtype).columns
     k, n = matrix.shape
     panels = -(-n // width)
     if n % width:
@@ -347,3 +374,23 @@ def packed(matrix: torch.Tensor) -> torch.Tensor:
         padded[:, :n] = matrix
         matrix = padded
     return matrix.reshape(k, panels, width).permute(1, 0, 2).contiguous()
+
+
+def packed_as(stored: torch.dtype, matrix: torch.Tensor) -> torch.Tensor:
+    """B packed, its elements as they are to lie."""
+    return packed_int8(matrix) if stored is torch.int8 else packed(matrix).to(stored)
+
+
+def packed_int8(matrix: torch.Tensor) -> torch.Tensor:
+    """B as bytes: panels of 8-bit integers, each behind the scales of its columns. The largest of a
+    column is 127, so that each element is off by 1/254 of it at most; a column with an infinity or
+    a NaN is NaN."""
+    scales = matrix.abs().amax(0) / 127
+    scales = torch.where(scales.isfinite(), scales, torch.nan)
+    whole = (matrix / torch.where(scales > 0, scales, 1)).round().to(torch.int8)
+    width = tile_shape(matrix.dtype).columns
+    panels = -(-scales.numel() // width)
+    heads = scales.new_zeros(panels * width)
+    heads[: scales.numel()] = scales
+    heads = heads.view(panels, width).view(torch.uint8)
+    return torch.cat([heads, packed(whole, width).view(torch.uint8).flatten(1)], 1)

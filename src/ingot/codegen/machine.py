@@ -70,6 +70,17 @@ def _cache_bytes(level: int, default: int) -> int:
 
 
 @cache
+def library_multiplies(half: torch.dtype) -> bool:
+    """Has PyTorch's library code for matrices of this half type that suits this machine?"""
+    asked = {
+        torch.bfloat16: "_is_mkldnn_bf16_supported",
+        torch.float16: "_is_mkldnn_fp16_supported",
+    }
+    answer = getattr(torch.ops.mkldnn, asked[half], None)
+    return answer is not None and bool(answer())
+
+
+@cache
 def torch_library() -> ctypes.CDLL:
     """libtorch_cpu, opened so that generated code finds its symbols (Sleef, MKL, the C shim)."""
     folder = os.path.join(os.path.dirname(torch.__file__), "lib")

@@ -108,6 +108,11 @@ class Ways:
         self.made: dict[tuple[str, str], Chosen] = {}
         """By choice and setting."""
 
+    @property
+    def packs(self) -> bool:
+        """May weights of products be packed? What runs with a product needs that."""
+        return self.fixed.get("product") != "library"
+
     def table(
         self, name: str, arguments: Arguments, built_in: Table, needed: Range | None = None
     ) -> Table:

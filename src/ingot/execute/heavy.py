@@ -1,5 +1,6 @@
-"""Products, convolutions, attention and recurrences as steps of the native program. Comes in: what
-the plan found of one; goes out: a step, its function and words, in the writer's open segment.
+"""Products, convolutions, attention, recurrences and copies into caches as steps of the native
+program. Comes in: what the plan found of one; goes out: a step, its function and words, in the
+writer's open segment.
 """
 
 from __future__ import annotations
@@ -7,14 +8,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import torch
+
 from ingot.codegen.attention import attention_function
 from ingot.codegen.batched import batched_function, batched_share
-from ingot.codegen.gemm import WORK_PER_THREAD, packed, product_function, share_function
+from ingot.codegen.gemm import WORK_PER_THREAD, packed_as, product_function, share_function
 from ingot.codegen.library import library_function
+from ingot.codegen.placing import placing_function
 from ingot.codegen.recurrence import lstm_function, packed_gates
+from ingot.dispatch.own import always
 from ingot.dispatch.threads import attention_work, product_work
 from ingot.execute.choices import write_choice
 from ingot.fuse import index as ix
+from ingot.fuse.index import Size
 from ingot.fuse.shapes import shape_of, tensor_of
 from ingot.plan.attentions import Attention
 from ingot.plan.batches import Batch
@@ -22,6 +28,7 @@ from ingot.plan.chains import Chain
 from ingot.plan.choices import attention_table, product_table
 from ingot.plan.convolutions import Convolution
 from ingot.plan.derived import derived
+from ingot.plan.placings import Placing
 from ingot.plan.products import Product, Weight
 from ingot.plan.recurrences import Recurrence
 from ingot.plan.roles import Heavy
@@ -43,12 +50,18 @@ def write_heavy(writer: RunnerWriter, call: Heavy, number: int) -> None:
         _recurrence(writer, call, number)
     elif isinstance(call, Batch):
         _batch(writer, call, number)
+    elif isinstance(call, Placing):
+        _placing(writer, call, number)
     else:
         _product(writer, call, number)
 
 
 def _product(writer: RunnerWriter, product: Product, number: int) -> None:
-    table = product_table(writer.ways, product, writer.symbol_ranges)
+    table = (
+        always("packed", "weights=int8")
+        if _is_narrow(writer, product)
+        else product_table(writer.ways, product, writer.symbol_ranges)
+    )
     makers = {
         "packed": lambda: packed_product(writer, product, number, [Word(ZERO, 0)]),
         "library": lambda: _library_product(writer, product, number),
@@ -61,17 +74,24 @@ def packed_product(
 ) -> NativeStep:
     """`follower` is its function and that one's words."""
     node = product.node
+    dtype = tensor_of(node).dtype
+    stored = torch.int8 if _is_narrow(writer, product) else product.weight.exact
     left_rows, rows, addend_rows = product.row_strides
     words = (
         writer.address(product.left, number), Word(ZERO, left_rows),
-        _packed(writer, product.weight), _addend(writer, product, number),
+        _packed(writer, product.weight, stored), _addend(writer, product, number),
         writer.address(node, number), Word(ZERO, rows),
         *(Word(ZERO, size) for size in product.sizes), Word(ZERO, addend_rows),
         Word(ZERO, product_work(writer.ways)), *follower,
     )  # fmt: skip
-    dtype = tensor_of(node).dtype
-    share = shared(share_function(dtype), ix.product(product.sizes), product_work(writer.ways))
-    return NativeStep(product_function(dtype), words, node, share=share)
+    work = product_work(writer.ways)
+    share = shared(share_function(dtype, stored), ix.product(product.sizes), work)
+    return NativeStep(product_function(dtype, stored), words, node, share=share)
+
+
+def _is_narrow(writer: RunnerWriter, product: Product) -> bool:
+    """Is its weight held as 8-bit integers?"""
+    return writer.options.weights == "int8" and product.is_linear
 
 
 def _library_product(writer: RunnerWriter, product: Product, number: int) -> NativeStep:
@@ -90,7 +110,7 @@ def _library_product(writer: RunnerWriter, product: Product, number: int) -> Nat
     return NativeStep(library_function(dtype), words, node)
 
 
-def _addend(writer: RunnerWriter, product: Product, number: int) -> Word:
+def _addend(writer: RunnerWriter, product: Product | Batch, number: int) -> Word:
     if product.addend is None:
         return Word(ZERO, 0)
     return writer.address(product.addend, number)
@@ -113,12 +133,28 @@ def _attention(writer: RunnerWriter, call: Attention, number: int) -> None:
 
 
 def _batch(writer: RunnerWriter, call: Batch, number: int) -> None:
-    addresses = [writer.address(n, number) for n in (*call.reads(), call.node)]
+    addresses = [writer.address(n, number) for n in (call.left, call.right, call.node)]
+    addresses.append(_addend(writer, call, number))
     words = (*addresses, *(Word(ZERO, size) for size in call.sizes()))
     dtype = tensor_of(call.node).dtype
     share = shared(batched_share(dtype), ix.product(call.counts()), product_work(writer.ways))
     step = NativeStep(batched_function(dtype), words, call.node, share=share)
     writer.segment.steps.append(step)
+
+
+def _placing(writer: RunnerWriter, call: Placing, number: int) -> None:
+    function = placing_function(tensor_of(call.node).dtype.itemsize)
+    target, given, index, source = (
+        writer.address(n, number) for n in (call.node, call.given, call.index, call.source)
+    )
+
+    def write(*words: Word | Size) -> None:
+        given = (w if isinstance(w, Word) else Word(ZERO, w) for w in words)
+        writer.segment.steps.append(NativeStep(function, tuple(given), call.node))
+
+    if call.node not in writer.in_place:
+        write(target, given, 0, *call.copy_sizes())
+    write(target, source, index, *call.sizes())
 
 
 def _recurrence(writer: RunnerWriter, call: Recurrence, number: int) -> None:
@@ -177,11 +213,11 @@ def _chain(writer: RunnerWriter, chain: Chain, number: int) -> None:
     writer.segment.steps.append(SizedStep(words, (), chain.launches, chain.node, threads))
 
 
-def _packed(writer: RunnerWriter, weight: Weight) -> Word:
+def _packed(writer: RunnerWriter, weight: Weight, stored: torch.dtype) -> Word:
     """The address of a weight, packed for products."""
     made = derived(weight.root)
     base = writer.prepared(
-        f"{weight.recipe} of {made.recipe}",
-        lambda *tensors: packed(weight.of(made.values(*tensors)[0])), made.roots,
+        f"{stored} {weight.recipe} of {made.recipe}",
+        lambda *tensors: packed_as(stored, weight.of(made.values(*tensors)[0])), made.roots,
     )  # fmt: skip
     return Word(base, 0)

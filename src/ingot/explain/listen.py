@@ -23,6 +23,7 @@ from ingot.capture.recompiles import Recompile
 from ingot.explain.gather import call_rows, choice_rows, kernel_rows
 from ingot.explain.report import CompileTimes, Report
 from ingot.options import Options, make_options
+from ingot.plan.prepared import INT8
 from ingot.stages import CallStep, Compiled
 
 LEAST_RUNS = 3
@@ -169,9 +170,13 @@ def _notes(result: Any, graphs: Sequence[Compiled]) -> Iterator[str]:
     if native:
         regions = sum(len(body.regions()) for step in native for body in step.bodies)
         yield f"Branches and loops that run natively: {len(native)}, of {regions} regions."
-    packed = sum(p.bytes() for graph in graphs for p in graph.prepared)
+    prepared = [p for graph in graphs for p in graph.prepared]
+    packed = sum(p.bytes() for p in prepared)
     if packed:
         yield f"Weights packed for products take {packed / 1e6:.1f} MB beside the weights."
+    narrow = sum(p.recipe.startswith(INT8) for p in prepared)
+    if narrow:
+        yield f"Weights rounded to 8-bit integers (1/127 of the largest in a column): {narrow}."
     load, cores = os.getloadavg()[0], os.cpu_count() or 1
     if load > BUSY * cores:
         yield f"This machine has {cores} cores and a load of {load:.1f}: its times mean little."

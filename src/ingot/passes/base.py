@@ -232,7 +232,18 @@ def native_passes(program: Program) -> list[Pass]:
     from ingot.passes.attention import Attention
 
     passes = [*control_passes(program), *check_passes(program), *core_passes()]
-    return [*recurrent_passes(program), *passes, Attention(), *image_passes(program)]
+    passes += [*half_passes(program), Attention()]
+    return [*recurrent_passes(program), *passes, *image_passes(program)]
+
+
+def half_passes(program: Program) -> list[Pass]:
+    """For products of half types."""
+    from ingot.codegen.values import HALVES
+    from ingot.passes.widen import Widen
+
+    values = (node.meta.get("val") for node in program.graph.nodes)
+    half = any(isinstance(v, torch.Tensor) and v.dtype in HALVES for v in values)
+    return [Widen()] if half else []
 
 
 def recurrent_passes(program: Program) -> list[Pass]:

@@ -1,5 +1,5 @@
-"""The part of normalize that is about reductions, factories, arithmetic with numbers and pooling:
-the same rules' table, the same promises.
+"""The part of normalize that is about reductions, factories, arithmetic with numbers, products and
+pooling: the same rules' table, the same promises.
 """
 
 from __future__ import annotations
@@ -71,6 +71,30 @@ def name_joined_dim(draft: Draft, node: Node) -> Node | None:
     dim = argument(node, 1, "dim", 0) % val(node).dim()
     args = (args_of(node)[0], dim)
     return None if args == args_of(node) else respell(node, aten.cat.default, args)
+
+
+_PRODUCTS: dict[Any, Any] = {
+    aten.addmm.default: aten.mm.default,
+    aten.baddbmm.default: aten.bmm.default,
+}
+
+
+@normalize_rules.on(*_PRODUCTS)
+def write_factors_out(draft: Draft, node: Node) -> Node | None:
+    """beta · addend + alpha · (a · b). Half types stay whole: they are rounded once."""
+    addend, left, right = args_of(node)
+    beta, alpha = (node.kwargs.get(name, 1) for name in ("beta", "alpha"))
+    value = val(node)
+    if beta == alpha == 1 or value.dtype not in (torch.float32, torch.float64):
+        return None
+    total = draft.call(node, _PRODUCTS[node.target], (left, right), value)
+    if alpha != 1:
+        total = draft.call(node, aten.mul.Tensor, (total, alpha), value)
+    if beta == 0:  # not even a NaN of the addend counts
+        return total
+    if beta != 1:
+        addend = draft.call(node, aten.mul.Tensor, (addend, beta), val(addend))
+    return respell(node, aten.add.Tensor, (total, addend))
 
 
 _NUMBER_FORMS: dict[Any, Any] = {

@@ -1,6 +1,6 @@
-"""Products of two new values in a plan. Comes in: a call of bmm, or of mm whose second factor is no
-weight; goes out: what the function needs, word by word; none where PyTorch does it. What holds: the
-first factor and the result lie by rows.
+"""Products of two new values in a plan. Comes in: a call of bmm or baddbmm, or of mm or addmm whose
+second factor is no weight; goes out: what the function needs, word by word; none where PyTorch does
+it. What holds: the first factor, the addend and the result lie by rows.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import torch
 from torch import fx
 
 from ingot.fuse.index import Size
-from ingot.fuse.shapes import shape_of, strides_of, tensor_of
+from ingot.fuse.shapes import arguments_of, shape_of, strides_of, tensor_of
 
 aten = torch.ops.aten
 LARGE = 1 << 24
@@ -20,14 +20,16 @@ LARGE = 1 << 24
 
 @dataclass(frozen=True)
 class Batch:
-    """c[i] = left[i] · right[i]"""
+    """c[i] = addend[i] + left[i] · right[i]"""
 
     node: fx.Node
     left: fx.Node
     right: fx.Node
+    addend: fx.Node | None
 
     def reads(self) -> list[fx.Node]:
-        return [self.left, self.right]
+        more = [] if self.addend is None else [self.addend]
+        return [self.left, self.right, *more]
 
     def counts(self) -> tuple[Size, Size, Size, Size]:
         """(matrices, m, n, k)"""
@@ -37,19 +39,21 @@ class Batch:
     def sizes(self) -> list[Size]:
         """The words behind the addresses."""
         a, b, c = (_steps(n) for n in (self.left, self.right, self.node))
-        return [*self.counts(), *a[:2], *b, *c[:2]]
+        added = [0, 0] if self.addend is None else _steps(self.addend)[:2]
+        return [*self.counts(), *a[:2], *b, *c[:2], *added]
 
 
 def _steps(node: fx.Node) -> list[Size]:
-    """From matrix to matrix, row to row, column to column."""
-    strides = list(strides_of(node))
-    return strides if len(strides) == 3 else [0, *strides]
+    """From matrix to matrix, row to row, column to column; none along what is the same for all."""
+    sizes = zip(shape_of(node), strides_of(node), strict=True)
+    steps = [0 if size == 1 else step for size, step in sizes]
+    return [0] * (3 - len(steps)) + steps
 
 
 def batches_of(node: fx.Node) -> list[Batch]:
-    if node.target not in (aten.bmm.default, aten.mm.default):
+    call = _call(node)
+    if call is None:
         return []
-    call = Batch(node, *node.args)  # type: ignore[arg-type]
     values = [tensor_of(n) for n in (node, *call.reads())]
     plain = all(
         v.dtype is values[0].dtype and v.dtype in (torch.float32, torch.float64) and not v.is_neg()
@@ -58,6 +62,23 @@ def batches_of(node: fx.Node) -> list[Batch]:
     counts = call.counts()
     if not plain or not all(isinstance(n, int) and n > 0 for n in counts):
         return []
-    by_rows = all(strides_of(n)[-1] == 1 or shape_of(n)[-1] == 1 for n in (node, call.left))
     matrices, m, n, k = counts
+    by_rows = all(_lies_by_rows(x, n) for x in (node, call.addend)) and _lies_by_rows(call.left, k)
     return [call] if by_rows and matrices * m * n * k <= LARGE else []
+
+
+def _call(node: fx.Node) -> Batch | None:
+    if node.target in (aten.bmm.default, aten.mm.default):
+        left, right = arguments_of(node).values()
+        return Batch(node, left, right, None)
+    if node.target not in (aten.baddbmm.default, aten.addmm.default):
+        return None
+    addend, left, right, beta, alpha = arguments_of(node).values()
+    return Batch(node, left, right, addend) if beta == 1 and alpha == 1 else None
+
+
+def _lies_by_rows(node: fx.Node | None, columns: Size) -> bool:
+    """Are the columns of a row, all of them, side by side?"""
+    if node is None or columns == 1:
+        return True
+    return shape_of(node)[-1:] == (columns,) and strides_of(node)[-1] == 1

@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 import torch
 from torch.utils.weak import WeakTensorKeyDictionary
 
+INT8 = f"{torch.int8} "
+"""How the recipe of a weight that is held as 8-bit integers begins."""
 _made: WeakTensorKeyDictionary = WeakTensorKeyDictionary()
 """Weight to what was made of it and of others, by recipe; shared by all programs."""
 

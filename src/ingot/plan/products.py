@@ -11,10 +11,12 @@ from typing import Any
 import torch
 from torch import fx
 
+from ingot.codegen.values import HALVES
 from ingot.fuse import index as ix
 from ingot.fuse.index import Size
 from ingot.fuse.shapes import arguments_of, shape_of, strides_of, tensor_of
 from ingot.fuse.views import base_of
+from ingot.passes.widen import CONVERT, WIDE
 from ingot.plan.derived import derived, is_derived
 from ingot.plan.places import native_view
 
@@ -34,6 +36,10 @@ class Product:
     """Of a, c and the addend."""
     weight: Weight
 
+    @property
+    def is_linear(self) -> bool:
+        return self.node.target is not aten.convolution.default
+
     def reads(self) -> list[fx.Node]:
         more = [] if self.addend is None else [self.addend]
         return [self.left, *more, *derived(self.weight.root).roots]
@@ -51,6 +57,15 @@ class Weight:
     @property
     def recipe(self) -> str:
         return f"panels of {self.shape} {self.strides} {self.offset}"
+
+    @property
+    def exact(self) -> torch.dtype:
+        """How it can be held without loss: a half type where it was made of one."""
+        dtype = tensor_of(self.root).dtype
+        if not is_derived(self.root) or self.root.target is not CONVERT or dtype is not WIDE:
+            return dtype
+        source = tensor_of(self.root.args[0]).dtype  # type: ignore[arg-type]
+        return source if source in HALVES else dtype
 
     def of(self, tensor: torch.Tensor) -> torch.Tensor:
         start = tensor.storage_offset() + self.offset

@@ -21,6 +21,7 @@ from ingot.plan.control import fits
 from ingot.plan.convolutions import Convolution, convolutions_of
 from ingot.plan.derived import is_derived
 from ingot.plan.places import backed, native_view
+from ingot.plan.placings import Placing, placings_of
 from ingot.plan.products import Product, products_of
 from ingot.plan.recurrences import Recurrence, recurrences_of
 from ingot.plan.winograd import faster
@@ -32,7 +33,7 @@ from ingot.stages import CallStep, Fused, KernelStep, Step
 
 aten = torch.ops.aten
 SIZE_QUESTIONS = {aten.sym_size.int, aten.sym_numel.default, aten.sym_stride.int}
-Heavy = Product | Batch | Convolution | Chain | Attention | Recurrence
+Heavy = Product | Batch | Convolution | Chain | Attention | Recurrence | Placing
 """What a call becomes that native code of our own does."""
 
 
@@ -64,6 +65,7 @@ class Roles:
                 products += map(faster, convolutions_of(step.node, lasting))
                 products += attentions_of(step.node)
                 products += recurrences_of(step.node, lasting)
+                products += placings_of(step.node)
                 products = products or [*batches_of(step.node)]
                 if products:
                     self.products[step] = products

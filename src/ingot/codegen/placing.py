@@ -1,0 +1,124 @@
+"""Slices of a tensor, copied to the places that an index names: index_copy, and a plain copy where
+there is no index. Comes in: both tensors in any layout; goes out: 0, or an error code where a place
+lies outside, before anything is written. What holds: one slice after the other, so that the last of
+those with the same place stays; a plain copy is shared between threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+import torch
+
+from ingot.codegen.entry import openmp_declarations
+from ingot.codegen.functions import I64, Writer
+from ingot.codegen.jit import Native, compile_module
+from ingot.codegen.values import Val
+
+WITHIN = 4
+"""Loops inside of a slice."""
+FIELDS = (
+    "target", "source", "index", "count", "room", "index_step", "target_step", "source_step",
+    *(f"{name}{k}" for k in range(WITHIN) for name in ("size", "target", "source")),
+)  # fmt: skip
+"""The frame. `index` may be null; `room` is how many places there are. Then for each loop inside of
+a slice how long it is, and elements from one to the next in both tensors."""
+_POINTERS = FIELDS[:3]
+ELEMENTS = {size: dtype for dtype in (torch.int8, torch.int16, torch.int32, torch.int64)
+            for size in (dtype.itemsize,)}  # fmt: skip
+"""What is copied, by its bytes."""
+OUTSIDE = 2
+"""The error code: eager raises an IndexError."""
+WORK_PER_THREAD = 1 << 16
+"""Elements."""
+
+
+@cache
+def placing_function(itemsize: int) -> int:
+    """The address of the code, in the convention of the executor."""
+    return _compiled(ELEMENTS[itemsize]).addresses["place"]
+
+
+@cache
+def _compiled(dtype: torch.dtype) -> Native:
+    functions = {"task": _Task(dtype).text(), "place": _entry()}
+    return compile_module(list(openmp_declarations().values()), functions)
+
+
+class _Task(Writer):
+    """What one thread does: its share of the slices."""
+
+    def __init__(self, dtype: torch.dtype):
+        super().__init__()
+        self.dtype = dtype
+        self.own = self.stack(1, I64)
+        """The place of a slice where there is no index."""
+        self.read_frame(FIELDS, _POINTERS)
+
+    def text(self) -> str:
+        b, size = self.b, self.size
+        some = self.given(self.pointer["index"])
+        low, high = self.share(size["count"], *self.team())
+        with self.loop(low, high, self.const(1)) as i:
+            b.store(self.own, i)
+            named = self.moved(self.pointer["index"], b.mul(i, size["index_step"]), I64)
+            place = b.load(self.either(some, named, self.own), I64, 1)
+            target = self.moved(
+                self.pointer["target"], b.mul(place, size["target_step"]), self.dtype
+            )
+            source = self.moved(self.pointer["source"], b.mul(i, size["source_step"]), self.dtype)
+            self._slice(target, source, 0)
+        return self.function("@task(%frame: !llvm.ptr)")
+
+    def _slice(self, target: str, source: str, loop: int) -> None:
+        b, size = self.b, self.size
+        if loop == WITHIN:
+            b.store(target, b.load(source, self.dtype, 1))
+            return
+        if loop < WITHIN - 1:
+            self._loop(target, source, loop)
+            return
+        one = self.const(1)
+        near = [b.cmp("eq", size[f"{name}{loop}"], one) for name in ("target", "source")]
+        whole = b.and_(*near)
+        with self.when(whole):
+            count = b.mul(size[f"size{loop}"], self.const(self.dtype.itemsize))
+            b.line(
+                f'"llvm.intr.memcpy"({target}, {source}, {count.name}) <{{isVolatile = false}}> '
+                ": (!llvm.ptr, !llvm.ptr, i64) -> ()"
+            )
+        with self.when(b.not_(whole)):
+            self._loop(target, source, loop)
+
+    def _loop(self, target: str, source: str, loop: int) -> None:
+        b, size = self.b, self.size
+        with self.loop(self.const(0), size[f"size{loop}"], self.const(1)) as i:
+            places = [
+                self.moved(start, b.mul(i, size[f"{name}{loop}"]), self.dtype)
+                for name, start in (("target", target), ("source", source))
+            ]
+            self._slice(places[0], places[1], loop + 1)
+
+
+def _entry() -> str:
+    w = Writer()
+    w.read_frame(FIELDS, _POINTERS)
+    b, size = w.b, w.size
+    some = w.given(w.pointer["index"])
+    checked = b.select(some, size["count"], w.const(0))
+
+    def step(i: Val, outside: Sequence[Val]) -> list[Val]:
+        at = w.moved(w.pointer["index"], b.mul(i, size["index_step"]), I64)
+        place = b.load(at, I64, 1)
+        within = b.and_(b.cmp("ge", place, w.const(0)), b.cmp("lt", place, size["room"]))
+        return [b.select(within, outside[0], w.const(OUTSIDE))]
+
+    (code,) = w.summed((w.const(0), checked, w.const(1)), [w.const(0)], step)
+    work = size["count"]
+    for k in range(WITHIN):
+        work = b.mul(work, size[f"size{k}"])
+    useful = b.select(some, w.const(1), b.div(work, w.const(WORK_PER_THREAD)))
+    with w.when(b.cmp("eq", code, w.const(0))):
+        w.in_parallel(useful)
+    return w.function("@place(%frame: !llvm.ptr) -> i64", f" {code.name} : i64")

@@ -1,0 +1,63 @@
+"""Slices that are copied to places in a tensor, such as new keys and values into a cache. Comes in:
+a call of index_copy; goes out: what the function needs, word by word; none where PyTorch does it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import fx
+
+from ingot.codegen.placing import ELEMENTS, WITHIN
+from ingot.fuse.index import Size
+from ingot.fuse.shapes import arguments_of, shape_of, strides_of, tensor_of
+
+
+@dataclass(frozen=True)
+class Placing:
+    """`source`, slice by slice along `dim`, in the place of what `given` has where `index` says."""
+
+    node: fx.Node
+    given: fx.Node
+    dim: int
+    index: fx.Node
+    source: fx.Node
+
+    def reads(self) -> list[fx.Node]:
+        return [self.given, self.index, self.source]
+
+    def sizes(self) -> list[Size]:
+        """The words behind the addresses."""
+        steps = strides_of(self.index)
+        return self._words(self.source, self.dim, steps[0] if steps else 0)
+
+    def copy_sizes(self) -> list[Size]:
+        """The same for a copy of `given`."""
+        sizes = shape_of(self.given)
+        longer = [d for d, size in enumerate(sizes) if size != 1]
+        return self._words(self.given, longer[0] if longer else 0, 0)
+
+    def _words(self, source: fx.Node, dim: int, index_step: Size) -> list[Size]:
+        shape, to, of = shape_of(source), strides_of(self.node), strides_of(source)
+        words = [shape[dim], shape_of(self.node)[dim], index_step, to[dim], of[dim]]
+        within = [d for d in range(len(shape)) if d != dim]
+        words += [1, 0, 0] * (WITHIN - len(within))
+        for d in within:
+            words += [shape[d], to[d], of[d]]
+        return words
+
+
+def placings_of(node: fx.Node) -> list[Placing]:
+    if node.target is not torch.ops.aten.index_copy.default:
+        return []
+    given = arguments_of(node)
+    call = Placing(node, given["self"], given["dim"], given["index"], given["source"])
+    rank = len(shape_of(node))
+    if not 1 <= rank <= WITHIN + 1 or len(shape_of(call.source)) != rank:
+        return []
+    values = [tensor_of(n) for n in (node, call.given, call.source)]
+    plain = all(v.layout is torch.strided and not v.is_neg() and not v.is_conj() for v in values)
+    if not plain or values[0].dtype.itemsize not in ELEMENTS:
+        return []
+    return [Placing(node, call.given, call.dim % rank, call.index, call.source)]
