@@ -12,7 +12,10 @@ REFUSED: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     (
         "the size of the result depends on values",
         FIXED_SIZES,
-        ("argwhere", "bincount", "combinations", "masked_select", "nonzero", "unique"),
+        (
+            "argwhere", "bincount", "combinations", "masked_select", "nonzero", "tensor_split",
+            "unique",
+        ),
     ),
     (
         "LAPACK iterates until it converges",
