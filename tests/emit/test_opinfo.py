@@ -3,10 +3,8 @@ as the table in refusals.py says: what newly goes has to leave the table."""
 
 from __future__ import annotations
 
-import re
 import zlib
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +12,6 @@ import pytest
 from tests.emit.refusals import LEFT_OUT, REFUSED
 from tests.emit.sweep import (
     DIALECTS,
-    counts,
     exported,
     outcome,
     refused_by,
@@ -58,15 +55,3 @@ def test_the_tables_name_ops_once() -> None:
     assert len(set(refused)) == len(refused)
     assert set(left_out) | set(refused) <= set(OPS)
     assert not set(left_out) & set(refused)
-
-
-def test_the_readme_counts_are_those_of_the_tables() -> None:
-    readme = (Path(__file__).parents[2] / "README.md").read_text()
-    told = re.search(
-        r"Of (\d+)\s+operations .*?: (\d+) go\s+down torch,\s+(\d+)\s+linalg,\s+(\d+)\s+TOSA,\s+"
-        r"(\d+)\s+StableHLO",
-        readme,
-        re.S,
-    )
-    assert told is not None
-    assert [int(n) for n in told.groups()] == [len(taking_part()), *counts().values()]
