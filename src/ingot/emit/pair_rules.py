@@ -203,6 +203,11 @@ def sigmoid(op: Any, x: Pair) -> Pair:
     return reciprocal(op, Pair(grown.re + 1, grown.im))
 
 
+@on(aten.silu.default)
+def silu(op: Any, x: Pair) -> Pair:
+    return times(x, sigmoid(op, x))
+
+
 @on(aten.full_like.default, aten.ones_like.default, aten.zeros_like.default)
 def filled_like(op: Any, x: Any, number: Any = None, *, dtype: Any = None, **_: Any) -> Any:
     given = {aten.ones_like.default: 1, aten.zeros_like.default: 0}.get(op, number)

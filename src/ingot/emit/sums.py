@@ -33,6 +33,11 @@ def cdist(x: Tensor, y: Tensor, p: float, mode: int | None) -> Tensor:
     return _norm((x.unsqueeze(-2) - y.unsqueeze(-3)).abs(), p)
 
 
+@decomposes(aten.dist.default)
+def dist(x: Tensor, y: Tensor, p: float = 2.0) -> Tensor:
+    return _norm((x - y).abs().reshape(-1), p)
+
+
 @decomposes(aten._pdist_forward.default)
 def pdist(x: Tensor, p: float = 2.0) -> Tensor:
     size = known_size(x, 0)
