@@ -187,7 +187,7 @@ class TrainingStep(nn.Module):
 
 
 VALUE_SIZES = dict.fromkeys(("tosa", "stablehlo"), "its size depends on values")
-COMPLEX = dict.fromkeys(("tosa", "stablehlo"), "no form as pairs of reals")
+WAVES = torch.randn(3, 96, 2)
 
 SMALL: dict[str, Case] = {
     "pools": Case(pools, (torch.randn(1, 3, 8, 8),)),
@@ -214,14 +214,19 @@ SMALL: dict[str, Case] = {
     "buffers": Case(Counter(), (torch.randn(5, 4),)),
     "complex": Case(complex_numbers, (torch.randn(3),)),
     "complex module": Case(ComplexModule(), (torch.randn(2, 3, dtype=torch.complex64),)),
-    "angle": Case(
-        lambda x: torch.complex(x, -x).angle(), (torch.randn(3),), refused={"tosa": "atan2"}
+    "angle": Case(lambda x: torch.complex(x, -x).angle(), (torch.randn(3),)),
+    "fft": Case(lambda x: torch.fft.fft(x).abs(), (torch.randn(4, 8),)),
+    "fft filter": Case(lambda x: torch.fft.irfft(torch.fft.rfft(x, dim=1) * 0.5j, dim=1), (WAVES,)),
+    "stft": Case(
+        lambda x: torch.stft(x, 40, 10, window=torch.hann_window(40), return_complex=True).abs(),
+        (torch.randn(2, 160),),
     ),
-    "fft": Case(
-        lambda x: torch.fft.fft(x).abs(),
-        (torch.randn(4, 8),),
-        refused={**dict.fromkeys(("torch", "linalg"), "_fft_r2c"), **COMPLEX},
+    "inverse": Case(lambda x: torch.linalg.inv(x) @ x.sum(0), (torch.randn(2, 4, 4),)),
+    "embedding_bag": Case(
+        lambda w, i, o: F.embedding_bag(i, w, o, mode="mean"),
+        (torch.randn(9, 4), torch.tensor([1, 8, 0, 3, 3]), torch.tensor([0, 2, 2])),
     ),
+    "cdist": Case(torch.cdist, (torch.randn(2, 5, 3), torch.randn(2, 4, 3))),
     "rotary": Case(rotary, (torch.randn(2, 3, 8), torch.randn(3, 4))),
     "dynamic": Case(
         lambda x, y: torch.cat([x, y]).softmax(-1) @ y.T,
@@ -234,12 +239,10 @@ SMALL: dict[str, Case] = {
     "index_put": Case(
         lambda x, i, v: x.index_put((i,), v, accumulate=True),
         (torch.randn(4, 3), torch.tensor([0, 2, 0]), torch.randn(3, 3)),
-        refused={"tosa": "index_put"},
     ),
     "scatter_add": Case(
         lambda x, i, v: x.scatter_add(0, i, v),
         (torch.randn(4, 3), torch.tensor([[0, 1, 2], [3, 1, 0]]), torch.randn(2, 3)),
-        refused={"tosa": "scatter_add"},
     ),
 }
 SMALL["training step"] = Case(

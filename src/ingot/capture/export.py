@@ -27,6 +27,7 @@ from ingot.capture.exported import (
     program_from_exported,
     written_inputs,
 )
+from ingot.capture.plain_checks import plain_checks
 from ingot.capture.regions import keeping_toggles
 from ingot.capture.same_tensor import one_input_each
 from ingot.capture.structures import register_structures
@@ -146,7 +147,14 @@ def _trace(
         try:
             seeing = _strictly(refuse) if strict else _seeing(module, checks, refuse)
             named = _naming_keywords(module, kwargs, dynamic_shapes)
-            with _structures_of_results(module), _user_lines(), _quiet(), seeing, named:
+            with (
+                _structures_of_results(module),
+                _user_lines(),
+                _quiet(),
+                seeing,
+                named,
+                plain_checks(),
+            ):
                 exported = torch.export.export(
                     module, args, kwargs, dynamic_shapes=dynamic_shapes, strict=strict
                 )
@@ -258,7 +266,7 @@ def _functional(exported: ExportedProgram, table: Mapping[Any, Any], train: bool
 
     exported = buffers_of_written_constants(exported)
     written = {} if train else written_inputs(exported)
-    with _quiet():
+    with _quiet(), plain_checks():
         if train:
             functional = with_gradients(exported, table)
         else:

@@ -16,21 +16,25 @@ from ingot.emit.expand import APPLIES
 
 aten = torch.ops.aten
 
-own_decompositions: dict[Any, Callable[..., Any]] = {}
+Decomposition = Callable[..., Any]
+
+own_decompositions: dict[str, dict[Any, Decomposition]] = {"": {}}
+"""By the dialect they are for; "" is all that have none of their own."""
 
 
 def decomposes(
-    *targets: Any, when: Callable[[Node], bool] | None = None
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """`when`: only such operands."""
+    *targets: Any, when: Callable[[Node], bool] | None = None, dialect: str = ""
+) -> Callable[[Decomposition], Decomposition]:
+    """`when`: only such operands; `dialect`: for this one only."""
+    table = own_decompositions.setdefault(dialect, {})
 
-    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+    def register(function: Decomposition) -> Decomposition:
         if when is not None:
             APPLIES[function] = when
         for target in targets:
-            if target in own_decompositions:
+            if target in table:
                 raise ValueError(f"{target} is taken apart already")
-            own_decompositions[target] = function
+            table[target] = function
         return function
 
     return register
@@ -107,7 +111,9 @@ def diagonal(x: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor
 
 @decomposes(aten.unfold.default)
 def unfold(x: Tensor, dim: int, size: int, step: int) -> Tensor:
-    if x.dim() == 0 or not isinstance(x.shape[dim], int):
+    if x.dim() == 0:
+        return x.reshape(1).narrow(0, 0, size)
+    if not isinstance(x.shape[dim], int):
         return NotImplemented
     dim = dim % x.dim()
     count = (x.shape[dim] - size) // step + 1
@@ -250,4 +256,14 @@ def _scan(
         moved = aten.constant_pad_nd(x.narrow(dim, 0, size - distance), padding, neutral)
         x = combine(x, moved)
         distance *= 2
+    return x
+
+
+@decomposes(aten.any.dims)
+def any_along(x: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """One dim after the other."""
+    dims = sorted(d % max(x.dim(), 1) for d in (range(x.dim()) if dim is None else dim))
+    x = x != 0
+    for d in reversed(dims):
+        x = x if x.dim() == 0 else x.any(d, keepdim)
     return x

@@ -7,6 +7,7 @@ pipelines in the helper process.
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -57,6 +58,7 @@ def emit_legal(legal: Program, target: Dialect, limits: isolate.Limits) -> MlirM
         if has_bodies(legal) or (legal.symbols and not target.sizes):
             bodies = give_bodies(text, legal, target.name)
             text = isolate.lower(bodies, [target.finish], limits, calls=has_calls(legal))
+        text = _own_constants(text, target)
     except isolate.PipelineError as error:
         found = refusals(legal, target, limits)
         raise (
@@ -66,6 +68,16 @@ def emit_legal(legal: Program, target: Dialect, limits: isolate.Limits) -> MlirM
         loops = give_loops_bodies(text, target.name)
         return MlirModule(loops, target, legal, returned(legal), _runnable(text, loops))
     return MlirModule(text, target, legal, returned(legal), text)
+
+
+_ARITH_CONSTANT = re.compile(r"arith\.constant (dense<.*> : tensor<[^>]*(?:i|f|bf)\d+>)$", re.M)
+
+
+def _own_constants(text: str, target: Dialect) -> str:
+    """Those of sizes stay arith's."""
+    if not target.constant:
+        return text
+    return _ARITH_CONSTANT.sub(rf"{target.constant} \1", text)
 
 
 def _runnable(text: str, loops: str) -> str:

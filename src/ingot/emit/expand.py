@@ -27,6 +27,12 @@ APPLIES: dict[Callable[..., Any], Callable[[Node], bool]] = {}
 """Decompositions that are for some operands only, and what says so without a trace."""
 
 
+def known_size(x: torch.Tensor, dim: int) -> int | None:
+    """None where the size is a symbol."""
+    size = x.shape[dim]
+    return size if isinstance(size, int) else None
+
+
 def _always(node: Node) -> bool:
     return True
 
@@ -84,6 +90,18 @@ def _number_key(number: Any) -> Any:
     return str(number.node.expr) if symbolic else number
 
 
+def _plain(value: Any, known: Mapping[Node, Any]) -> Any:
+    """With values for nodes, in lists that a decomposition may change."""
+    if isinstance(value, Node):
+        return known[value]
+    if isinstance(value, dict):
+        return {key: _plain(item, known) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        kind = tuple if isinstance(value, tuple) else list
+        return kind(_plain(item, known) for item in value)
+    return value
+
+
 class _Declined(Exception):
     """Raised inside a trace."""
 
@@ -93,9 +111,7 @@ def _trace(node: Node, inputs: list[Node], table: Decompositions, mode: Any) -> 
 
     def apply(*values: Any) -> Any:
         known = dict(zip(inputs, values))
-        args, kwargs = pytree.tree_map_only(
-            Node, known.__getitem__, (tuple(node.args), dict(node.kwargs))
-        )
+        args, kwargs = _plain((tuple(node.args), dict(node.kwargs)), known)
         result = table[node.target](*args, **kwargs)
         if result is NotImplemented:
             raise _Declined

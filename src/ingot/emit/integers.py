@@ -149,7 +149,7 @@ def _sum(known: _Ranges, node: Node) -> Range:
 
 def _product(known: _Ranges, node: Node) -> Range:
     (a, b), (c, d) = (known.value(v) for v in node.args[:2])
-    ends = [x * y for x in (a, b) for y in (c, d) if not math.isnan(x * y)]
+    ends = [x * y if x and y else 0 for x in (a, b) for y in (c, d)]
     return (min(ends), max(ends))
 
 

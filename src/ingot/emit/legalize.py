@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any, ClassVar
 
 import torch
+from torch._decomp import get_decompositions
 
 from ingot.dispatch.resolve import Resolve
 from ingot.emit.assertions import ASSERTIONS
@@ -18,6 +19,7 @@ from ingot.emit.branches import Choose
 from ingot.emit.calls import with_texts
 from ingot.emit.decompositions import own_decompositions
 from ingot.emit.expand import Expand
+from ingot.emit.fourier import TRANSFORMS
 from ingot.emit.integers import WideSums
 from ingot.emit.levels import Dialect
 from ingot.emit.pair_rules import BY_PARTS, by_parts
@@ -37,6 +39,7 @@ SMALL = 64
 CHECKS: tuple[Any, ...] = (
     *ASSERTIONS,
     aten._assert_tensor_metadata.default,
+    aten._linalg_check_errors.default,
     aten.sym_constrain_range.default,
     aten.sym_constrain_range_for_size.default,
 )
@@ -47,6 +50,17 @@ WELL_KNOWN = (
     aten.squeeze.dims,
 )  # fmt: skip
 """What the pipelines take as it is; not worth a trace."""
+
+
+FROM_PYTORCH = (
+    aten.addmv, aten.as_strided_copy,
+    aten._batch_norm_with_update_functional, aten.max_pool2d_with_indices_backward, aten.ldexp,
+    aten.special_spherical_bessel_j0, aten.narrow_copy, aten.view_copy, aten.permute_copy,
+    aten.expand_copy, aten.diagonal_copy, aten.select_copy, aten.slice_copy, aten.split_copy,
+    aten.squeeze_copy, aten.t_copy, aten.transpose_copy, aten.unbind_copy, aten.unfold_copy,
+    aten.unsqueeze_copy, aten.split_with_sizes_copy,
+)  # fmt: skip
+"""What PyTorch takes apart well and torch-mlir does not ask it to."""
 
 
 Expansion = Callable[..., Any] | str
@@ -68,7 +82,7 @@ def legalize(
         *([] if dialect.complex else [Pairs()]),
         Fold(),
         Respell(early_rules),
-        Expand({**_for_complex(program), **decompositions(), **functions}),
+        Expand({**_table(program, dialect.name), **functions}),
         Respell(spelling_rules),
         *([] if dialect.sizes else [Sizes(dialect.one_size)]),
         *([WideSums()] if dialect.narrows else []),
@@ -77,17 +91,31 @@ def legalize(
     return replace(run_passes(program, steps), calling=None)
 
 
-def _for_complex(program: Program) -> dict[Any, Any]:
+def _table(program: Program, dialect: str) -> dict[Any, Any]:
+    known = decompositions(dialect)
     if not any(map(is_complex, program.graph.nodes)):
-        return {}
-    return {op: by_parts(op) for op in BY_PARTS}
+        return known
+    return {**known, **{op: by_parts(op, known.get(op)) for op in (*BY_PARTS, *TRANSFORMS)}}
 
 
 @cache
-def decompositions() -> dict[Any, Any]:
+def decompositions(dialect: str) -> dict[Any, Any]:
     from torch_mlir.extras.fx_decomp_util import get_decomposition_table
 
-    table = {**get_decomposition_table(), **own_decompositions}
+    import ingot.emit.bessel
+    import ingot.emit.elementwise
+    import ingot.emit.matrices
+    import ingot.emit.orders
+    import ingot.emit.sampling
+    import ingot.emit.scatters
+    import ingot.emit.special
+    import ingot.emit.sums
+    import ingot.emit.tosa_functions
+    import ingot.emit.windows  # noqa: F401
+
+    chosen = get_decompositions(FROM_PYTORCH)
+    own = {**own_decompositions[""], **own_decompositions.get(dialect, {})}
+    table = {**get_decomposition_table(), **chosen, **own}
     return {op: how for op, how in table.items() if op not in WELL_KNOWN}
 
 

@@ -45,6 +45,8 @@ class Dialect:
     """torch-mlir adds 64-bit integers in 32 bits."""
     finish: Step = _INLINE
     """Behind the bodies of calls."""
+    constant: str = ""
+    """Its word for a constant, where torch-mlir leaves some of arith's."""
 
 
 _BACKEND = Step(
@@ -127,6 +129,7 @@ DIALECTS: dict[str, Dialect] = {
             complex=False,
             sizes=False,
             finish=_STABLEHLO_FINISH,
+            constant="stablehlo.constant",
         ),
     )
 }

@@ -186,6 +186,28 @@ def converted(op: Any, x: Any, *, dtype: Any = None, **_: Any) -> Any:
     return Pair(op(pair(x).re, dtype=real), op(pair(x).im, dtype=real))
 
 
+@on(torch.ops.prims.convert_element_type.default)
+def converted_element(op: Any, x: Any, dtype: torch.dtype) -> Any:
+    return converted(aten._to_copy.default, x, dtype=dtype)
+
+
+@on(aten.constant_pad_nd.default)
+def padded(op: Any, x: Pair, padding: Any, number: Any = 0) -> Pair:
+    parts = pair(number)
+    return Pair(op(x.re, padding, parts.re), op(x.im, padding, parts.im))
+
+
+@on(aten.sigmoid.default)
+def sigmoid(op: Any, x: Pair) -> Pair:
+    grown = exponential(op, Pair(-x.re, -x.im))
+    return reciprocal(op, Pair(grown.re + 1, grown.im))
+
+
+@on(aten.silu.default)
+def silu(op: Any, x: Pair) -> Pair:
+    return times(x, sigmoid(op, x))
+
+
 @on(aten.full_like.default, aten.ones_like.default, aten.zeros_like.default)
 def filled_like(op: Any, x: Any, number: Any = None, *, dtype: Any = None, **_: Any) -> Any:
     given = {aten.ones_like.default: 1, aten.zeros_like.default: 0}.get(op, number)
@@ -209,22 +231,33 @@ BY_PARTS: tuple[Any, ...] = (
     aten.div.Tensor, aten.div.Scalar, aten.eq.Tensor, aten.eq.Scalar, aten.ne.Tensor,
     aten.ne.Scalar, aten.mm.default, aten.bmm.default, aten.addmm.default, aten.mean.default,
     aten.mean.dim, aten.sum.default, aten.sum.dim_IntList, aten.neg.default,
+    aten.constant_pad_nd.default, aten.sigmoid.default,
+    torch.ops.prims.convert_element_type.default,
 )  # fmt: skip
 """What torch-mlir does not lower although the dialect has complex numbers."""
 
+FROM_REAL = (aten._fft_r2c.default,)
+"""Those that make complex numbers of real ones."""
 
-def by_parts(op: Any) -> Callable[..., Any]:
-    """A decomposition of the op on complex tensors."""
+
+def by_parts(op: Any, otherwise: Callable[..., Any] | None) -> Callable[..., Any]:
+    """A decomposition of the op on complex tensors; `otherwise` is that on all others."""
 
     def decomposition(*args: Any, **kwargs: Any) -> Any:
-        if not any(isinstance(a, Tensor) and a.dtype.is_complex for a in args):
-            return NotImplemented
+        if op not in FROM_REAL and not any(map(_is_complex, args)):
+            return NotImplemented if otherwise is None else otherwise(*args, **kwargs)
         made = PAIR_RULES[op](op, *map(_split, args), **kwargs)
         if not isinstance(made, Pair):
             return made
         return torch.view_as_complex(torch.stack([made.re, made.im], -1))
 
     return decomposition
+
+
+def _is_complex(value: Any) -> bool:
+    """A complex tensor, or a complex dtype that is asked for."""
+    dtype = value.dtype if isinstance(value, Tensor) else value
+    return isinstance(dtype, torch.dtype) and dtype.is_complex
 
 
 def _split(value: Any) -> Any:

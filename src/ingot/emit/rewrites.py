@@ -63,6 +63,18 @@ def _flattened(draft: Draft, before: Node, value: Node, dims: int) -> Node:
     return draft.call(before, aten.flatten.using_ints, (value, 0, dims - 1), flat)
 
 
+@early_rules.on(aten.masked_select.default)
+def selected_is_masked(draft: Draft, node: Node) -> Node | None:
+    """`masked_select(x, mask)` is `x[mask]` of both spread to one shape."""
+    values = list(args_of(node))
+    shape = torch.broadcast_shapes(*(value.meta["val"].shape for value in values))
+    for i, value in enumerate(values):
+        if value.meta["val"].shape != shape:
+            val = value.meta["val"].expand(shape)
+            values[i] = draft.call(node, aten.expand.default, (value, list(shape)), val)
+    return draft.call(node, aten.index.Tensor, (values[0], [values[1]]), node.meta["val"])
+
+
 @early_rules.on(aten.index.Tensor)
 def crossed_rows_are_picked_in_turn(draft: Draft, node: Node) -> Node | None:
     """`x[i, j]` where `i` and `j` vary along dims of their own picks rows, then columns."""
@@ -161,6 +173,15 @@ def _as_tensor(draft: Draft, node: Node, number: Node) -> Node:
     if val.dtype is dtype:
         return source
     return draft.call(node, aten._to_copy.default, (source,), val.to(dtype), dtype=dtype)
+
+
+@spelling_rules.on(aten.empty.memory_format, aten.empty_strided.default)
+def unwritten_is_zero(draft: Draft, node: Node) -> Node | None:
+    """What nobody has written may be anything."""
+    val = node.meta["val"]
+    if not all(isinstance(size, int) for size in val.shape):
+        return None
+    return draft.call(node, aten.full.default, (list(val.shape), 0), val, dtype=val.dtype)
 
 
 @spelling_rules.on(aten.squeeze.dims)
