@@ -231,8 +231,18 @@ def native_passes(program: Program) -> list[Pass]:
     """All that native code wants, from aten level."""
     from ingot.passes.attention import Attention
 
-    passes = [*control_passes(program), *check_passes(program), *core_passes()]
-    return [*recurrent_passes(program), *passes, Attention(), *image_passes(program)]
+    first = [*late_passes(program), *recurrent_passes(program), *control_passes(program)]
+    passes = [*first, *check_passes(program), *core_passes()]
+    return [*passes, Attention(), *image_passes(program)]
+
+
+def late_passes(program: Program) -> list[Pass]:
+    """For what AOTAutograd was told to leave whole."""
+    from ingot.passes.decompose import late_table
+    from ingot.passes.expand import Expand
+
+    table = late_table()
+    return [Expand(table)] if any(n.target in table for n in program.graph.nodes) else []
 
 
 def recurrent_passes(program: Program) -> list[Pass]:

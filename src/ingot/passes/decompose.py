@@ -13,7 +13,7 @@ import torch
 from torch._decomp import get_decompositions
 from torch._ops import OpOverload
 
-from ingot.passes.decompositions import Decomposition, own_decompositions
+from ingot.passes.decompositions import Decomposition, overload, own_decompositions
 
 # PyTorch's decompositions, by family. Not here on purpose:
 #  * pointwise ops with a native rule (gelu, silu, hardswish, lerp, their backwards ...): one node
@@ -101,6 +101,26 @@ from_pytorch: dict[str, tuple[str, ...]] = {
         "rrelu_with_noise_backward",
     ),
 }
+
+
+# What networks repeat. Where nothing is trained and all sizes are known, these stay whole until the
+# `expand` pass, which traces each kind once; AOTAutograd traces every one.
+late = ("native_layer_norm", "_native_batch_norm_legit_no_training", "_softmax")
+
+
+@cache
+def late_table() -> dict[OpOverload, Decomposition]:
+    """What `early_table` leaves."""
+    ops = [overload(name) for name in late]
+    return {op: decomposition_table()[op] for op in ops}
+
+
+@cache
+def early_table() -> dict[OpOverload, Decomposition]:
+    """decomposition_table() without those that may wait."""
+    return {
+        op: function for op, function in decomposition_table().items() if op not in late_table()
+    }
 
 
 @cache
