@@ -43,6 +43,7 @@ def aot_compile(
 
     from ingot.capture.autograd import through_aot_autograd
     from ingot.capture.direct import shortened
+    from ingot.capture.fakes import with_fakes
     from ingot.capture.partition import partition
     from ingot.capture.recompiles import note_recompile
     from ingot.codegen import foresight
@@ -51,7 +52,7 @@ def aot_compile(
     note_recompile()
     foresight.begin(gm.graph)
     inference: list[Compiled] = []
-    may_wait = not options.target and _is_plain(gm)
+    is_plain = not options.target and _is_plain(gm)
 
     def compile_inference(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
         boxed = compile_fx_forward(graph, inputs, options, _static_inputs())
@@ -64,11 +65,11 @@ def aot_compile(
     with inductor_config.patch(fallback_random=True):
         wrapped = through_aot_autograd(
             gm,
-            example_inputs,
+            with_fakes(example_inputs) if is_plain else example_inputs,
             fw_compiler=lambda g, x: compile_fx_forward(g, x, options),
             bw_compiler=lambda g, x: compile_fx_forward(g, x, options),
             inference_compiler=compile_inference,
-            decompositions=early_table() if may_wait else decomposition_table(),
+            decompositions=early_table() if is_plain else decomposition_table(),
             partition_fn=partition,
             keep_inference_input_mutations=True,
         )
@@ -76,8 +77,7 @@ def aot_compile(
 
 
 def _is_plain(gm: fx.GraphModule) -> bool:
-    """No gradients, no graphs inside the graph, no symbols: ops may be taken apart one by one,
-    afterwards."""
+    """No gradients, no graphs inside the graph, no symbols: each op can be looked at by itself."""
     if torch.is_grad_enabled() or any(isinstance(m, fx.GraphModule) for m in gm.children()):
         return False
     return not any(symbol_names(node.meta.get("example_value")) for node in gm.graph.nodes)

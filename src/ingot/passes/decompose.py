@@ -13,6 +13,12 @@ import torch
 from torch._decomp import get_decompositions
 from torch._ops import OpOverload
 
+import ingot.passes.decompositions.dropout
+import ingot.passes.decompositions.factories
+import ingot.passes.decompositions.foreach
+import ingot.passes.decompositions.losses
+import ingot.passes.decompositions.norms
+import ingot.passes.decompositions.shapes  # noqa: F401
 from ingot.passes.decompositions import Decomposition, overload, own_decompositions
 
 # PyTorch's decompositions, by family. Not here on purpose:
@@ -126,13 +132,6 @@ def early_table() -> dict[OpOverload, Decomposition]:
 @cache
 def decomposition_table() -> dict[OpOverload, Decomposition]:
     """For aot_autograd(decompositions=...). Made once; do not change it."""
-    import ingot.passes.decompositions.dropout
-    import ingot.passes.decompositions.factories
-    import ingot.passes.decompositions.foreach
-    import ingot.passes.decompositions.losses
-    import ingot.passes.decompositions.norms
-    import ingot.passes.decompositions.shapes  # noqa: F401
-
     packets = [
         getattr(torch.ops.aten, name)
         for names in from_pytorch.values()
