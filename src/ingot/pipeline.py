@@ -25,9 +25,10 @@ from ingot.execute.runner import Runner, build_runner
 from ingot.fuse.group import fuse
 from ingot.fuse.region import Region
 from ingot.options import Options
-from ingot.passes.base import Pass, native_passes, run_passes
+from ingot.passes.base import Pass, run_passes
 from ingot.passes.decompose import decomposition_table
 from ingot.passes.lower import Lower
+from ingot.passes.native import native_passes
 from ingot.passes.versions import Versions, leaves, versions
 from ingot.plan.choices import reduction_ways
 from ingot.plan.followers import Follower, with_followers

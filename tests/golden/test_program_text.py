@@ -11,7 +11,8 @@ from functorch.experimental.control_flow import cond
 from torch import Tensor
 from torch.fx import GraphModule
 
-from ingot.passes.base import core_passes, run_passes
+from ingot.passes.base import run_passes
+from ingot.passes.native import core_passes
 from ingot.program.program import Program, program_from_fx
 from ingot.program.text import digest
 from tests.unit.tracing import trace, trace_training

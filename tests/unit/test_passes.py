@@ -13,9 +13,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from ingot.passes.base import RuleTable, core_passes, run_passes
+from ingot.passes.base import RuleTable, run_passes
 from ingot.passes.cleanup import Cleanup
 from ingot.passes.fold import Fold
+from ingot.passes.native import core_passes
 from ingot.passes.normalize import Normalize
 from ingot.program.program import Level, Program
 from ingot.program.verify import verify

@@ -12,8 +12,9 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.fx import Interpreter, Node
 
-from ingot.passes.base import core_passes, run_passes
+from ingot.passes.base import run_passes
 from ingot.passes.layout import Layout
+from ingot.passes.native import core_passes
 from ingot.program.program import Program
 from ingot.program.verify import verify
 from tests.unit.tracing import trace

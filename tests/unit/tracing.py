@@ -15,8 +15,9 @@ from torch import Tensor
 from torch._functorch.aot_autograd import aot_function
 from torch.fx import GraphModule
 
-from ingot.passes.base import core_passes, run_passes
+from ingot.passes.base import run_passes
 from ingot.passes.decompose import decomposition_table
+from ingot.passes.native import core_passes
 from ingot.program.program import Program, program_from_fx
 
 

@@ -9,11 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import torch
 from torch import fx
 
-from ingot.collection import with_the_rest_aside
+from ingot.collection import set_aside_while_compiling, with_the_rest_aside
 from ingot.options import Options, make_options
+from ingot.program.symbols import symbol_names
 from ingot.stages import Compiled
+
+# When the backend itself is called Dynamo is done, and no earlier hook says who will be.
+set_aside_while_compiling()
 
 
 def ingot(
@@ -34,18 +39,20 @@ def ingot(
 def aot_compile(
     gm: fx.GraphModule, example_inputs: Sequence[Any], options: Options
 ) -> Callable[..., Any]:
-    from torch._dynamo.backends.common import aot_autograd
     from torch._inductor import config as inductor_config
 
+    from ingot.capture.autograd import through_aot_autograd
     from ingot.capture.direct import shortened
+    from ingot.capture.fakes import with_fakes
     from ingot.capture.partition import partition
     from ingot.capture.recompiles import note_recompile
     from ingot.codegen import foresight
-    from ingot.passes.decompose import decomposition_table
+    from ingot.passes.decompose import decomposition_table, early_table
 
     note_recompile()
     foresight.begin(gm.graph)
     inference: list[Compiled] = []
+    is_plain = not options.target and _is_plain(gm)
 
     def compile_inference(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
         boxed = compile_fx_forward(graph, inputs, options, _static_inputs())
@@ -53,19 +60,27 @@ def aot_compile(
             inference.append(boxed.compiled)
         return boxed
 
-    compiler = aot_autograd(
-        fw_compiler=lambda g, x: compile_fx_forward(g, x, options),
-        bw_compiler=lambda g, x: compile_fx_forward(g, x, options),
-        inference_compiler=compile_inference,
-        decompositions=decomposition_table(),
-        partition_fn=partition,
-        keep_inference_input_mutations=True,
-    )
     # PyTorch's dead code elimination keeps random ops, which move the generator, only under this
     # setting.
     with inductor_config.patch(fallback_random=True):
-        wrapped = compiler(gm, example_inputs)
+        wrapped = through_aot_autograd(
+            gm,
+            with_fakes(example_inputs) if is_plain else example_inputs,
+            fw_compiler=lambda g, x: compile_fx_forward(g, x, options),
+            bw_compiler=lambda g, x: compile_fx_forward(g, x, options),
+            inference_compiler=compile_inference,
+            decompositions=early_table() if is_plain else decomposition_table(),
+            partition_fn=partition,
+            keep_inference_input_mutations=True,
+        )
     return shortened(wrapped, inference[0] if inference else None, len(example_inputs))
+
+
+def _is_plain(gm: fx.GraphModule) -> bool:
+    """No gradients, no graphs inside the graph, no symbols: each op can be looked at by itself."""
+    if torch.is_grad_enabled() or any(isinstance(m, fx.GraphModule) for m in gm.children()):
+        return False
+    return not any(symbol_names(node.meta.get("example_value")) for node in gm.graph.nodes)
 
 
 def _static_inputs() -> list[int]:

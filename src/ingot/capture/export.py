@@ -107,8 +107,9 @@ def _aten(exported: ExportedProgram, train: bool, keep: frozenset[OpOverload]) -
 
 
 def _core(exported: ExportedProgram, train: bool, keep: frozenset[OpOverload]) -> Program:
-    from ingot.passes.base import core_passes, run_passes
+    from ingot.passes.base import run_passes
     from ingot.passes.decompose import decomposition_table
+    from ingot.passes.native import core_passes
 
     program = _functional(exported, decomposition_table(), train)
     return run_passes(_resolved(program, decomposition_table(), keep), core_passes())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -208,6 +209,9 @@ def _give_up(
     warnings.warn(f"ingot leaves a region to PyTorch: {reason}\n{region.as_text()}", stacklevel=2)
 
 
+FEW_KERNELS = 4
+
+
 def _compile(
     drafts: Sequence[tuple[Region, Draft]], options: Options, failures: dict[Region, str]
 ) -> None:
@@ -225,9 +229,21 @@ def _compile(
 
 
 def _compile_together(drafts: Sequence[Draft]) -> None:
-    names = {f"kernel{len(_compiled) + i}": d for i, d in enumerate(drafts)}
+    """As two modules, side by side, where that is worth a thread."""
+    named = [(f"kernel{len(_compiled) + i}", draft) for i, draft in enumerate(drafts)]
+    if len(drafts) < FEW_KERNELS:
+        _compile_module(dict(named))
+        return
+    named.sort(key=lambda pair: len(pair[1].text))
+    with ThreadPoolExecutor(1) as beside:
+        other = beside.submit(_compile_module, dict(named[::2]))
+        _compile_module(dict(named[1::2]))
+        other.result()
+
+
+def _compile_module(names: Mapping[str, Draft]) -> None:
     declarations: dict[str, str] = {}
-    for draft in drafts:
+    for draft in names.values():
         declarations.update(draft.declarations)
     native = compile_module(
         list(declarations.values()),

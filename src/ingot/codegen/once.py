@@ -14,31 +14,44 @@ T = TypeVar("T")
 
 
 class Once(Generic[T]):
-    """A function that remembers. Who asks for a result that is being made waits for it; a failure
-    is not remembered."""
+    """A function that remembers. Who asks for a result that is being made waits for it, and makes
+    what was only put in line; a failure is not remembered."""
 
     def __init__(self, function: Callable[..., T]):
         self.function = function
         self.results: dict[tuple[Hashable, ...], Future[T]] = {}
+        self.in_line: set[tuple[Hashable, ...]] = set()
         self.lock = threading.Lock()
         _all.add(self)
 
     def __call__(self, *args: Hashable) -> T:
         with self.lock:
-            mine = args not in self.results
+            mine = args not in self.results or args in self.in_line
+            self.in_line.discard(args)
             result = self.results.setdefault(args, Future())
         if mine:
             self._make(args, result)
         return result.result()
 
     def begin(self, *args: Hashable) -> None:
-        """Make it beside what the caller does next."""
+        """Make it beside what the caller does next, when what was begun before is done: the caller
+        keeps a core."""
         with self.lock:
             if args in self.results:
                 return
-            result = self.results[args] = Future()
+            self.results[args] = Future()
+            self.in_line.add(args)
         # Not a daemon: the process must not end inside LLVM.
-        threading.Thread(target=self._make, args=(args, result)).start()
+        threading.Thread(target=self._make_in_turn, args=(args,)).start()
+
+    def _make_in_turn(self, args: tuple[Hashable, ...]) -> None:
+        with _turn:
+            with self.lock:
+                if args not in self.in_line:
+                    return
+                self.in_line.remove(args)
+                result = self.results[args]
+            self._make(args, result)
 
     def _make(self, args: tuple[Hashable, ...], result: Future[T]) -> None:
         try:
@@ -50,14 +63,18 @@ class Once(Generic[T]):
 
     def forget_unfinished(self) -> None:
         self.lock = threading.Lock()
+        self.in_line = set()
         self.results = {key: result for key, result in self.results.items() if result.done()}
 
 
 _all: WeakSet[Once[Any]] = WeakSet()
+_turn = threading.Lock()
 
 
 def _after_fork() -> None:
     """The threads of the parent are not in the child."""
+    global _turn
+    _turn = threading.Lock()
     for once in _all:
         once.forget_unfinished()
 

@@ -56,6 +56,12 @@ def attention_work(ways: Ways) -> int:
 
 
 def _work(ways: Ways, name: str, arguments: Arguments, built_in: int, unit: int) -> int:
+    if name not in ways.works:
+        ways.works[name] = _looked_up(ways, name, arguments, built_in, unit)
+    return ways.works[name]
+
+
+def _looked_up(ways: Ways, name: str, arguments: Arguments, built_in: int, unit: int) -> int:
     bound = max(0, 2 * built_in // unit - 1)
     table = ways.table(name, arguments, up_to(bound, "serial", "parallel"))
     if all(row.why == BUILT_IN for row in table.rows):

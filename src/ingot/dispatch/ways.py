@@ -107,6 +107,8 @@ class Ways:
         self.fixed = fixed_ways(options.ways)
         self.made: dict[tuple[str, str], Chosen] = {}
         """By choice and setting."""
+        self.works: dict[str, int] = {}
+        """What is worth a thread, as far as it was asked, by choice."""
 
     @property
     def packs(self) -> bool:

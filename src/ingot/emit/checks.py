@@ -16,9 +16,9 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from ingot.emit.assertions import ASSERTIONS
 from ingot.emit.calls import CALL
-from ingot.emit.expand import inputs_and_key
 from ingot.emit.pairs import has_pair_form, touches_complex
 from ingot.emit.problems import Problem, problem
+from ingot.passes.expand import inputs_and_key
 from ingot.program.program import InputSpec, Level, OutputSpec, Program, Signature
 
 Check = Callable[[Node], tuple[str, str] | None]

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.fx import Node
 
-from ingot.emit.expand import APPLIES
+from ingot.passes.expand import APPLIES
 
 aten = torch.ops.aten
 

@@ -18,7 +18,6 @@ from ingot.emit.assertions import ASSERTIONS
 from ingot.emit.branches import Choose
 from ingot.emit.calls import with_texts
 from ingot.emit.decompositions import own_decompositions
-from ingot.emit.expand import Expand
 from ingot.emit.fourier import TRANSFORMS
 from ingot.emit.integers import WideSums
 from ingot.emit.levels import Dialect
@@ -27,6 +26,7 @@ from ingot.emit.pairs import Pairs, is_complex
 from ingot.emit.rewrites import early_rules, spelling_rules
 from ingot.emit.sizes import Sizes
 from ingot.passes.base import Draft, Pass, RuleTable, apply_rules, run_passes
+from ingot.passes.expand import Expand
 from ingot.passes.fold import Fold
 from ingot.program.graph import output_node, output_values, placeholders
 from ingot.program.program import OutputSpec, Program, Signature

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.fx import Node
 
 from ingot.emit.decompositions import decomposes
-from ingot.emit.expand import known_size
+from ingot.passes.expand import known_size
 
 aten = torch.ops.aten
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ingot.emit.decompositions import decomposes
-from ingot.emit.expand import known_size
+from ingot.passes.expand import known_size
 
 aten = torch.ops.aten
 

@@ -14,7 +14,8 @@ from torch import fx
 
 from ingot.fuse.views import is_view
 from ingot.options import Options
-from ingot.passes.base import native_passes, run_passes
+from ingot.passes.base import run_passes
+from ingot.passes.native import native_passes
 from ingot.program.control import Control, control_of
 from ingot.program.graph import output_node, placeholders, same_sizes
 from ingot.program.program import Program, program_from_fx

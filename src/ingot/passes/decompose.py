@@ -13,7 +13,13 @@ import torch
 from torch._decomp import get_decompositions
 from torch._ops import OpOverload
 
-from ingot.passes.decompositions import Decomposition, own_decompositions
+import ingot.passes.decompositions.dropout
+import ingot.passes.decompositions.factories
+import ingot.passes.decompositions.foreach
+import ingot.passes.decompositions.losses
+import ingot.passes.decompositions.norms
+import ingot.passes.decompositions.shapes  # noqa: F401
+from ingot.passes.decompositions import Decomposition, overload, own_decompositions
 
 # PyTorch's decompositions, by family. Not here on purpose:
 #  * pointwise ops with a native rule (gelu, silu, hardswish, lerp, their backwards ...): one node
@@ -103,16 +109,29 @@ from_pytorch: dict[str, tuple[str, ...]] = {
 }
 
 
+# What networks repeat. Where nothing is trained and all sizes are known, these stay whole until the
+# `expand` pass, which traces each kind once; AOTAutograd traces every one.
+late = ("native_layer_norm", "_native_batch_norm_legit_no_training", "_softmax")
+
+
+@cache
+def late_table() -> dict[OpOverload, Decomposition]:
+    """What `early_table` leaves."""
+    ops = [overload(name) for name in late]
+    return {op: decomposition_table()[op] for op in ops}
+
+
+@cache
+def early_table() -> dict[OpOverload, Decomposition]:
+    """decomposition_table() without those that may wait."""
+    return {
+        op: function for op, function in decomposition_table().items() if op not in late_table()
+    }
+
+
 @cache
 def decomposition_table() -> dict[OpOverload, Decomposition]:
     """For aot_autograd(decompositions=...). Made once; do not change it."""
-    import ingot.passes.decompositions.dropout
-    import ingot.passes.decompositions.factories
-    import ingot.passes.decompositions.foreach
-    import ingot.passes.decompositions.losses
-    import ingot.passes.decompositions.norms
-    import ingot.passes.decompositions.shapes  # noqa: F401
-
     packets = [
         getattr(torch.ops.aten, name)
         for names in from_pytorch.values()

@@ -14,7 +14,8 @@ from typing import Any, ClassVar
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
-from ingot.passes.base import Draft, Pass, core_passes, run_passes
+from ingot.passes.base import Draft, Pass, run_passes
+from ingot.passes.native import core_passes
 from ingot.program.call import call_spec
 from ingot.program.graph import composite_ops
 from ingot.program.program import CallSpec, Level, OutputSpec, Program, Signature

@@ -1,0 +1,42 @@
+"""AOTAutograd, called without torch._dynamo.backends.common: that imports the whole of Inductor for
+the sake of its debug log, while the user waits for the first call. Comes in: Dynamo's graph and the
+compilers of what AOTAutograd makes of it; goes out: the function Dynamo calls. What holds: Dynamo
+traces neither a compiled graph nor a compiler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from torch import fx
+from torch._dynamo import disable
+from torch._dynamo.utils import counters, flatten_graph_inputs
+from torch._functorch.aot_autograd import aot_module_simplified
+
+Compiler = Callable[..., Callable[..., Any]]
+"""Of a graph and its inputs."""
+
+
+def through_aot_autograd(
+    gm: fx.GraphModule, inputs: Sequence[Any], *, bw_compiler: Compiler, **settings: Any
+) -> Callable[..., Any]:
+    """`settings` are those of aot_module_simplified."""
+    if any(isinstance(value, list | tuple | dict) for value in inputs):  # of compiled autograd
+        again = partial(through_aot_autograd, bw_compiler=bw_compiler, **settings)
+        return flatten_graph_inputs(gm, inputs, again)
+    counters["aot_autograd"]["total"] += 1
+    compiled = aot_module_simplified(gm, inputs, bw_compiler=_untraced(bw_compiler), **settings)
+    counters["aot_autograd"]["ok"] += 1
+    return disable(compiled, reason="do not trace AOT-compiled graph")
+
+
+def _untraced(compiler: Compiler) -> Compiler:
+    """A backward is compiled while the user's program runs, in reach of Dynamo."""
+    aside = disable(compiler, reason="do not trace backward compiler function")
+
+    def compile_backward(gm: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
+        return disable(aside(gm, inputs), reason="do not trace generated backwards pass")
+
+    return compile_backward
