@@ -29,6 +29,16 @@ def test_a_copy_keeps_the_history_of_what_it_covers() -> None:
     check(function, *plain_and_grad())
 
 
+def test_a_detached_alias_of_what_has_no_history_gets_one() -> None:
+    def function(x: Tensor, y: Tensor) -> Any:
+        plain = x * 1
+        alias = plain.view_as(plain)
+        plain.detach().add_(y)
+        return plain, alias, y * 2
+
+    check(function, *plain_and_grad())
+
+
 def test_a_history_is_written_into_a_plain_input() -> None:
     def function(x: Tensor, y: Tensor) -> Any:
         x.add_(y)

@@ -99,7 +99,10 @@ def region_body(node: Node) -> GraphModule:
 class _Carry(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, old: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
-        return new.clone()
+        result = new.clone()
+        if not ctx.needs_input_grad[0]:  # no history is a history too
+            ctx.mark_non_differentiable(result)
+        return result
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
