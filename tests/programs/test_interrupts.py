@@ -53,6 +53,8 @@ def test_an_endless_loop_and_control_c() -> None:
             os.kill(os.getpid(), signal.SIGINT)
             pause = 20.0
 
+    # A process that runs in the background of a shell may have been told to ignore the key.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     keys = threading.Thread(target=press)
     keys.start()
     try:
@@ -61,3 +63,4 @@ def test_an_endless_loop_and_control_c() -> None:
     finally:
         done.set()
         keys.join()
+        signal.signal(signal.SIGINT, before)
