@@ -39,6 +39,19 @@ def test_a_detached_alias_of_what_has_no_history_gets_one() -> None:
     check(function, *plain_and_grad())
 
 
+def test_gradients_enabled_under_inference_mode_record_nothing() -> None:
+    def function(x: Tensor, y: Tensor) -> Any:
+        with torch.inference_mode():
+            with torch.enable_grad():
+                copy = y.clone()
+            alias = copy.view_as(copy)
+            with torch.enable_grad():
+                alias.add_(1)
+        return copy + x, y * 2
+
+    check(function, *plain_and_grad())
+
+
 def test_a_history_is_written_into_a_plain_input() -> None:
     def function(x: Tensor, y: Tensor) -> Any:
         x.add_(y)

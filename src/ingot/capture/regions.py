@@ -11,7 +11,7 @@ import importlib
 import itertools
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import Any, ClassVar
 from unittest import mock
 
 import torch
@@ -103,8 +103,11 @@ def _run_while_loop(goes_on: Any, body: Any, carried: int, fixed: int, *values: 
 
 
 class _InferenceMarks:
-    """What inference_mode does while a program is traced: nothing is recorded by autograd, and the
-    graph says where it began and ended."""
+    """What inference_mode does while a program is traced: nothing is recorded by autograd, not even
+    under an enable_grad inside, and the graph says where it began and ended."""
+
+    modes: ClassVar[list[bool]] = []
+    """Of those that are open."""
 
     @staticmethod
     def enter(self: Any) -> None:
@@ -112,11 +115,23 @@ class _InferenceMarks:
         self._before = torch.is_grad_enabled()
         _mark("enter", self._token, self.mode)
         _set_grad_silently(not self.mode)
+        _InferenceMarks.modes.append(self.mode)
 
     @staticmethod
     def leave(self: Any, *_: Any) -> None:
+        _InferenceMarks.modes.pop()
         _mark("leave", self._token, self.mode)
         _set_grad_silently(self._before)
+
+
+def _noted(mode: Any, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    result = _note(mode, function, types, args, kwargs)
+    if function is torch._C._set_grad_enabled and _InferenceMarks.modes[-1:] == [True]:
+        _set_grad_silently(False)
+    return result
+
+
+_note = PreDispatchTorchFunctionMode.__torch_function__
 
 
 def _mark(kind: str, token: int, enabled: bool) -> None:
@@ -143,6 +158,7 @@ _CHANGES: tuple[tuple[Any, str, Any], ...] = (
     (conds.cond_op, "_supports_training_input_mutation", True),
     (maps.map_impl, "_supports_training_input_mutation", True),
     (loops.while_loop_op, "_supports_training_input_mutation", True),
+    (PreDispatchTorchFunctionMode, "__torch_function__", _noted),
     (torch.inference_mode, "__enter__", _InferenceMarks.enter),
     (torch.inference_mode, "__exit__", _InferenceMarks.leave),
 )
