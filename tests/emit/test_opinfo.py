@@ -29,7 +29,7 @@ def cases() -> Iterator[Any]:
         yield pytest.param(name, marks=[pytest.mark.slow] if slow else [])
 
 
-@pytest.mark.parametrize("name", cases())
+@pytest.mark.parametrize("name", list(cases()))
 def test_op(name: str) -> None:
     made = exported(name)
     assert made is not None, "it takes part in nothing: LEFT_OUT has to say why"

@@ -34,6 +34,7 @@ RANGES: dict[Any, tuple[float, float]] = {
     aten.special_bessel_j1.default: (-40, 40),
     aten.special_bessel_y0.default: (0, 40),
     aten.special_bessel_y1.default: (0, 40),
+    aten.special_spherical_bessel_j0.default: (-40, 40),
     aten.atan2.default: (-4, 4),
     aten.asin.default: (-1, 1),
     aten.acos.default: (-1, 1),

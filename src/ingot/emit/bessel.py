@@ -181,3 +181,12 @@ def y0(x: Tensor) -> Tensor:
 @defines(aten.special_bessel_y1.default)
 def y1(x: Tensor) -> Tensor:
     return _y(1, x)
+
+
+@defines(aten.special_spherical_bessel_j0.default)
+def spherical_j0(x: Tensor) -> Tensor:
+    near = torch.ones_like(x)
+    for n in (6, 5, 4, 3, 2, 1):
+        near = 1 - x * x / (2 * n * (2 * n + 1)) * near
+    made = torch.where(x.abs() < 0.5, near, torch.sin(x) / x)
+    return torch.where(x.abs() == math.inf, 0.0, made)

@@ -55,7 +55,7 @@ WELL_KNOWN = (
 FROM_PYTORCH = (
     aten.addmv, aten.as_strided_copy,
     aten._batch_norm_with_update_functional, aten.max_pool2d_with_indices_backward, aten.ldexp,
-    aten.special_spherical_bessel_j0, aten.narrow_copy, aten.view_copy, aten.permute_copy,
+    aten.narrow_copy, aten.view_copy, aten.permute_copy,
     aten.expand_copy, aten.diagonal_copy, aten.select_copy, aten.slice_copy, aten.split_copy,
     aten.squeeze_copy, aten.t_copy, aten.transpose_copy, aten.unbind_copy, aten.unfold_copy,
     aten.unsqueeze_copy, aten.split_with_sizes_copy,
