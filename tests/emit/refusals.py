@@ -55,7 +55,8 @@ REFUSED: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
         EVERYWHERE,
         (
             "_segment_reduce.lengths", "_segment_reduce.offsets", "_upsample_bilinear2d_aa",
-            "histogram", "histogramdd", "special.airy_ai", "unique_consecutive",
+            "histogram", "histogramdd", "nn.functional.fractional_max_pool2d", "special.airy_ai",
+            "unique_consecutive",
         ),
     ),
     (
@@ -79,8 +80,7 @@ LEFT_OUT: dict[str, tuple[str, ...]] = {
         "bernoulli", "cauchy", "exponential", "geometric", "log_normal", "multinomial", "normal",
         "normal.in_place", "normal.number_mean", "pca_lowrank", "rand_like", "randint",
         "randint_like", "randn", "randn_like", "svd_lowrank", "uniform",
-        "nn.functional.fractional_max_pool2d", "nn.functional.fractional_max_pool3d",
-        "nn.functional.rrelu",
+        "nn.functional.fractional_max_pool3d", "nn.functional.rrelu",
     ),
     "no tensor comes in": (
         "arange", "eye", "full", "linspace", "logspace", "ones", "scalar_tensor",
