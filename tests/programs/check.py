@@ -7,7 +7,7 @@ that fail to compile are errors.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,6 +44,18 @@ class Outcome:
     rng: Tensor
     aliases: list[int | None]
     """For each result, the argument or piece of state whose memory it shares."""
+
+
+def by_threads(call: Callable[[], Tensor], counts: Sequence[int] = (1, 2)) -> list[Tensor]:
+    """What it gives on so many threads, twice each."""
+    before, results = torch.get_num_threads(), []
+    try:
+        for threads in counts:
+            torch.set_num_threads(threads)
+            results += [call(), call()]
+    finally:
+        torch.set_num_threads(before)
+    return results
 
 
 def check(

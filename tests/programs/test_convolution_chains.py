@@ -13,6 +13,7 @@ from torch import Tensor, nn
 import ingot
 from ingot.codegen.machine import Machine, this_machine
 from ingot.plan import chains
+from tests.programs.check import by_threads
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -56,15 +57,9 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def check(module: nn.Module, x: Tensor) -> None:
-    before, results = torch.get_num_threads(), []
     with torch.no_grad(), small_caches():
         compiled = ingot.compile(module.eval(), (x,), options={"strict": True})
-        try:
-            for threads in (2, 1):
-                torch.set_num_threads(threads)
-                results += [compiled(x), compiled(x)]
-        finally:
-            torch.set_num_threads(before)
+        results = by_threads(lambda: compiled(x), (2, 1))
         torch.testing.assert_close(results[0], module(x), rtol=1e-4, atol=1e-4, equal_nan=True)
     for result in results[1:]:
         assert torch.equal(result.nan_to_num(), results[0].nan_to_num())

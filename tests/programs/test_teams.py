@@ -12,6 +12,7 @@ from torch import Tensor, nn
 import ingot
 from ingot.codegen.executor import steering_address
 from ingot.execute.executable import Executable
+from tests.programs.check import by_threads
 
 
 def network() -> nn.Module:
@@ -30,13 +31,7 @@ def teams(compiled: Executable) -> int:
 def check(compiled: Executable, module: nn.Module, x: Tensor) -> None:
     expected = module.double()(x.double()).float()
     module.float()
-    before, results = torch.get_num_threads(), []
-    try:
-        for threads in (1, 2):
-            torch.set_num_threads(threads)
-            results += [compiled(x), compiled(x)]
-    finally:
-        torch.set_num_threads(before)
+    results = by_threads(lambda: compiled(x))
     torch.testing.assert_close(results[0], expected, rtol=1e-5, atol=1e-5, equal_nan=True)
     for result in results[1:]:
         assert torch.equal(result.nan_to_num(), results[0].nan_to_num())

@@ -23,13 +23,14 @@ from torch._C._dynamo.guards import _empty_strided_cpu  # type: ignore[attr-defi
 from ingot.codegen.executor import executor
 from ingot.codegen.kernels import Kernels
 from ingot.dispatch.ways import Ways
-from ingot.execute.control import steered, write_control
-from ingot.execute.fallback import interpret, laid_out, region_inputs
+from ingot.execute.control import write_control
+from ingot.execute.fallback import laid_out
 from ingot.execute.heavy import write_heavy
-from ingot.execute.in_place import WRITING, written_in_place
+from ingot.execute.hosted import write_hosted
+from ingot.execute.in_place import written_in_place
 from ingot.execute.lifetimes import last_uses, uses
 from ingot.execute.memory import LARGE, empty_large
-from ingot.execute.outcome import broken, check_text, failed, is_check, plain
+from ingot.execute.outcome import broken, failed, is_check, plain
 from ingot.execute.regions import native_followers, share_memory, write_region
 from ingot.execute.workspace import borrow, give_back
 from ingot.fuse import index as ix
@@ -44,7 +45,6 @@ from ingot.plan.roles import Roles, is_count
 from ingot.plan.segment import ARENA, ArenaPlan, Segment, Word
 from ingot.plan.sizes import SizePrinter
 from ingot.plan.teams import teamed
-from ingot.program.control import control_of
 from ingot.program.graph import output_node
 from ingot.program.program import Program
 from ingot.program.symbols import has_symbols
@@ -178,7 +178,7 @@ class RunnerWriter:
             return self.symbols[size]
         return f"int({SizePrinter(self.symbols).doprint(size)})"
 
-    def _values(self, sizes: Iterable[Size]) -> str:
+    def values(self, sizes: Iterable[Size]) -> str:
         return "(" + "".join(f"{self.size(s)}, " for s in sizes) + ")"
 
     # -- text --------------------------------------------------------------------------------------
@@ -228,10 +228,7 @@ class RunnerWriter:
         elif self.roles.is_host(step):
             if self._touches_tensors(step):
                 self._flush()
-            if isinstance(step, KernelStep):
-                self._fallback(step)
-            else:
-                self._call(step)
+            write_hosted(self, step)
 
     def _touches_tensors(self, step: Step) -> bool:
         """Is it the host's, and more than arithmetic on sizes?"""
@@ -243,7 +240,7 @@ class RunnerWriter:
         if self.dynamic:
             bound = self.capture("arena", self.arena.bound)
             lines = [
-                f"sizes = {self._values(self.arena.symbols())}",
+                f"sizes = {self.values(self.arena.symbols())}",
                 f"workspace = borrow({bound}(sizes)[1], {count})",
             ]
         else:
@@ -270,7 +267,7 @@ class RunnerWriter:
         table = self.capture("table", segment.table)
         steps = self.capture("steps", segment.steps)
         self.segments.append((table, segment))
-        values = self._values(segment.symbols())
+        values = self.values(segment.symbols())
         if self.dynamic:
             self.lines.append(f"table = {table}(sizes, {values})")
         address = "table.address" if self.dynamic else table
@@ -316,7 +313,7 @@ class RunnerWriter:
                 ),
             )
             roots = ", ".join(self.names[root] for root in made.roots)
-            self.lines.append(f"{self._name(node)} = {prepared}.tensor({roots})")
+            self.lines.append(f"{self.name(node)} = {prepared}.tensor({roots})")
 
     def _learn_symbols(self, node: fx.Node) -> None:
         """Symbols that are an input, or a size of one."""
@@ -337,70 +334,24 @@ class RunnerWriter:
                 self.symbols[number.node.expr] = name
                 self.lines.append(f"{name} = {self.names[node]}.{text}")
 
-    def _name(self, node: fx.Node) -> str:
+    def name(self, node: fx.Node) -> str:
         name = f"v_{node.name}"
         self.names[node] = name
         return name
 
     # -- host steps --------------------------------------------------------------------------------
 
-    def _call(self, step: CallStep) -> None:
-        node = step.node
-        if step.bodies:
-            self._call_bodies(step)
-            return
-        if is_check(node):
-            self.lines.append(f"if not {self.argument(node.args[0])}: broken({check_text(node)!r})")
-            return
-        arguments = [self.argument(a) for a in node.args]
-        arguments += [f"{k}={self.argument(v)}" for k, v in node.kwargs.items()]
-        target = node.target
-        if node in self.in_place:
-            self.names[node] = self.names[self.in_place[node]]
-            function = self.capture("op", WRITING[target])
-            self.lines.append(f"{function}({', '.join(arguments)})")
-            return
-        if target is operator.getitem:
-            self.lines.append(f"{self._name(node)} = {arguments[0]}[{arguments[1]}]")
-        else:
-            callee = (
-                target._op
-                if isinstance(target, torch._ops.OpOverload) and _plain(target)
-                else target
-            )
-            function = self.capture("op", callee)
-            self.lines.append(f"{self._name(node)} = {function}({', '.join(arguments)})")
-            if target is torch.ops.aten.convolution.default:
-                name, strides = self.names[node], self._values(strides_of(node))
-                self.lines.append(f"{name} = laid_out({name}, {strides})")
-        self._learn_results(node)
+    def run_of(self, body: Fused) -> Run:
+        """A body of control flow, as a plan of its own."""
+        return build_runner(body, self.kernels, self.ways, self.followers).run
 
-    def _call_bodies(self, step: CallStep) -> None:
-        """Control flow that the host steers: its bodies are plans of their own."""
-        control = control_of(step.node)
-        assert control is not None
-        runs = [
-            build_runner(body, self.kernels, self.ways, self.followers).run for body in step.bodies
-        ]
-        function = self.capture("control", steered(control, runs))
-        operands = self.argument(control.operands())
-        predicate = self.argument(control.predicate)
-        self.lines.append(f"{self._name(step.node)} = {function}({predicate}, {operands})")
-        self._learn_results(step.node)
-
-    def _learn_results(self, node: fx.Node) -> None:
+    def learn_results(self, node: fx.Node) -> None:
         """Symbols that this call is the first to know: data-dependent sizes and numbers."""
         value = node.meta.get("val")
         if isinstance(value, torch.SymInt) and isinstance(value.node.expr, sympy.Symbol):
             self.symbols.setdefault(value.node.expr, self.names[node])
         elif isinstance(value, torch.Tensor):
             self._learn_symbols(node)
-
-    def _fallback(self, step: KernelStep) -> None:
-        inputs = region_inputs(step.region)
-        function = self.capture("region", interpret(step.region, inputs))
-        results = ", ".join(self._name(n) for n in step.region.stored)
-        self.lines.append(f"{results}, = {function}({', '.join(self.names[n] for n in inputs)})")
 
     # -- native steps ------------------------------------------------------------------------------
 
@@ -468,11 +419,11 @@ class RunnerWriter:
         return name
 
     def _allocate(self, node: fx.Node) -> None:
-        shape = self._values(shape_of(node))
-        strides = self._values(strides_of(node))
+        shape = self.values(shape_of(node))
+        strides = self.values(strides_of(node))
         dtype = self.capture("dtype", tensor_of(node).dtype)
         allocate = self._allocator(node)
-        self.lines.append(f"{self._name(node)} = {allocate}({shape}, {strides}, {dtype})")
+        self.lines.append(f"{self.name(node)} = {allocate}({shape}, {strides}, {dtype})")
 
     def _allocator(self, node: fx.Node) -> str:
         numel = ix.product(shape_of(node))
@@ -494,8 +445,3 @@ class RunnerWriter:
             else:
                 user.append(self.argument(value))
         self.lines.append(f"return [{', '.join(user)}]")
-
-
-def _plain(target: torch._ops.OpOverload) -> bool:
-    """Can the C++ op be called without the Python layers around it?"""
-    return target.namespace == "aten" and not target._schema.is_mutable
