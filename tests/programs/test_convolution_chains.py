@@ -3,6 +3,7 @@ of threads and images, and do not depend on it."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 from unittest import mock
 
@@ -11,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 import ingot
-from ingot.codegen.machine import Machine, this_machine
+from ingot.codegen.machine import this_machine
 from ingot.plan import chains
 from tests.programs.check import by_threads
 
@@ -36,8 +37,7 @@ class Inverted(nn.Module):
 
 def small_caches() -> Any:
     """Of a machine on which small images are worth a chain."""
-    found = this_machine()
-    small = Machine(found.vector_bits, found.features, 1 << 12)
+    small = replace(this_machine(), l2_bytes=1 << 12)
     return mock.patch.object(chains, "this_machine", lambda: small)
 
 

@@ -8,14 +8,14 @@ import pytest
 import torch
 
 from ingot.execute import memory
-from ingot.execute.memory import KEPT, LARGE, empty_large
+from ingot.execute.memory import IDLE, KEPT, LARGE, empty_large
 
 COUNT = LARGE // 4
 
 
 @pytest.fixture(autouse=True)
 def nothing_kept() -> None:
-    memory._blocks.clear()
+    memory._blocks.by_size.clear()
 
 
 def large(count: int = COUNT) -> torch.Tensor:
@@ -60,16 +60,33 @@ def test_shared_memory_is_not_given_out_again() -> None:
     assert large().data_ptr() != address
 
 
-def test_what_does_not_fit_is_let_go() -> None:
-    del_me = large()
-    del del_me
-    large(COUNT * 2)
-    assert [b.nbytes() for b in memory._blocks] == [8 * COUNT]
+def test_two_sizes_that_alternate_are_both_kept() -> None:
+    small, big = large(), large(COUNT * 2)
+    addresses = small.data_ptr(), big.data_ptr()
+    del small, big
+    assert [large().data_ptr() for _ in range(2)] == [addresses[0]] * 2
+    assert large(COUNT * 2).data_ptr() == addresses[1]
+
+
+def test_little_of_other_sizes_stays() -> None:
+    for more in range(2 * IDLE // LARGE):
+        large(COUNT + more)
+    assert memory._blocks.kept_bytes() <= IDLE + 2 * LARGE
+    assert COUNT * 4 not in memory._blocks.by_size
+    newest = 4 * (COUNT + 2 * IDLE // LARGE - 1)
+    assert newest in memory._blocks.by_size
+
+
+def test_a_block_that_was_resized_is_not_given_out() -> None:
+    first = large()
+    first.untyped_storage().resize_(8)
+    del first
+    assert large().untyped_storage().nbytes() == LARGE
 
 
 def test_no_more_is_kept_than_the_limit() -> None:
     held = [large() for _ in range(KEPT // LARGE + 3)]
-    assert sum(b.nbytes() for b in memory._blocks) == KEPT
+    assert memory._blocks.kept_bytes() == KEPT
     assert len({t.data_ptr() for t in held}) == len(held)
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import sympy
 import torch
 
+from ingot.codegen.builder import FENCE
 from ingot.codegen.jit import FUNCTION_ATTRIBUTES
 from ingot.codegen.machine import has_symbol
 from ingot.codegen.rows import Phases, RowWriter
@@ -254,6 +255,7 @@ def function_text(name: str, more: str, frame: Frame, writer: RowWriter, scratch
             *frame.loads(scratch),
             *start,
             *writer.b.lines,
+            *([FENCE] if writer.past_cache else []),
             *end,
             "    llvm.return",
             "  }",

@@ -38,6 +38,7 @@ from ingot.fuse.index import Size
 from ingot.fuse.likeness import Key, likeness
 from ingot.fuse.loops import Nest, make_nest
 from ingot.fuse.region import Region
+from ingot.fuse.shapes import shape_of, tensor_of
 from ingot.options import Options
 from ingot.stages import Fused
 
@@ -269,6 +270,8 @@ def draft_kernel(region: Region, options: Options, form: Form = USUAL) -> Draft:
     names, symbols = _buffers(nest), _Symbols()
     cost = cost_of(nest.expressions())
     writer = RowWriter(nest, choose_lanes(nest, cost, options), names, symbols)
+    if writer.lanes > 1 and nest.across is None:
+        writer.past_cache = frozenset(filter(outgrows_cache, (s.buffer for s in nest.stores)))
     units = Units(nest, writer)
     units.write_body()
     finish = None
@@ -319,6 +322,16 @@ def choose_lanes(nest: Nest, cost: int, options: Options) -> int:
     if isinstance(size, int):
         lanes = min(lanes, 1 << (size - 1).bit_length())
     return max(1, lanes)
+
+
+def outgrows_cache(buffer: fx.Node) -> bool:
+    """Is it more than the last cache could hold until somebody reads it?"""
+    size = ix.product(shape_of(buffer))
+    return (
+        "sse2" in this_machine().features
+        and isinstance(size, int)
+        and size * tensor_of(buffer).dtype.itemsize >= this_machine().l3_bytes
+    )
 
 
 def _narrowest(nest: Nest) -> int:

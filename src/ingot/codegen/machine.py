@@ -22,6 +22,8 @@ class Machine:
     """Flags as the operating system lists them."""
     l2_bytes: int
     """Second-level cache of one core."""
+    l3_bytes: int
+    """Third-level cache, of all cores that share one."""
 
     def lanes(self, element_bytes: int = 4) -> int:
         return self.vector_bits // 8 // element_bytes
@@ -37,7 +39,7 @@ def this_machine() -> Machine:
         if {"avx2", "fma"} <= flags
         else 128
     )
-    return Machine(vector_bits=bits, features=flags, l2_bytes=_cache_bytes(2, 1 << 20))
+    return Machine(bits, flags, _cache_bytes(2, 1 << 20), _cache_bytes(3, 1 << 25))
 
 
 def _cpu_flags() -> list[str]:

@@ -61,6 +61,8 @@ class NestWriter:
         self.tail: Val | None = None
         self.guard: Val | None = None
         self.failed: dict[int, str] = {}
+        self.past_cache: frozenset[fx.Node] = frozenset()
+        """Buffers that are stored past the cache."""
         self._slots = 0
 
     # -- small things ------------------------------------------------------------------------------
@@ -286,7 +288,11 @@ class NestWriter:
         value = self.b.broadcast(value, lanes)
         if self._contiguous(store.index):
             pointer = self.b.pointer_at(base, self.index(store.index, first_lane=True), value.dtype)
-            self.b.store(pointer, value, self._mask())
+            mask = self._mask()
+            if mask is None and store.buffer in self.past_cache:
+                self.b.store_past_cache(pointer, value)
+            else:
+                self.b.store(pointer, value, mask)
             return
         self.b.scatter(base, self.index(store.index), value, self._mask())
 
