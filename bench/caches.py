@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import compileall
+import importlib.util
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 
 def cold_caches(folder: Path | str) -> dict[str, str]:
     """Cache folders inside `folder`; what could remember compiled graphs is switched off."""
+    write_bytecode()
     return {
         "TORCHINDUCTOR_CACHE_DIR": f"{folder}/inductor",
         "TORCHINDUCTOR_FX_GRAPH_CACHE": "0",
@@ -17,6 +21,15 @@ def cold_caches(folder: Path | str) -> dict[str, str]:
         "XDG_CACHE_HOME": f"{folder}/xdg",
         "ONEDNN_MAX_CPU_ISA": os.environ.get("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16"),
     }
+
+
+@cache
+def write_bytecode() -> None:
+    """Of ingot's source, as pip does for the other contenders: an installed package has it."""
+    spec = importlib.util.find_spec("ingot")
+    assert spec is not None and spec.submodule_search_locations
+    for folder in spec.submodule_search_locations:
+        compileall.compile_dir(folder, quiet=1)
 
 
 @contextmanager

@@ -30,6 +30,11 @@ def shortened(
         return wrapped
     if len(inference.fused.program.signature.inputs) != arguments or not _idle(context.fw_metadata):
         return wrapped
+    return directly(inference)
+
+
+def directly(inference: Compiled) -> Callable[..., Any]:
+    """As Dynamo calls it, with nothing around it."""
     run = inference.run
 
     def direct(*inputs: Any) -> Sequence[Any]:

@@ -42,17 +42,20 @@ def aot_compile(
     from torch._inductor import config as inductor_config
 
     from ingot.capture.autograd import through_aot_autograd
-    from ingot.capture.direct import shortened
+    from ingot.capture.direct import directly, shortened
     from ingot.capture.fakes import with_fakes
     from ingot.capture.partition import partition
     from ingot.capture.recompiles import note_recompile
+    from ingot.capture.single_trace import single_trace, static_inputs
     from ingot.codegen import foresight
     from ingot.passes.decompose import decomposition_table, early_table
+    from ingot.pipeline import compile_graph
 
     note_recompile()
     foresight.begin(gm.graph)
     inference: list[Compiled] = []
     is_plain = not options.target and _is_plain(gm)
+    inputs = with_fakes(example_inputs) if is_plain else list(example_inputs)
 
     def compile_inference(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
         boxed = compile_fx_forward(graph, inputs, options, _static_inputs())
@@ -63,9 +66,12 @@ def aot_compile(
     # PyTorch's dead code elimination keeps random ops, which move the generator, only under this
     # setting.
     with inductor_config.patch(fallback_random=True):
+        graph = single_trace(gm, inputs) if is_plain else None
+        if graph is not None:
+            return directly(compile_graph(graph, options, static_inputs(gm, len(inputs))))
         wrapped = through_aot_autograd(
             gm,
-            with_fakes(example_inputs) if is_plain else example_inputs,
+            inputs,
             fw_compiler=lambda g, x: compile_fx_forward(g, x, options),
             bw_compiler=lambda g, x: compile_fx_forward(g, x, options),
             inference_compiler=compile_inference,
