@@ -98,8 +98,13 @@ class Builder(OpBuilder):
             return self._extend_f16(half.name, x.lanes)
         bits = self._bf16_bits(x)
         high = self.and_(bits, self.const(-65536, torch.int32))
+        return self._bfloat16(high)
+
+    def _bfloat16(self, high: Val) -> Val:
+        """From the bits of an f32 whose lower half is empty."""
         value = self.bitcast(high, torch.float32)
-        return Val(value.name, dtype, x.lanes)
+        self.short_nans.add(value.name)
+        return Val(value.name, torch.bfloat16, value.lanes)
 
     def _bf16_bits(self, x: Val) -> Val:
         """f32 bits with the upper half rounded to nearest even; a NaN stays a NaN."""
@@ -108,6 +113,8 @@ class Builder(OpBuilder):
             self.shr_logical(bits, self.const(16, torch.int32)), self.const(1, torch.int32)
         )
         rounded = self.add(self.add(bits, self.const(0x7FFF, torch.int32)), odd)
+        if x.name in self.short_nans:  # nothing is carried into the sign
+            return rounded
         quiet = self.const(0x7FC00000, torch.int32)
         return self.select(self.isnan(Val(x.name, torch.float32, x.lanes)), quiet, rounded)
 
@@ -231,8 +238,7 @@ class Builder(OpBuilder):
                 f"arith.extui {name} : {vector_type('i16', lanes)} to {vector_type('i32', lanes)}",
                 torch.int32, lanes,
             )  # fmt: skip
-            value = self.bitcast(self.shl(wide, self.const(16, torch.int32)), torch.float32)
-            return Val(value.name, dtype, lanes)
+            return self._bfloat16(self.shl(wide, self.const(16, torch.int32)))
         return Val(name, dtype, lanes)
 
     def _to_memory(self, x: Val) -> tuple[str, str]:

@@ -12,6 +12,13 @@ import torch
 
 from ingot.codegen.values import REGISTER, UNSIGNED, Val, is_float, literal, vector_type
 
+HANDS_NANS_ON = frozenset(
+    {
+        "arith.addf", "arith.subf", "arith.mulf", "arith.divf", "arith.negf", "arith.maximumf",
+        "arith.minimumf", "math.fma", "math.absf", "math.sqrt",
+    }
+)  # fmt: skip
+
 
 class OpBuilder:
     """Writes the body of one function. `lanes` is the width that vector code of this function
@@ -22,6 +29,8 @@ class OpBuilder:
         self.lines: list[str] = []
         self.declarations: dict[str, str] = {}
         self.failures: list[tuple[Val, int]] = []
+        self.short_nans: set[str] = set()
+        """Names of f32 values that are no NaN or one with nothing in its lower 16 bits."""
         self._constants: dict[tuple[str, str], str] = {}
         self._count = 0
         self._depth = 2
@@ -68,14 +77,23 @@ class OpBuilder:
         element = REGISTER[dtype]
         text = literal(value, dtype)
         kind = vector_type(element, lanes)
-        return Val(self._constant(text if lanes == 1 else f"dense<{text}>", kind), dtype, lanes)
+        name = self._constant(text if lanes == 1 else f"dense<{text}>", kind)
+        self.short_nans.add(name)
+        return Val(name, dtype, lanes)
 
     def broadcast(self, x: Val, lanes: int) -> Val:
         if x.lanes == lanes:
             return x
         assert x.lanes == 1, f"cannot make {lanes} lanes of {x.lanes}"
         target = Val("", x.dtype, lanes)
-        return self.assign(f"vector.broadcast {x.name} : {x.type} to {target.type}", x.dtype, lanes)
+        text = f"vector.broadcast {x.name} : {x.type} to {target.type}"
+        return self._nans_of([x], self.assign(text, x.dtype, lanes))
+
+    def _nans_of(self, operands: Sequence[Val], result: Val) -> Val:
+        """A processor hands a NaN on with its bits, and makes new ones without any."""
+        if all(operand.name in self.short_nans for operand in operands):
+            self.short_nans.add(result.name)
+        return result
 
     def same_lanes(self, *values: Val) -> list[Val]:
         lanes = max(v.lanes for v in values)
@@ -88,7 +106,8 @@ class OpBuilder:
         values = self.same_lanes(*operands)
         first = values[0]
         names = ", ".join(v.name for v in values)
-        return self.assign(f"{name} {names} : {first.type}", dtype or first.dtype, first.lanes)
+        result = self.assign(f"{name} {names} : {first.type}", dtype or first.dtype, first.lanes)
+        return self._nans_of(values, result) if name in HANDS_NANS_ON else result
 
     def _by_kind(self, float_op: str, int_op: str, *operands: Val) -> Val:
         return self.op(float_op if is_float(operands[0].dtype) else int_op, *operands)
@@ -241,9 +260,8 @@ class OpBuilder:
 
     def select(self, condition: Val, x: Val, y: Val) -> Val:
         c, a, b = self.same_lanes(condition, x, y)
-        return self.assign(
-            f"arith.select {c.name}, {a.name}, {b.name} : {c.type}, {a.type}", x.dtype, a.lanes
-        )
+        text = f"arith.select {c.name}, {a.name}, {b.name} : {c.type}, {a.type}"
+        return self._nans_of([a, b], self.assign(text, x.dtype, a.lanes))
 
     # -- calls and lanes ---------------------------------------------------------------------------
 
