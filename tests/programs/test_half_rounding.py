@@ -1,0 +1,44 @@
+"""Every bf16 number, NaNs with all their bits included, through chains that are rounded after each
+step: rounding never turns a NaN into a number, nor a number into a NaN."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+
+import ingot
+
+EVERY = torch.arange(-(1 << 15), 1 << 15, dtype=torch.int32).to(torch.int16).view(torch.bfloat16)
+"""All 65,536 of them."""
+
+CHAINS: dict[str, Callable[[Tensor], Tensor]] = {
+    "a sum": lambda x: x + 1.5,
+    "a product": lambda x: x * x.flip(0),
+    "a quotient": lambda x: 3 / x - x / 7,
+    "several": lambda x: ((x * 1.7 + x.roll(1)) / 3 - 0.3).maximum(x * 0.25) * x,
+    "chosen": lambda x: torch.where(x > 0, x * 3, x - x.roll(77)) + 1,
+    "a root": lambda x: (x * 0.7).sqrt() - x.abs() * 1.1,
+    "from f32": lambda x: (x.float() * 1.001).to(torch.bfloat16) * 3,
+    "f32 with every bit": lambda x: (x.float() + 0).to(torch.bfloat16),
+}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_every_number(name: str) -> None:
+    chain = CHAINS[name]
+    actual, expected = ingot.compile(chain, (EVERY,))(EVERY), chain(EVERY)
+    assert torch.equal(actual.isnan(), expected.isnan())
+    known = ~expected.isnan()
+    assert torch.equal(actual[known], expected[known])
+
+
+def test_nans_of_f32_with_all_bits() -> None:
+    """The rounding of these would carry into the sign."""
+    bits = torch.tensor([0x7FFFFFFF, 0x7FFF8000, 0x7F800001, -1, -0x7FFFFF], dtype=torch.int32)
+    x = bits.view(torch.float32).repeat(7)
+    assert x.isnan().all()
+    for chain in (lambda x: x.bfloat16(), lambda x: (x * 2).bfloat16() + 1):
+        assert ingot.compile(chain, (x,))(x).isnan().all()
