@@ -55,7 +55,6 @@ def aot_compile(
     foresight.begin(gm.graph)
     inference: list[Compiled] = []
     is_plain = not options.target and _is_plain(gm)
-    inputs = with_fakes(example_inputs) if is_plain else list(example_inputs)
 
     def compile_inference(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
         boxed = compile_fx_forward(graph, inputs, options, _static_inputs())
@@ -66,12 +65,12 @@ def aot_compile(
     # PyTorch's dead code elimination keeps random ops, which move the generator, only under this
     # setting.
     with inductor_config.patch(fallback_random=True):
-        graph = single_trace(gm, inputs) if is_plain else None
+        graph = single_trace(gm, with_fakes(example_inputs)) if is_plain else None
         if graph is not None:
-            return directly(compile_graph(graph, options, static_inputs(gm, len(inputs))))
+            return directly(compile_graph(graph, options, static_inputs(gm, len(example_inputs))))
         wrapped = through_aot_autograd(
             gm,
-            inputs,
+            with_fakes(example_inputs) if is_plain else example_inputs,
             fw_compiler=lambda g, x: compile_fx_forward(g, x, options),
             bw_compiler=lambda g, x: compile_fx_forward(g, x, options),
             inference_compiler=compile_inference,

@@ -36,7 +36,7 @@ def single_trace(gm: fx.GraphModule, inputs: Sequence[Any]) -> fx.GraphModule | 
     if not all(map(_is_ordinary, gm.graph.nodes)) or not _apart_and_unwritten(gm.graph):
         return None
     graph = _traced(gm, inputs)
-    return graph if all(not _writes(node) for node in graph.graph.nodes) else None
+    return graph if all(map(_is_functional, graph.graph.nodes)) else None
 
 
 def static_inputs(gm: fx.GraphModule, count: int) -> list[int]:
@@ -94,5 +94,9 @@ def _traced(gm: fx.GraphModule, inputs: Sequence[Any]) -> fx.GraphModule:
     return graph
 
 
-def _writes(node: fx.Node) -> bool:
-    return isinstance(node.target, OpOverload) and node.target._schema.is_mutable
+def _is_functional(node: fx.Node) -> bool:
+    """The fake of a lifted tensor is a copy; the tensor itself is not."""
+    target = node.target
+    return not isinstance(target, OpOverload) or not (
+        target._schema.is_mutable or target is torch.ops.aten.lift.default
+    )
