@@ -15,6 +15,7 @@ import os
 import signal
 import sys
 import tempfile
+import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -32,6 +33,7 @@ from nets import Workload, flops
 from timing import Timing, calls_per_sample, sample_in_turns, timed_ms
 
 SAMPLE_S = 0.02
+WARM_UP_S = 0.05
 LONGEST_S = 900.0
 """From the start of a contender to its being ready."""
 PR_SET_PDEATHSIG = 1
@@ -175,8 +177,16 @@ def serve(
             return
         pipe.send(ready)
         while pipe.recv():
-            call()
+            warm_up(call)
             pipe.send(timed_ms(call, count))
+
+
+def warm_up(call: Callable[[], Any]) -> None:
+    """Until a process that was stopped has its threads on both cores again."""
+    end = time.perf_counter() + WARM_UP_S
+    call()
+    while time.perf_counter() < end:
+        call()
 
 
 def prepare(
