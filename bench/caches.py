@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import compileall
 import importlib.util
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -21,6 +24,14 @@ def cold_caches(folder: Path | str) -> dict[str, str]:
         "XDG_CACHE_HOME": f"{folder}/xdg",
         "ONEDNN_MAX_CPU_ISA": os.environ.get("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16"),
     }
+
+
+def forget_tuning() -> None:
+    """For this process: what was measured on the machine before, perhaps while it was busy, is not
+    used."""
+    folder = tempfile.mkdtemp()
+    os.environ["INGOT_TUNING"] = folder
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
 
 
 @cache

@@ -28,6 +28,7 @@ from torch.export import Dim
 import ingot
 import nets
 import plain_nets
+from caches import forget_tuning
 from ingot import observe
 from nets import Workload
 from provenance import provenance
@@ -186,6 +187,7 @@ def loop_lines(times: dict[str, float]) -> list[str]:
 @click.option("--rounds", default=10)
 @click.option("--out", type=click.Path(path_type=Path), help="A file for the tables.")
 def main(only: str | None, pairs: int, timed: int, rounds: int, out: Path | None) -> None:
+    forget_tuning()
     torch.set_grad_enabled(False)
     lines = [provenance(), ""]
     results = {}

@@ -28,6 +28,7 @@ from torch.utils._pytree import tree_leaves
 
 import ingot
 import kernel_cases
+from caches import forget_tuning
 from kernel_cases import Case
 from kernel_report import AHEAD, GUARDS, Result, as_json, as_markdown, summary
 from provenance import provenance
@@ -167,6 +168,7 @@ def measure(case: Case, backends: tuple[str, ...], rounds: int) -> Result:
 @torch.no_grad()
 def main(only: str, quick: bool, rounds: int, out: Path | None, backends: str) -> None:
     """Measure kernels against eager and Inductor."""
+    forget_tuning()
     torch.set_num_threads(2)
     pattern = only if any(c in only for c in "*?[") else f"*{only}*"
     results = []

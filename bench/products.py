@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 
 import ingot
+from caches import forget_tuning
 from contenders import THREADS
 from nets import bert, gpt2_decode
 from provenance import provenance
@@ -101,6 +102,7 @@ def table_of(title: str, calls: Calls, rounds: int) -> list[str]:
 @click.option("--out", type=click.Path(path_type=Path), help="Write the tables to PATH.")
 def main(quick: bool, only: str | None, out: Path | None) -> None:
     """Measure products."""
+    forget_tuning()
     torch.set_num_threads(THREADS)
     rounds = 9 if quick else 31
     lines = [provenance()]

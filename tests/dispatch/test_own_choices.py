@@ -159,12 +159,17 @@ def test_the_work_of_a_thread_comes_from_the_table() -> None:
     usual = kernel_work(built_in), product_work(built_in)
     f32 = torch.float32
     known("kernel_threads", two(1023, "serial", "parallel"), x=(f32, (4096,), (1,)))
+    assert kernel_work(Ways(make_options())) != usual[0]
+    for way, work in (("parallel", 1), ("serial", NEVER)):
+        assert product_work(Ways(make_options({"ways": f"product_threads={way}"}))) == work
+
+
+def test_threads_that_were_never_of_use_are_not_believed() -> None:
+    """Such a table was measured while others had the cores."""
+    f32, usual = torch.float32, product_work(Ways(Options()))
     rows = tuple(Row(r.box, r.serves, 1.0, "measured") for r in always("serial").rows)
     known("product_threads", Table(rows), a=(f32, (37, 64), (64, 1)), w=(f32, (64, 64), (64, 1)))
-    ways = Ways(make_options())
-    assert kernel_work(ways) != usual[0]
-    assert product_work(ways) == NEVER
-    assert product_work(Ways(make_options({"ways": "product_threads=parallel"}))) == 1
+    assert product_work(Ways(make_options())) == usual
 
 
 def test_what_is_not_known_is_built_in() -> None:

@@ -2,7 +2,8 @@
 writes and which results lie in an input's memory; Dynamo's own fake tensors know that already.
 Comes in: Dynamo's graph and its inputs, as fakes; goes out: a functional ATen graph, or None where
 AOTAutograd is needed: gradients, writes, results that are views of inputs, subclasses, custom ops,
-constants, graphs inside the graph. What holds: nothing in the graph that goes out writes.
+tensors that the graph holds, graphs inside it. What holds: nothing in the graph that goes out
+writes.
 """
 
 from __future__ import annotations

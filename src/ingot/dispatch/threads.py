@@ -1,7 +1,8 @@
 """How much work is worth a thread: serial or parallel code, by size, as a table says. Comes in: the
 choices of a compilation; goes out: for each kind of native code the work from which on a second
 thread is woken, halved, as the code counts it. What holds: measured on one operation of its kind,
-whose work grows by the same amount with each step of its size.
+whose work grows by the same amount with each step of its size; a table that was made while others
+had the cores is not believed.
 """
 
 from __future__ import annotations
@@ -16,8 +17,7 @@ from ingot.codegen.entry import WORK_PER_THREAD as KERNEL_WORK
 from ingot.codegen.gemm import WORK_PER_THREAD as PRODUCT_WORK
 from ingot.codegen.rules import pointwise_rules
 from ingot.dispatch.own import BUILT_IN, tensors, up_to
-from ingot.dispatch.ranges import Table
-from ingot.dispatch.ways import Arguments, Ways
+from ingot.dispatch.ways import BY_HAND, Arguments, Ways
 
 NEVER = 1 << 50
 SIDE = 64
@@ -66,11 +66,8 @@ def _looked_up(ways: Ways, name: str, arguments: Arguments, built_in: int, unit:
     table = ways.table(name, arguments, up_to(bound, "serial", "parallel"))
     if all(row.why == BUILT_IN for row in table.rows):
         return built_in
-    first = _first_parallel(table)
-    return NEVER if first is None else max(1, first * unit // 2)
-
-
-def _first_parallel(table: Table) -> int | None:
-    """The size from which on all are parallel."""
     last = table.rows[-1]
-    return last.box[0].low if last.serves == "parallel" else None
+    if last.serves == "parallel":
+        return max(1, last.box[0].low * unit // 2)
+    # Threads that were of no use even at the largest size had no cores to run on.
+    return NEVER if last.why == BY_HAND else built_in

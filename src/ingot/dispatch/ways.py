@@ -30,8 +30,9 @@ LEAST_SECONDS = 0.1
 """With less there is no use in starting."""
 SURE = 0.8
 """How sure a measurement has to be to be preferred to what is built in."""
-BUSY = 1.5
+BUSY = 0.75
 """Of the number of cores: the load from which on nothing is measured, unless all is to be."""
+BY_HAND = "fixed by hand"
 Arguments = Callable[[], Mapping[str, Any]]
 
 
@@ -121,7 +122,7 @@ class Ways:
         """Who serves which size. `needed`: the sizes that may come."""
         choice = CHOICES[name]
         if name in self.fixed:
-            return self._noted(name, "", always(self.fixed[name], "fixed by hand"), None)
+            return self._noted(name, "", always(self.fixed[name], BY_HAND), None)
         alone = choice.ways == THREADS and torch.get_num_threads() == 1
         record = None if alone else self.record(choice.operation, arguments, needed)
         if record is None:
