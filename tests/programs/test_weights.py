@@ -4,6 +4,7 @@ result is that of the weight as it is.
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Callable
 
@@ -12,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from ingot import observe
-from ingot.plan.prepared import prepared_bytes
+from ingot.plan.prepared import Seen, prepared_bytes
 from ingot.stages import Compiled
 
 TOLERANCE = {"rtol": 1e-4, "atol": 1e-4}
@@ -202,3 +203,54 @@ def test_any_number_of_rows() -> None:
         for rows in (3, 1, 17, 128, 2):
             x = torch.randn(rows, 40)
             torch.testing.assert_close(fast(x), module(x), **TOLERANCE)
+
+
+class ManyWeights(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(8, 8) for _ in range(5))
+
+    def forward(self, x: Tensor) -> Tensor:
+        for layer in self.layers:
+            x = layer(x).relu()
+        return x
+
+
+CHANGES: dict[str, Callable[[ManyWeights], object]] = {
+    "written": lambda m: m.layers[3].weight.mul_(2),
+    "another memory": lambda m: setattr(m.layers[3].weight, "data", torch.randn(8, 8)),
+    "another tensor": lambda m: setattr(m.layers[3], "weight", nn.Parameter(torch.randn(8, 8))),
+    "exchanged": lambda m: setattr(m, "layers", nn.ModuleList(reversed(list(m.layers)))),
+    "loaded": lambda m: m.load_state_dict(ManyWeights().state_dict()),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_one_of_many_weights_changes(change: str) -> None:
+    torch.manual_seed(0)
+    model, x = ManyWeights().eval(), torch.randn(3, 8)
+    compiled = torch.compile(model, backend="ingot")
+    with torch.no_grad():
+        for _ in range(3):
+            torch.testing.assert_close(compiled(x), model(x))
+            CHANGES[change](model)
+            torch.testing.assert_close(compiled(x), model(x))
+
+
+def test_what_was_packed_of_old_values_goes_at_once() -> None:
+    """Without the garbage collector."""
+    model, x = ManyWeights().eval(), torch.randn(3, 8)
+    compiled = torch.compile(model, backend="ingot")
+    with torch.no_grad():
+        compiled(x)
+        before = prepared_bytes()
+        gc.disable()
+        try:
+            for _ in range(4):
+                model.layers[0].weight.add_(1)
+                compiled(x)
+        finally:
+            gc.enable()
+        mine = [o for o in gc.get_objects() if type(o) is Seen and len(o.addresses) == 5]
+        assert len(mine) == 1
+        assert prepared_bytes() == before

@@ -7,6 +7,7 @@ kernel becomes the exception eager raises.
 
 from __future__ import annotations
 
+import itertools
 import operator
 import struct
 import time
@@ -40,7 +41,7 @@ from ingot.fuse.shapes import shape_of, strides_of, tensor_of
 from ingot.plan.derived import derived, is_derived
 from ingot.plan.followers import Follower
 from ingot.plan.places import Moved, Place, Places, bytes_of
-from ingot.plan.prepared import Prepared
+from ingot.plan.prepared import Prepared, Roster
 from ingot.plan.roles import Roles, is_count
 from ingot.plan.segment import ARENA, ArenaPlan, Segment, Word
 from ingot.plan.sizes import SizePrinter
@@ -52,6 +53,14 @@ from ingot.stages import CallStep, Fused, KernelStep, Step
 
 Run = Callable[[list[Any]], Sequence[Any]]
 NO_FOLLOWERS: Mapping[Region, Follower] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Use:
+    """Of what was made of weights, by their names in the text."""
+
+    prepared: Prepared
+    weights: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -129,8 +138,9 @@ class RunnerWriter:
         self.segment = Segment(self.arena)
         self.bases: dict[Any, int] = {}
         """Hosted values, prepared weights and what loops move to the numbers of their bases."""
-        self.unset: list[str] = []
-        """Texts of the addresses of bases that the next segment is the first to need."""
+        self.unset: list[str | Use] = []
+        """Texts of the addresses of bases that the next segment is the first to need, and uses of
+        what is made of weights."""
         self.gone: list[str] = []
         """Names that the open segment uses last."""
         self.segments: list[tuple[str, Segment]] = []
@@ -259,10 +269,7 @@ class RunnerWriter:
 
     def _run_segment(self, segment: Segment) -> None:
         if self.unset:
-            pack = self.capture("pack", struct.Struct(f"{len(self.unset)}q").pack_into)
-            first = 8 * (2 + len(self.bases) - len(self.unset))
-            self.lines.append(f"{pack}(bases, {first}, {', '.join(self.unset)})")
-            self.unset = []
+            self._set_bases()
         self.captured["execute"] = executor()
         table = self.capture("table", segment.table)
         steps = self.capture("steps", segment.steps)
@@ -273,6 +280,20 @@ class RunnerWriter:
         address = "table.address" if self.dynamic else table
         self.lines.append(f"error = execute({address}, workspace.address)")
         self.lines.append(f"if error: failed(error, {steps})")
+
+    def _set_bases(self) -> None:
+        uses = [each for each in self.unset if isinstance(each, Use)]
+        names = list(dict.fromkeys(name for use in uses for name in use.weights))
+        if uses:
+            numbered = [(use.prepared, [names.index(name) for name in use.weights]) for use in uses]
+            roster = self.capture("roster", Roster(numbered))
+            self.lines.append(f"made = {roster}({', '.join(names)})")
+        count = itertools.count()
+        texts = [f"made[{next(count)}]" if isinstance(e, Use) else e for e in self.unset]
+        pack = self.capture("pack", struct.Struct(f"{len(texts)}q").pack_into)
+        first = 8 * (2 + len(self.bases) - len(texts))
+        self.lines.append(f"{pack}(bases, {first}, {', '.join(texts)})")
+        self.unset = []
 
     def _make_tables(self) -> None:
         """Where nothing is dynamic there is one table for each segment."""
@@ -361,9 +382,10 @@ class RunnerWriter:
         """The base of what is made of the roots, once."""
         names = ", ".join(self.names[root] for root in roots)
         if (recipe, names) not in self.bases:
-            name = self.capture("prepared", Prepared(recipe, make))
+            made = Prepared(recipe, make)
+            self.capture("prepared", made)
             self.bases[recipe, names] = 2 + len(self.bases)
-            self.unset.append(f"{name}({names})")
+            self.unset.append(Use(made, [self.names[root] for root in roots]))
         return self.bases[recipe, names]
 
     def make(self, node: fx.Node, number: int) -> None:

@@ -48,25 +48,21 @@ def _none() -> None:
 
 
 class Prepared:
-    """One use of weights in a program: called with the tensors, gives the address of what was made
-    of them."""
+    """One use of weights in a program."""
 
     def __init__(self, recipe: str, make: Callable[..., torch.Tensor]):
         self.recipe = recipe
         self.make = make
         self._last: Made | None = None
 
-    def __call__(self, *weights: torch.Tensor) -> int:
+    def made(self, *weights: torch.Tensor) -> Made:
         last = self._last
         if last is None or not last.is_of(*weights):
             last = self._last = self._look_up(weights)
-        return last.address
+        return last
 
     def tensor(self, *weights: torch.Tensor) -> torch.Tensor:
-        """What was made itself."""
-        self(*weights)
-        assert self._last is not None
-        return self._last.result
+        return self.made(*weights).result
 
     def bytes(self) -> int:
         """Of what is held for the last weights."""
@@ -81,6 +77,48 @@ class Prepared:
                 result = self.make(*(weight.detach() for weight in weights))
             found = forms[self.recipe] = Made(weights, result)
         return found
+
+
+class Roster:
+    """All that a run needs of what was made of its weights: called with the weights, gives an
+    address for each use. A network has hundreds of weights, so they are looked at together."""
+
+    def __init__(self, uses: Sequence[tuple[Prepared, Sequence[int]]]):
+        """Each use with the numbers of its weights among those of the call."""
+        self._uses = [(prepared, tuple(numbers)) for prepared, numbers in uses]
+        self._seen: Seen | None = None
+
+    def __call__(self, *weights: torch.Tensor) -> Sequence[int]:
+        seen = self._seen
+        if seen is not None and seen.are(weights):
+            return seen.addresses
+        made = [prepared.made(*(weights[n] for n in numbers)) for prepared, numbers in self._uses]
+        seen = Seen(weights, made)
+        self._seen = None if any(weight.is_inference() for weight in weights) else seen
+        return seen.addresses
+
+
+class Seen:
+    """Weights as they were, and what was made of them. An object's number can be another's once it
+    is gone, so the first that goes ends it all."""
+
+    def __init__(self, weights: Sequence[torch.Tensor], made: Sequence[Made]):
+        self.addresses = [each.address for each in made]
+        self._made = made
+        """Holds the memory at these addresses."""
+        self._alive = alive = {True}  # not this object: it goes as soon as it is replaced
+        self._objects = list(map(id, weights))
+        self._versions = [0 if weight.is_inference() else weight._version for weight in weights]
+        self._places = list(map(torch.Tensor.data_ptr, weights))
+        self._watched = [weakref.ref(weight, lambda _: alive.clear()) for weight in weights]
+
+    def are(self, weights: Sequence[torch.Tensor]) -> bool:
+        return (
+            bool(self._alive)
+            and list(map(id, weights)) == self._objects
+            and [weight._version for weight in weights] == self._versions
+            and list(map(torch.Tensor.data_ptr, weights)) == self._places
+        )
 
 
 def prepared_bytes() -> int:
