@@ -38,6 +38,13 @@ def autocast_inside(x: Tensor, y: Tensor) -> Tensor:
         return (x @ y).float() + 1
 
 
+def inference_mode_inside(x: Tensor, y: Tensor) -> Tensor:
+    with torch.inference_mode():
+        z = x * 2
+        z.add_(y)
+    return z + 1
+
+
 def written_on_the_way(x: Tensor, y: Tensor) -> Tensor:
     z = x * 2
     z[1:] += y[1:]
@@ -78,6 +85,7 @@ TWICE: dict[str, Callable[[Tensor, Tensor], Any]] = {
     "into a given result": into_a_given_result,
     "a view of an input comes out": lambda x, y: (x.t(), y + 1),
     "enable_grad inside": enable_grad_inside,
+    "inference_mode inside": inference_mode_inside,
     "turned in place": lambda x, y: (x + y).t_() * 2,
     "statistics are written": batch_statistics,
     "a custom op writes": lambda x, y: counted(x, y) * y,

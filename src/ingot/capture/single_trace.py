@@ -63,7 +63,9 @@ def _is_ordinary(node: fx.Node) -> bool:
 def _apart_and_unwritten(graph: fx.Graph) -> bool:
     """Has Dynamo seen no write, and no result in the memory of an input?"""
     values = [v for node in graph.nodes for v in _tensors(node)]
-    if not all(type(v) is FakeTensor and v._version == 0 for v in values):
+    if not all(type(v) is FakeTensor and not v.is_inference() for v in values):
+        return False  # writes to tensors of inference_mode are not counted
+    if any(v._version for v in values):
         return False
     given = {_memory(v) for node in placeholders(graph) for v in _tensors(node)}
     results = [v for node in output_node(graph).all_input_nodes for v in _tensors(node)]

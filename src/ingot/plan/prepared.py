@@ -85,15 +85,14 @@ class Roster:
 
     def __init__(self, uses: Sequence[tuple[Prepared, Sequence[int]]]):
         """Each use with the numbers of its weights among those of the call."""
-        self._uses = [(prepared, tuple(numbers)) for prepared, numbers in uses]
+        self._uses = uses
         self._seen: Seen | None = None
 
     def __call__(self, *weights: torch.Tensor) -> Sequence[int]:
         seen = self._seen
         if seen is not None and seen.are(weights):
             return seen.addresses
-        made = [prepared.made(*(weights[n] for n in numbers)) for prepared, numbers in self._uses]
-        seen = Seen(weights, made)
+        seen = Seen(weights, self._uses)
         self._seen = None if any(weight.is_inference() for weight in weights) else seen
         return seen.addresses
 
@@ -102,15 +101,18 @@ class Seen:
     """Weights as they were, and what was made of them. An object's number can be another's once it
     is gone, so the first that goes ends it all."""
 
-    def __init__(self, weights: Sequence[torch.Tensor], made: Sequence[Made]):
-        self.addresses = [each.address for each in made]
-        self._made = made
-        """Holds the memory at these addresses."""
+    def __init__(
+        self, weights: Sequence[torch.Tensor], uses: Sequence[tuple[Prepared, Sequence[int]]]
+    ):
         self._alive = alive = {True}  # not this object: it goes as soon as it is replaced
         self._objects = list(map(id, weights))
         self._versions = [0 if weight.is_inference() else weight._version for weight in weights]
         self._places = list(map(torch.Tensor.data_ptr, weights))
         self._watched = [weakref.ref(weight, lambda _: alive.clear()) for weight in weights]
+        # After the versions were read: what is written meanwhile is seen by the next call.
+        self._made = [each.made(*(weights[n] for n in numbers)) for each, numbers in uses]
+        """Holds the memory at the addresses."""
+        self.addresses = [made.address for made in self._made]
 
     def are(self, weights: Sequence[torch.Tensor]) -> bool:
         return (
