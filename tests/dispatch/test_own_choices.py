@@ -218,10 +218,21 @@ def test_time_for_measuring_is_a_share_of_compiling() -> None:
         assert account.left(1e-9) < 0, "no more than the share"
 
 
-def test_by_default_little_time_is_taken(tuning_folder: Path, monkeypatch: Any) -> None:
+@pytest.mark.parametrize(("seconds", "measures"), [(1.5, False), (20.0, True)])
+def test_measuring_begins_when_its_share_is_enough(
+    seconds: float, measures: bool, tuning_folder: Path, monkeypatch: Any
+) -> None:
+    """A tenth of 1.5 s would not do to compile the candidates: a network of 32 layers took 1.9
+    times as long as one of 2."""
     monkeypatch.delenv("INGOT_TUNE")
     assert make_options().tune == 0.1
+    account = Account()
+    account._compiling = seconds
+    monkeypatch.setattr("ingot.dispatch.ways.account", account)
+    monkeypatch.setattr("os.getloadavg", lambda: (0.0, 0.0, 0.0))
     compiled("product")
+    assert tuning_folder.exists() == measures
+    assert bool(account.measuring) == measures
 
 
 def test_ways_are_checked() -> None:

@@ -26,8 +26,8 @@ from ingot.options import Options
 
 MOST_SECONDS = 3.0
 """For one choice."""
-LEAST_SECONDS = 0.1
-"""With less there is no use in starting."""
+LEAST_SECONDS = 1.0
+"""With less nothing is begun: compiling the candidates of one choice takes about this long."""
 SURE = 0.8
 """How sure a measurement has to be to be preferred to what is built in."""
 BUSY = 0.75
