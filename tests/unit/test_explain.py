@@ -109,6 +109,17 @@ def test_regions_that_fail_to_compile_are_left_to_pytorch(monkeypatch: pytest.Mo
     assert "because: CompileError" in report.as_text()
 
 
+def test_functions_that_dynamo_left_to_python_are_told_with_the_way_out() -> None:
+    lstm = torch.nn.LSTM(8, 8)
+    with torch.no_grad():
+        report = ingot.explain(lambda x: lstm(x)[0] * 2, (torch.randn(3, 2, 8),))
+    assert report.graphs == 0 and len(report.uncaptured) == 1
+    text = " ".join(str(report).split())
+    assert "1 function left to Python" in text
+    assert "Hint: Set torch._dynamo.config.allow_rnn=True" in text
+    assert "there is no tensor operation" not in text
+
+
 def test_graph_breaks_are_counted_and_told() -> None:
     def broken(x: Tensor) -> Tensor:
         y = x + 1
@@ -277,6 +288,7 @@ def test_text() -> None:
         fallbacks=1,
         host_steps=0,
         graph_breaks=(),
+        uncaptured=(),
         kernel_rows=(KernelRow(("gelu",), 3, "4×64", 2, ("layer.0–1",), (place,), 0.5, 2_000_000),),
         call_rows=(
             CallRow("addmm", "library", "", 2, (), place, 1.0),

@@ -385,9 +385,9 @@ def packed_int8(matrix: torch.Tensor) -> torch.Tensor:
     """B as bytes: panels of 8-bit integers, each behind the scales of its columns. The largest of a
     column is 127, so that each element is off by 1/254 of it at most; a column with an infinity or
     a NaN is NaN."""
-    scales = matrix.abs().amax(0) / 127
+    scales = torch.maximum(matrix.amax(0), -matrix.amin(0)) / 127
     scales = torch.where(scales.isfinite(), scales, torch.nan)
-    whole = (matrix / torch.where(scales > 0, scales, 1)).round().to(torch.int8)
+    whole = (matrix / torch.where(scales > 0, scales, 1)).round_().to(torch.int8)
     width = tile_shape(matrix.dtype).columns
     panels = -(-scales.numel() // width)
     heads = scales.new_zeros(panels * width)

@@ -70,8 +70,9 @@ class _Session:
         """By run, graph and step."""
         self.recompiles: list[Recompile] = []
         self._in_backend = False
-        self._breaks = counters["graph_break"]
-        self._breaks_before = Counter(self._breaks)
+        self._told = {kind: counters[kind] for kind in ("graph_break", "unimplemented")}
+        """What Dynamo says of where it stopped, and how often: what it cut, what it left whole."""
+        self._told_before = {kind: Counter(told) for kind, told in self._told.items()}
 
     def heard(self, compiled: Compiled) -> None:
         self.graphs.append(compiled)
@@ -138,14 +139,18 @@ class _Session:
             library_calls=_count(calls, "library"),
             fallbacks=_count(calls, "fallback"),
             host_steps=_count(calls, "host"),
-            graph_breaks=tuple((Counter(self._breaks) - self._breaks_before).elements()),
+            graph_breaks=(breaks := self._heard_of("graph_break")),
+            uncaptured=(left := self._heard_of("unimplemented")),
             kernel_rows=kernels,
             call_rows=calls,
             compile_ms=self._compile_times(first - run_ms),
             run_ms=run_ms,
             choices=choice_rows(self.graphs),
-            notes=(*map(str, self.recompiles), *_notes(result, self.graphs)),
+            notes=(*map(str, self.recompiles), *_notes(result, self.graphs, breaks + left)),
         )
+
+    def _heard_of(self, kind: str) -> tuple[str, ...]:
+        return tuple((Counter(self._told[kind]) - self._told_before[kind]).elements())
 
     def _compile_times(self, total: float) -> CompileTimes:
         steps: dict[str, float] = {}
@@ -160,8 +165,8 @@ def _count(rows: Iterable[Any], kind: str) -> int:
     return sum(row.count for row in rows if row.kind == kind)
 
 
-def _notes(result: Any, graphs: Sequence[Compiled]) -> Iterator[str]:
-    if not graphs:
+def _notes(result: Any, graphs: Sequence[Compiled], stops: Sequence[str]) -> Iterator[str]:
+    if not graphs and not stops:
         yield "Dynamo captured nothing: there is no tensor operation to compile."
     tensors = [leaf for leaf in tree_leaves(result) if isinstance(leaf, torch.Tensor)]
     if any(t.requires_grad and t.grad_fn is not None for t in tensors):

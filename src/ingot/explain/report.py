@@ -111,6 +111,8 @@ class Report:
     """Steps that need Python: control flow, values read on the host."""
     graph_breaks: tuple[str, ...]
     """Why Dynamo cut the program, once for each cut."""
+    uncaptured: tuple[str, ...]
+    """Why Dynamo left a whole function to Python, once for each."""
     kernel_rows: tuple[KernelRow, ...] = field(repr=False)
     """The dearest first."""
     call_rows: tuple[CallRow, ...] = field(repr=False)

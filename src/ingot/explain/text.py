@@ -39,7 +39,8 @@ def report_to_text(report: Report, width: int = 100) -> str:
         _kernels(report, width),
         *(_calls(report, kind, title) for kind, title in KINDS.items()),
         _choices(report, width),
-        _graph_breaks(report, width),
+        _reasons("Graph breaks", report.graph_breaks, width),
+        _reasons("Functions that Dynamo left to Python", report.uncaptured, width),
         [line for note in report.notes for line in _wrapped(note, width, "Note: ", "  ")],
     ]
     return "\n\n".join(
@@ -51,6 +52,11 @@ def _summary(report: Report, width: int) -> list[str]:
     counts = [
         _number(report.graphs, "graph"),
         *([_number(len(report.graph_breaks), "graph break")] if report.graph_breaks else []),
+        *(
+            [f"{_number(len(report.uncaptured), 'function')} left to Python"]
+            if report.uncaptured
+            else []
+        ),
         f"{_number(report.regions, 'region')} in {_number(report.kernels, 'kernel')}",
         *([_number(report.products, "product")] if report.products else []),
         _number(report.library_calls, "library call"),
@@ -153,15 +159,18 @@ def _choices(report: Report, width: int) -> list[str]:
     return lines
 
 
-def _graph_breaks(report: Report, width: int) -> list[str]:
-    if not report.graph_breaks:
+def _reasons(title: str, reasons: Sequence[str], width: int) -> list[str]:
+    """Dynamo's, each with its explanation and the first of its hints."""
+    if not reasons:
         return []
-    lines = ["Graph breaks"]
-    for reason in report.graph_breaks:
+    lines = [title]
+    for reason in reasons:
         headline, *rest = [line.strip() for line in reason.splitlines() if line.strip()]
         why = [line.removeprefix("Explanation: ") for line in rest if "Explanation: " in line]
+        hints = [line for line in rest if line.startswith("Hint: ")]
         lines.append(f"  {headline}")
-        lines.extend(line for text in why for line in _wrapped(text, width, INDENT, INDENT))
+        for text in (*why, *hints[:1]):
+            lines.extend(_wrapped(text, width, INDENT, INDENT))
     return lines
 
 
