@@ -1,7 +1,7 @@
-"""torch.compile(backend="ingot"): Dynamo's graph goes through AOTAutograd, which hands over
-functional ATen graphs (inference, forward, backward); each becomes a Compiled. What holds:
-mutations of inputs are copies at the end of the graph, so the compiled code writes them; random ops
-keep eager's order and generator.
+"""torch.compile(backend="ingot"): Dynamo's graph is traced once where that is enough, else it goes
+through AOTAutograd; either hands over functional ATen graphs (inference, forward, backward), and
+each becomes a Compiled. What holds: mutations of inputs are copies at the end of the graph, so the
+compiled code writes them; random ops keep eager's order and generator.
 """
 
 from __future__ import annotations
@@ -41,10 +41,8 @@ def aot_compile(
 ) -> Callable[..., Any]:
     from torch._inductor import config as inductor_config
 
-    from ingot.capture.autograd import through_aot_autograd
-    from ingot.capture.direct import directly, shortened
+    from ingot.capture.direct import directly
     from ingot.capture.fakes import with_fakes
-    from ingot.capture.partition import partition
     from ingot.capture.recompiles import note_recompile
     from ingot.capture.single_trace import single_trace, static_inputs
     from ingot.codegen import foresight
@@ -53,8 +51,26 @@ def aot_compile(
 
     note_recompile()
     foresight.begin(gm.graph)
+    # PyTorch's dead code elimination keeps random ops, which move the generator, only under this
+    # setting.
+    with inductor_config.patch(fallback_random=True):
+        if options.target or not _is_plain(gm):
+            return _through_autograd(gm, example_inputs, options, decomposition_table())
+        inputs = with_fakes(example_inputs)
+        graph = single_trace(gm, inputs)
+        if graph is None:
+            return _through_autograd(gm, inputs, options, early_table())
+        return directly(compile_graph(graph, options, static_inputs(gm, len(inputs))))
+
+
+def _through_autograd(
+    gm: fx.GraphModule, inputs: Sequence[Any], options: Options, decompositions: Mapping[Any, Any]
+) -> Callable[..., Any]:
+    from ingot.capture.autograd import through_aot_autograd
+    from ingot.capture.direct import shortened
+    from ingot.capture.partition import partition
+
     inference: list[Compiled] = []
-    is_plain = not options.target and _is_plain(gm)
 
     def compile_inference(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
         boxed = compile_fx_forward(graph, inputs, options, _static_inputs())
@@ -62,23 +78,17 @@ def aot_compile(
             inference.append(boxed.compiled)
         return boxed
 
-    # PyTorch's dead code elimination keeps random ops, which move the generator, only under this
-    # setting.
-    with inductor_config.patch(fallback_random=True):
-        graph = single_trace(gm, with_fakes(example_inputs)) if is_plain else None
-        if graph is not None:
-            return directly(compile_graph(graph, options, static_inputs(gm, len(example_inputs))))
-        wrapped = through_aot_autograd(
-            gm,
-            with_fakes(example_inputs) if is_plain else example_inputs,
-            fw_compiler=lambda g, x: compile_fx_forward(g, x, options),
-            bw_compiler=lambda g, x: compile_fx_forward(g, x, options),
-            inference_compiler=compile_inference,
-            decompositions=early_table() if is_plain else decomposition_table(),
-            partition_fn=partition,
-            keep_inference_input_mutations=True,
-        )
-    return shortened(wrapped, inference[0] if inference else None, len(example_inputs))
+    wrapped = through_aot_autograd(
+        gm,
+        inputs,
+        fw_compiler=lambda g, x: compile_fx_forward(g, x, options),
+        bw_compiler=lambda g, x: compile_fx_forward(g, x, options),
+        inference_compiler=compile_inference,
+        decompositions=decompositions,
+        partition_fn=partition,
+        keep_inference_input_mutations=True,
+    )
+    return shortened(wrapped, inference[0] if inference else None, len(inputs))
 
 
 def _is_plain(gm: fx.GraphModule) -> bool:
