@@ -12,6 +12,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from .check import check
+
 pytestmark = pytest.mark.timeout(300)
 C = 16
 KINDS = {1: nn.Conv1d, 2: nn.Conv2d, 3: nn.Conv3d}
@@ -88,3 +90,9 @@ def test_three_dimensions(name: str) -> None:
 @pytest.mark.parametrize("name", TRANSPOSED_FORMS)
 def test_transposed(name: str, dims: int) -> None:
     agrees(TRANSPOSED[dims](C, 12, **TRANSPOSED_FORMS[name]), dims)
+
+
+def test_arguments_by_name() -> None:
+    x, weight = torch.randn(2, C, 9, 8), torch.randn(5, C, 3, 3)
+    check(lambda x, w: torch.conv2d(input=x, weight=w, padding=1).relu(), x, weight, loosen=10)
+    check(lambda x, w: nn.functional.conv2d(x, weight=w, stride=2), x, weight, loosen=10)

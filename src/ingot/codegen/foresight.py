@@ -50,9 +50,10 @@ def begin(graph: fx.Graph) -> None:
 
 def _more(node: fx.Node) -> tuple[Callable[[torch.dtype], None], ...]:
     """What depends on more than the op."""
-    if node.target not in _CONVOLUTIONS or not isinstance(node.args[1], fx.Node):
+    if node.target not in _CONVOLUTIONS:
         return ()
-    weight = _value(node.args[1])
+    given = node.args[1] if len(node.args) > 1 else node.kwargs.get("weight")
+    weight = _value(given) if isinstance(given, fx.Node) else None
     square = isinstance(weight, torch.Tensor) and tuple(weight.shape[2:]) == (3, 3)
     return (winograd.begin,) if square else ()
 
