@@ -5,12 +5,14 @@ PyTorch's own, the result is eager's."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
+
+from .check import check
 
 pytestmark = pytest.mark.timeout(300)
 C = 16
@@ -90,16 +92,7 @@ def test_transposed(name: str, dims: int) -> None:
     agrees(TRANSPOSED[dims](C, 12, **TRANSPOSED_FORMS[name]), dims)
 
 
-@pytest.mark.parametrize(
-    "f",
-    [
-        lambda x, w, b: torch.conv2d(x, weight=w, padding=1),
-        lambda x, w, b: torch.conv2d(input=x, weight=w, bias=b, padding=1),
-        lambda x, w, b: torch.conv1d(x.flatten(2), weight=w.flatten(2), bias=b),
-    ],
-)
-def test_arguments_by_name(f: Callable[..., Tensor]) -> None:
-    given = torch.randn(2, 4, 9, 9), torch.randn(6, 4, 3, 3), torch.randn(6)
-    fast = torch.compile(f, backend="ingot", fullgraph=True, options={"strict": True})
-    with torch.no_grad():
-        torch.testing.assert_close(fast(*given), f(*given), rtol=1e-4, atol=1e-4)
+def test_arguments_by_name() -> None:
+    x, weight = torch.randn(2, C, 9, 8), torch.randn(5, C, 3, 3)
+    check(lambda x, w: torch.conv2d(input=x, weight=w, padding=1).relu(), x, weight, loosen=10)
+    check(lambda x, w: nn.functional.conv2d(x, weight=w, stride=2), x, weight, loosen=10)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 import torch
 from torch import Tensor
+from torch._dynamo.exc import BackendCompilerFailed
 
 import ingot
 from ingot.options import Options
@@ -48,6 +49,15 @@ ERRORS: dict[str, tuple[Callable[..., object], tuple[Tensor, ...]]] = {
     ),
     "take": (lambda x, i: torch.take(x, i), (torch.randn(3), torch.tensor([4]))),
     "empty maximum": (lambda x: x.max(), (torch.empty(0),)),
+    "empty maximum of a row": (lambda x: x.max(1), (torch.empty(3, 0),)),
+    "softmax of integers": (lambda x: x.softmax(0), (torch.arange(3),)),
+    "log_softmax of integers": (lambda x: x.log_softmax(0), (torch.arange(3),)),
+    "argmax of bool": (lambda x: x.argmax(), (torch.tensor([False, True]),)),
+    "round of bool": (lambda x: x.round(), (torch.tensor([False, True]),)),
+    "abs of bool": (lambda x: x.abs(), (torch.tensor([False, True]),)),
+    "relu of bool": (lambda x: x.relu(), (torch.tensor([False, True]),)),
+    "nextafter of integers": (lambda x: x.nextafter(x), (torch.arange(3),)),
+    "argmin of bool": (lambda x: x.argmin(0), (torch.tensor([False, True]),)),
     "singular": (lambda x: torch.linalg.inv(x * 0), (torch.eye(2),)),
     "not positive": (lambda x: torch.linalg.cholesky(-x), (torch.eye(2),)),
     "shapes": (lambda x, y: x + y, (torch.randn(3), torch.randn(4))),
@@ -79,6 +89,8 @@ def test_errors_are_raised_as_in_eager(name: str) -> None:
     assert want is not None
     got = raised(torch.compile(function, backend="ingot", options={"strict": True}), args)
     assert got is not None, f"eager raises {want!r}"
+    if isinstance(got, BackendCompilerFailed):  # only because of `strict`
+        assert "UnsupportedError: no native lowering: eager" in str(got), f"eager's is {want!r}"
     at_compile_time = type(got).__module__.startswith("torch._dynamo")
     assert at_compile_time or isinstance(got, type(want)), f"{got!r}, eager's is {want!r}"
 

@@ -174,6 +174,16 @@ def test_concatenations_of_slices() -> None:
     check(function, torch.randn(2, 3, 8))
 
 
+@pytest.mark.parametrize("rows", [5, 1000])
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_what_is_larger_than_a_whole_sum_it_stands_beside(rows: int, dynamic: bool) -> None:
+    def f(x: Tensor) -> tuple[Tensor, ...]:
+        y = x + 1
+        return (y * y).sum(), torch.cat([y, y]), F.pad(y, (1, 2))
+
+    check(f, torch.randn(rows, 999), loosen=100, dynamic=dynamic)
+
+
 def test_argmax_feeds_a_lookup() -> None:
     def function(x: Tensor) -> tuple[Tensor, Tensor]:
         best = x.argmax(-1)

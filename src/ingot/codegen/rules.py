@@ -53,6 +53,8 @@ class Rule:
     """The name of the exception that the op may have to raise: the rule calls `Builder.fail_if`."""
     dtypes: Dtypes | None = None
     """Overrides promotion: (compute, result) from the arguments."""
+    bools: bool = True
+    """Whether eager has this op in bool where promotion leaves it be."""
 
 
 pointwise_rules: dict[torch._ops.OpOverload, Rule] = {}
@@ -68,6 +70,7 @@ def pointwise(
     integers: bool = True,
     checks: str | None = None,
     dtypes: Dtypes | None = None,
+    bools: bool = True,
 ) -> Callable[[Emit], Emit]:
     """Register a rule for the ATen overloads `names`, such as "add.Tensor" or "prims::sin.default".
     Arguments of the schema that are tensors or Scalars become Vals of the compute dtype, but those
@@ -87,7 +90,7 @@ def pointwise(
                 if str(argument.type) in _SCALARS | _TENSORS and argument.name not in unpromoted
             )
             pointwise_rules[target] = Rule(
-                emit, kind, promoted, cost, halves, frozenset(raw), integers, checks, dtypes
+                emit, kind, promoted, cost, halves, frozenset(raw), integers, checks, dtypes, bools
             )
         return emit
 
@@ -117,7 +120,8 @@ def compute_dtypes(
         for v in operands
     )
     compute, result = _promoted(rule.kind, rule.halves, kinds)
-    if not rule.integers and not compute.is_floating_point:
+    refused = not rule.bools and compute is torch.bool
+    if refused or (not rule.integers and not compute.is_floating_point):
         raise UnsupportedError(f"eager has no {target} for {compute}")
     return _known(target, compute, result)
 

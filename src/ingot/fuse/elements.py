@@ -410,6 +410,7 @@ reduction_rules: dict[Any, Callable[[fx.Node], Reduction]] = {
     aten.all.dims: _logical("all"),
     aten.argmax.default: _position("argmax"), aten.argmin.default: _position("argmin"),
 }  # fmt: skip
+_POSITIONS = (aten.argmax.default, aten.argmin.default)
 _PAIRS = {aten.max.dim: "argmax", aten.min.dim: "argmin"}
 
 
@@ -460,9 +461,13 @@ def scan_of(node: fx.Node) -> Running | None:
 
 def why_not_native(node: fx.Node) -> str | None:
     """The reason against generated code for a computing node, or None."""
-    if not (is_elementwise(node) or reduction_of(node) is not None or scan_of(node) is not None):
+    reduction = reduction_of(node)
+    if not (is_elementwise(node) or reduction is not None or scan_of(node) is not None):
         return "no rule for this op"
-    for value in (node, *node.all_input_nodes):
+    operands = [reduction.operand] if reduction is not None else []
+    if node.target in _POSITIONS and tensor_of(operands[0]).dtype is torch.bool:
+        return "eager has no position of an extreme of bool"
+    for value in (node, *node.all_input_nodes, *operands):
         reason = _why_not_value(value.meta.get("val"))
         if reason is not None:
             return reason

@@ -67,9 +67,10 @@ def _pointwise_fits(
     whole = set(region.domain)
     if used != whole and not (region.reduced and used == whole - region.reduced):
         return False
-    if used == whole and region.needs_split and region.reduced:
-        return not _follows_reduction(region, template, templates)
-    return covers(point, template.numel())
+    if not covers(point, template.numel()):
+        return False
+    split = used == whole and region.needs_split and region.reduced
+    return not (split and _follows_reduction(region, template, templates))
 
 
 def _follows_reduction(

@@ -63,18 +63,16 @@ def square(b: Builder, x: Val) -> Val:
     return b.mul(x, x)
 
 
-@pointwise("neg.default", halves="exact")
+@pointwise("neg.default", halves="exact", bools=False)
 def neg(b: Builder, x: Val) -> Val:
-    if x.dtype is torch.bool:
-        raise UnsupportedError("eager has no negation of bool")
     return b.neg(x)
 
 
-@pointwise("abs.default", kind=Kind.COMPLEX_TO_FLOAT, halves="exact")
+@pointwise("abs.default", kind=Kind.COMPLEX_TO_FLOAT, halves="exact", bools=False)
 def absolute(b: Builder, x: Val) -> Val:
     if is_float(x.dtype):
         return b.math("absf", x)
-    if x.dtype in UNSIGNED or x.dtype is torch.bool:
+    if x.dtype in UNSIGNED:
         return x
     return b.select(b.cmp("lt", x, b.const(0, x.dtype)), b.neg(x), x)
 

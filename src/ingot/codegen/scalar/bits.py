@@ -108,7 +108,7 @@ def lcm(b: Builder, x: Val, y: Val) -> Val:
     return b.select(zero, b.const(0, x.dtype), b.cast(product, x.dtype))
 
 
-@pointwise("nextafter.default", "prims::nextafter.default", cost=8, halves="exact")
+@pointwise("nextafter.default", "prims::nextafter.default", cost=8, halves="exact", integers=False)
 def nextafter(b: Builder, x: Val, y: Val) -> Val:
     """The neighbour of x towards y: one step on the bits, up when both grow away from zero."""
     x, y = b.same_lanes(x, y)

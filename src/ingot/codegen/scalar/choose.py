@@ -105,7 +105,7 @@ def _or_nan(b: Builder, bound: Val, value: Val) -> Val:
     return b.select(b.isnan(bound), bound, value)
 
 
-@pointwise("relu.default", halves="exact")
+@pointwise("relu.default", halves="exact", bools=False)
 def relu(b: Builder, x: Val) -> Val:
     zero = b.const(0, x.dtype)
     return b.select(b.cmp("gt", zero, x), zero, x)

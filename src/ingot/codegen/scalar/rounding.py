@@ -10,7 +10,7 @@ from ingot.codegen.values import Val, is_float
 
 
 def _whole(name: str, op: str) -> None:
-    @pointwise(f"{name}.default", f"prims::{name}.default", halves="exact")
+    @pointwise(f"{name}.default", f"prims::{name}.default", halves="exact", bools=False)
     def rounded(b: Builder, x: Val) -> Val:
         return b.math(op, x) if is_float(x.dtype) else x
 

@@ -147,6 +147,8 @@ def std_mean(
 
 @decomposes("_softmax")
 def softmax(x: Tensor, dim: int, half_to_float: bool) -> Tensor:
+    if not x.dtype.is_floating_point:
+        return NotImplemented  # eager raises
     wide = widen(x)
     result = wide.dtype if half_to_float else x.dtype
     if _is_empty(x):
@@ -158,6 +160,8 @@ def softmax(x: Tensor, dim: int, half_to_float: bool) -> Tensor:
 
 @decomposes("_log_softmax")
 def log_softmax(x: Tensor, dim: int, half_to_float: bool) -> Tensor:
+    if not x.dtype.is_floating_point:
+        return NotImplemented  # eager raises
     wide = widen(x)
     result = wide.dtype if half_to_float else x.dtype
     if _is_empty(x):
