@@ -46,6 +46,7 @@ def aot_compile(
     from ingot.capture.fakes import with_fakes
     from ingot.capture.partition import partition
     from ingot.capture.recompiles import note_recompile
+    from ingot.capture.recurrent import trained_layers
     from ingot.capture.single_trace import single_trace, static_inputs
     from ingot.codegen import foresight
     from ingot.passes.decompose import decomposition_table, early_table
@@ -64,7 +65,7 @@ def aot_compile(
 
     # PyTorch's dead code elimination keeps random ops, which move the generator, only under this
     # setting.
-    with inductor_config.patch(fallback_random=True):
+    with inductor_config.patch(fallback_random=True), trained_layers():
         graph = single_trace(gm, with_fakes(example_inputs)) if is_plain else None
         if graph is not None:
             return directly(compile_graph(graph, options, static_inputs(gm, len(example_inputs))))
