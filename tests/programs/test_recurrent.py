@@ -11,6 +11,7 @@ from torch import Tensor, nn
 import ingot
 from ingot.execute.executable import Executable
 from ingot.program.native_ops import lstm
+from tests.programs.check import check
 
 CASES: dict[str, tuple[dict[str, Any], tuple[int, int]]] = {
     "one layer": ({}, (7, 3)),
@@ -79,6 +80,13 @@ def test_through_torch_compile() -> None:
     with torch.no_grad(), torch._dynamo.config.patch(allow_rnn=True):
         fast = torch.compile(module, backend="ingot", options={"strict": True})
         assert_near(fast(x), module, (x,))
+
+
+def test_training_through_torch_compile() -> None:
+    """The input needs no gradient, the weights do."""
+    module, x = nn.LSTM(6, 8, num_layers=2, bidirectional=True), torch.randn(5, 4, 6)
+    with torch._dynamo.config.patch(allow_rnn=True):
+        check(module, x, grad=True, loosen=4)
 
 
 def test_any_length() -> None:

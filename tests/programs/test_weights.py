@@ -106,7 +106,18 @@ def optimize(module: nn.Linear) -> None:
     torch.optim.SGD([module.weight], lr=0.5).step()
 
 
-CHANGES = [change_in_place, change_data, change_data_twice, load, optimize]
+def average(module: nn.Linear) -> None:
+    """As target networks are written: PyTorch does not count it."""
+    module.weight.data.mul_(0.9).add_(torch.randn_like(module.weight), alpha=0.1)
+
+
+def write_by_numpy(module: nn.Linear) -> None:
+    module.weight.detach().numpy()[:] += 1
+
+
+CHANGES = [
+    change_in_place, change_data, change_data_twice, load, optimize, average, write_by_numpy
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("change", CHANGES)

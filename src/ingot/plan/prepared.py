@@ -1,6 +1,6 @@
 """Values made of weights once and kept: packed matrices. What holds: what is used is always made of
 the weight as it is now. A weight is known by its tensor, the version that autograd counts up on
-every write, and its address; what was made goes when the weight goes.
+every write, its address, and samples of its elements; what was made goes when the weight goes.
 """
 
 from __future__ import annotations
@@ -11,40 +11,55 @@ from collections.abc import Callable, Sequence
 import torch
 from torch.utils.weak import WeakTensorKeyDictionary
 
+from ingot.plan.samples import Samples
+
 INT8 = f"{torch.int8} "
 """How the recipe of a weight that is held as 8-bit integers begins."""
 _made: WeakTensorKeyDictionary = WeakTensorKeyDictionary()
 """Weight to what was made of it and of others, by recipe; shared by all programs."""
 
 
-class Made:
-    """What was made of a weight and of others, and the weights as they were then."""
+class Weights:
+    """Weights as they are now. An object's number can be another's once it is gone, so the first
+    that goes ends it all."""
 
-    def __init__(self, weights: Sequence[torch.Tensor], result: torch.Tensor):
-        weight, *others = weights
-        counted = not weight.is_inference()
+    def __init__(self, weights: Sequence[torch.Tensor]):
+        self._alive = alive = {True}  # not this object: it goes as soon as it is replaced
         # Writes to an inference tensor are not counted: it is never known again.
-        self.weight: Callable[[], torch.Tensor | None] = weakref.ref(weight) if counted else _none
-        self.version = weight._version if counted else 0
-        self.place = weight.data_ptr()
-        self.others = Made(others, result) if others else None
-        self.result = result
-        self.address = result.data_ptr()
-        self._memory = weight.detach()
-        """As long as this is held, no other weight can come to lie at the same address."""
+        self._counted = not any(weight.is_inference() for weight in weights)
+        self._objects = list(map(id, weights))
+        self._versions = [weight._version for weight in weights] if self._counted else []
+        self._places = list(map(torch.Tensor.data_ptr, weights))
+        self._watched = [weakref.ref(weight, lambda _: alive.clear()) for weight in weights]
+        self._samples = Samples(weights)
+        self._digest = self._samples.digest()
 
-    def is_of(self, weight: torch.Tensor, *others: torch.Tensor) -> bool:
+    def are(self, weights: Sequence[torch.Tensor]) -> bool:
         """Are these the weights, as they were? Asked in every call."""
         return (
-            self.weight() is weight
-            and weight._version == self.version
-            and weight.data_ptr() == self.place
-            and (self.others is None or self.others.is_of(*others))
+            self._counted
+            and bool(self._alive)
+            and list(map(id, weights)) == self._objects
+            and [weight._version for weight in weights] == self._versions
+            and list(map(torch.Tensor.data_ptr, weights)) == self._places
+            and self._samples.digest() == self._digest
         )
 
 
-def _none() -> None:
-    return None
+class Made:
+    """What was made of weights, and the weights as they were before: what is written meanwhile is
+    seen by the next call."""
+
+    def __init__(self, weights: Sequence[torch.Tensor], make: Callable[..., torch.Tensor]):
+        self._weights = Weights(weights)
+        self._memory = [weight.detach() for weight in weights]
+        """As long as this is held, no other weight can come to lie at the same address."""
+        with torch.no_grad():
+            self.result = make(*self._memory)
+        self.address = self.result.data_ptr()
+
+    def is_of(self, *weights: torch.Tensor) -> bool:
+        return self._weights.are(weights)
 
 
 class Prepared:
@@ -73,9 +88,7 @@ class Prepared:
         forms = _made.setdefault(weights[0], {})
         found: Made | None = forms.get(self.recipe)
         if found is None or not found.is_of(*weights):
-            with torch.no_grad():
-                result = self.make(*(weight.detach() for weight in weights))
-            found = forms[self.recipe] = Made(weights, result)
+            found = forms[self.recipe] = Made(weights, self.make)
         return found
 
 
@@ -90,37 +103,21 @@ class Roster:
 
     def __call__(self, *weights: torch.Tensor) -> Sequence[int]:
         seen = self._seen
-        if seen is not None and seen.are(weights):
-            return seen.addresses
-        seen = Seen(weights, self._uses)
-        self._seen = None if any(weight.is_inference() for weight in weights) else seen
+        if seen is None or not seen.weights.are(weights):
+            seen = self._seen = Seen(weights, self._uses)
         return seen.addresses
 
 
 class Seen:
-    """Weights as they were, and what was made of them. An object's number can be another's once it
-    is gone, so the first that goes ends it all."""
+    """The weights of a call, and what was made of them."""
 
     def __init__(
         self, weights: Sequence[torch.Tensor], uses: Sequence[tuple[Prepared, Sequence[int]]]
     ):
-        self._alive = alive = {True}  # not this object: it goes as soon as it is replaced
-        self._objects = list(map(id, weights))
-        self._versions = [0 if weight.is_inference() else weight._version for weight in weights]
-        self._places = list(map(torch.Tensor.data_ptr, weights))
-        self._watched = [weakref.ref(weight, lambda _: alive.clear()) for weight in weights]
-        # After the versions were read: what is written meanwhile is seen by the next call.
+        self.weights = Weights(weights)
         self._made = [each.made(*(weights[n] for n in numbers)) for each, numbers in uses]
         """Holds the memory at the addresses."""
         self.addresses = [made.address for made in self._made]
-
-    def are(self, weights: Sequence[torch.Tensor]) -> bool:
-        return (
-            bool(self._alive)
-            and list(map(id, weights)) == self._objects
-            and [weight._version for weight in weights] == self._versions
-            and list(map(torch.Tensor.data_ptr, weights)) == self._places
-        )
 
 
 def prepared_bytes() -> int:
