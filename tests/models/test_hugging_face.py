@@ -23,7 +23,14 @@ def without_dropout(model: nn.Module) -> nn.Module:
     for module in model.modules():
         if isinstance(module, nn.Dropout):
             module.p = 0.0
-        for attribute in ("dropout", "attention_dropout", "activation_dropout", "dropout_rate"):
+        for attribute in (
+            "dropout",
+            "attention_dropout",
+            "activation_dropout",
+            "dropout_rate",
+            "drop_prob",
+            "layerdrop",
+        ):
             if isinstance(getattr(module, attribute, None), float):
                 setattr(module, attribute, 0.0)
     return model

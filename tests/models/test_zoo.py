@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor, nn
 
 from .hugging_face import tensors_of
-from .judge import as_default, compare, training_step
+from .judge import as_default, compare
 from .test_hugging_face import without_dropout
 from .zoo import ZOO
 
@@ -25,21 +28,28 @@ def test_inference(name: str) -> None:
     compare(model.eval(), call)
 
 
-@pytest.mark.parametrize("name", ZOO)
+UNFIT_FOR_TRAINING = {
+    "bigbird": "draws from NumPy's generator, which Dynamo replaces: aot_eager differs as much",
+    "efficientnet": "gradients this small are not normal numbers",
+    "levit": "eager itself is 6 % from float64",
+}
+
+
+@pytest.mark.parametrize("name", [name for name in ZOO if name not in UNFIT_FOR_TRAINING])
 def test_training_step(name: str) -> None:
     model, arguments = ZOO[name].build()
     without_dropout(model.train())
+    eager = gradients(copy.deepcopy(model), arguments)
+    got = gradients(model, arguments, backend="ingot", options={"strict": True})
+    largest = max(gradient.abs().max().item() for gradient in eager)
+    for one, other in zip(got, eager, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-3, atol=2e-5 * largest)
 
-    def loss_of(model: nn.Module) -> Tensor:
-        output = tensors_of(model(**as_default(arguments)))[0]
-        return (
-            (output * torch.linspace(-1, 1, output.shape[-1], dtype=output.dtype)).square().mean()
-        )
 
-    def step(model: nn.Module) -> list[Tensor]:
-        """AOTAutograd gives zeros where eager leaves a parameter without a gradient."""
-        for parameter in model.parameters():
-            parameter.grad = torch.zeros_like(parameter)
-        return training_step(loss_of, model)
-
-    compare(model, step)
+def gradients(model: nn.Module, arguments: dict[str, Tensor], **settings: Any) -> list[Tensor]:
+    """Zeros where there is none: AOTAutograd gives those to parameters that nothing reaches."""
+    torch.manual_seed(0)
+    call = torch.compile(model, **settings) if settings else model
+    output = tensors_of(call(**arguments))[0]
+    (output * torch.linspace(-1, 1, output.shape[-1])).square().mean().backward()
+    return [torch.zeros_like(p) if p.grad is None else p.grad for p in model.parameters()]

@@ -18,7 +18,7 @@ VISION: dict[str, Any] = {
     "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64,
 }  # fmt: skip
 SPEECH: dict[str, Any] = {**VISION, "conv_dim": (16,) * 7, "num_conv_pos_embeddings": 16,
-                          "num_conv_pos_embedding_groups": 4}  # fmt: skip
+                          "num_conv_pos_embedding_groups": 4, "mask_time_prob": 0.0}  # fmt: skip
 ENCODER_DECODER: dict[str, Any] = {
     "vocab_size": VOCABULARY, "d_model": 32, "encoder_layers": 2, "decoder_layers": 2,
     "encoder_ffn_dim": 64, "decoder_ffn_dim": 64, "encoder_attention_heads": 4,
@@ -53,7 +53,7 @@ LONG = {"input_ids": (1, 64)}
 
 
 def image(size: int) -> dict[str, tuple[int, ...]]:
-    return {"pixel_values": (1, 3, size, size)}
+    return {"pixel_values": (2, 3, size, size)}
 
 
 VIDEO = {"pixel_values": (1, 2, 3, 32, 32)}
@@ -131,14 +131,6 @@ ZOO: dict[str, Entry] = {
     ),
     "gpt-neox": Entry("GPTNeoXModel", PLAIN, TEXT),
     "hubert": Entry("HubertModel", SPEECH, SOUND),
-    "jamba": Entry(
-        "JambaModel",
-        {
-            **PLAIN, "num_key_value_heads": 2, "num_experts": 2, "attn_layer_period": 2,
-            "attn_layer_offset": 1, "use_mamba_kernels": False, "mamba_d_state": 4,
-        },
-        TEXT,
-    ),
     "levit": Entry(
         "LevitModel",
         {
@@ -233,7 +225,7 @@ ZOO: dict[str, Entry] = {
     "vilt": Entry(
         "ViltModel",
         {**PLAIN, "image_size": 32, "patch_size": 8},
-        {"input_ids": (1, 8), **image(32)},
+        {"input_ids": (2, 8), **image(32)},
     ),
     "wav2vec2": Entry("Wav2Vec2Model", SPEECH, SOUND),
     "wavlm": Entry("WavLMModel", SPEECH, SOUND),
