@@ -76,6 +76,19 @@ def autocast_region(x: Tensor, w: Tensor) -> Tensor:
     return y.float() + x
 
 
+def doubled_from(x: Tensor) -> Tensor:
+    y = x + 1
+    y[1:] = y[1:] * 2
+    y.t()[2:].neg_()
+    y[1::2] = 0
+    return y
+
+
+def writes_through_a_view(x: Tensor) -> tuple[Tensor, Tensor]:
+    x.t().mul_(2)
+    return x[1:].unsqueeze(0), x.t() + 1
+
+
 def writes_to_input(x: Tensor) -> Tensor:
     x.mul_(2)
     x[0] = 1
@@ -211,6 +224,8 @@ SMALL: dict[str, Case] = {
     "no_grad": Case(no_grad_region, (torch.randn(4, 4), torch.randn(4, 4, requires_grad=True))),
     "autocast": Case(autocast_region, (torch.randn(4, 4), torch.randn(4, 4))),
     "input mutation": Case(writes_to_input, (torch.randn(3, 4),)),
+    "slices without an end": Case(doubled_from, (torch.randn(3, 4),)),
+    "a view of a written input": Case(writes_through_a_view, (torch.randn(3, 4),)),
     "buffers": Case(Counter(), (torch.randn(5, 4),)),
     "complex": Case(complex_numbers, (torch.randn(3),)),
     "complex module": Case(ComplexModule(), (torch.randn(2, 3, dtype=torch.complex64),)),

@@ -25,7 +25,7 @@ from ingot.capture.checks import Check, noting_checks, restore_texts
 from ingot.capture.exported import (
     buffers_of_written_constants,
     program_from_exported,
-    written_inputs,
+    shared_outputs,
 )
 from ingot.capture.plain_checks import plain_checks
 from ingot.capture.regions import keeping_toggles
@@ -266,13 +266,13 @@ def _functional(exported: ExportedProgram, table: Mapping[Any, Any], train: bool
     from ingot.capture.joint import with_gradients
 
     exported = buffers_of_written_constants(exported)
-    written = {} if train else written_inputs(exported)
+    shared = {} if train else shared_outputs(exported)
     with _quiet(), plain_checks():
         if train:
             functional = with_gradients(exported, table)
         else:
             functional = exported.run_decompositions({**composite_table(), **table})
-    return program_from_exported(functional, Level.ATEN, written)
+    return program_from_exported(functional, Level.ATEN, shared)
 
 
 @cache

@@ -6,6 +6,7 @@ tensors fixed, and the ranges of its symbols. The given program is not changed.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -21,6 +22,7 @@ from ingot.errors import CaptureError
 from ingot.program.graph import (
     copy_module,
     fake_mode,
+    is_view,
     memory_root,
     output_node,
     output_values,
@@ -60,15 +62,26 @@ _OUTPUT_KINDS: dict[TorchOutputKind, OutputKind] = {
 _ORDER: tuple[OutputKind, ...] = ("user", "mutation", "gradient")
 
 
+@dataclass(frozen=True)
+class Shared:
+    """A user's output in the memory of an input."""
+
+    source: str
+    """The input's name."""
+    views: tuple[Node, ...]
+    """What leads from there to the output, in the graph it was read from."""
+
+
 def program_from_exported(
-    exported: ExportedProgram, level: Level, written: Mapping[int, str] | None = None
+    exported: ExportedProgram, level: Level, shared: Mapping[int, Shared] | None = None
 ) -> Program:
-    """`written` names, for a user's output that is an overwritten input itself, that input."""
+    """`shared` has, by their numbers, the user's outputs in the memory of an input; of those that
+    are overwritten the graph itself does not tell."""
     module = copy_module(exported.graph_module)
     graph = module.graph
     arguments = _fix_constants(graph, exported)
     inputs = _input_specs(graph, exported)
-    outputs = _order_outputs(graph, exported, inputs, written or {})
+    outputs = _order_outputs(graph, exported, inputs, shared or {})
     return Program(
         graph_module=module,
         signature=Signature(inputs, outputs),
@@ -81,17 +94,31 @@ def program_from_exported(
     )
 
 
-def written_inputs(exported: ExportedProgram) -> dict[int, str]:
-    """The user's outputs that are an overwritten input itself (`x.add_(1); return x`), with the
-    input's name. Read from the graph before it is made functional, which forgets it."""
+def shared_outputs(exported: ExportedProgram) -> dict[int, Shared]:
+    """The user's outputs in the memory of an input (`x.add_(1); return x.t()`). Read from the graph
+    before it is made functional, which forgets it where the input is written."""
     found = {}
-    for i, value in enumerate(_user_values(exported)):
-        source = value
-        while isinstance(source, Node) and _writes_first(source):
+    for i, source in enumerate(_user_values(exported)):
+        views = []
+        while isinstance(source, Node) and (_writes_first(source) or _is_fixed_view(source)):
+            if not _writes_first(source):
+                views.append(source)
             source = source.args[0]
-        if source is not value and isinstance(source, Node) and source.op == "placeholder":
-            found[i] = source.name
+        if isinstance(source, Node) and source.op == "placeholder":
+            found[i] = Shared(source.name, tuple(reversed(views)))
     return found
+
+
+def _is_fixed_view(node: Node) -> bool:
+    """Is it surely a view of its first argument, by numbers that are known?"""
+    if not is_view(node) or len(node.all_input_nodes) != 1:
+        return False
+    result, source = node.meta.get("val"), node.all_input_nodes[0].meta.get("val")
+    return (
+        isinstance(result, torch.Tensor)
+        and isinstance(source, torch.Tensor)
+        and result.untyped_storage()._cdata == source.untyped_storage()._cdata
+    )
 
 
 def buffers_of_written_constants(exported: ExportedProgram) -> ExportedProgram:
@@ -181,7 +208,7 @@ def _order_outputs(
     graph: Graph,
     exported: ExportedProgram,
     inputs: Sequence[InputSpec],
-    written: Mapping[int, str],
+    shared: Mapping[int, Shared],
 ) -> tuple[OutputSpec, ...]:
     """The user's outputs first, then mutations, then gradients."""
     nodes = {node.name: node for node in placeholders(graph)}
@@ -198,12 +225,24 @@ def _order_outputs(
     overwritten = {target for _, kind, target in rows if kind == "mutation"}
     values, specs = [], []
     for i, (value, kind, target) in enumerate(rows):
-        if kind == "user" and i in written and order[nodes[written[i]]] in overwritten:
-            value = nodes[written[i]]
+        if kind == "user" and i in shared and order[nodes[shared[i].source]] in overwritten:
+            value = _viewed(graph, nodes[shared[i].source], shared[i].views)
         values.append(value)
         specs.append(OutputSpec(kind, target, _alias(value, order) if kind == "user" else None))
     output_node(graph).args = (tuple(values),)
     return tuple(specs)
+
+
+def _viewed(graph: Graph, source: Node, views: Sequence[Node]) -> Node:
+    """The same views of another source."""
+    for view in views:
+        args = (source, *view.args[1:])
+        with graph.inserting_before(output_node(graph)):
+            made = graph.call_function(view.target, args, view.kwargs)  # type: ignore[arg-type]
+        value = view.target(source.meta["val"], *view.args[1:], **view.kwargs)  # type: ignore[operator]
+        made.meta = {**view.meta, "val": value}
+        source = made
+    return source
 
 
 def _alias(value: Any, order: Mapping[Node, int]) -> int | None:

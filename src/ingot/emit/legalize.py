@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import torch
 from torch._decomp import get_decompositions
+from torch.fx import Node
 
 from ingot.dispatch.resolve import Resolve
 from ingot.emit.assertions import ASSERTIONS
@@ -28,7 +29,13 @@ from ingot.emit.sizes import Sizes
 from ingot.passes.base import Draft, Pass, RuleTable, apply_rules, run_passes
 from ingot.passes.expand import Expand
 from ingot.passes.fold import Fold
-from ingot.program.graph import output_node, output_values, placeholders
+from ingot.program.graph import (
+    memory_root,
+    output_node,
+    output_values,
+    placeholders,
+    views_between,
+)
 from ingot.program.program import OutputSpec, Program, Signature
 
 aten = torch.ops.aten
@@ -121,8 +128,8 @@ def decompositions(dialect: str) -> dict[Any, Any]:
 
 @dataclass(frozen=True)
 class ValuesOnly(Pass):
-    """An output that is an overwritten input is what was written; checks are dropped, or those of
-    ranges, which compute nothing."""
+    """An output that is an overwritten input, or a view of one, is what was written; checks are
+    dropped, or those of ranges, which compute nothing."""
 
     name: ClassVar[str] = "values-only"
     checks: bool = False
@@ -136,7 +143,9 @@ class ValuesOnly(Pass):
             for spec, value in zip(specs, values)
             if spec.kind == "mutation" and spec.target is not None
         }
-        output_node(draft.graph).args = (tuple(written.get(v, v) for v in values),)
+        user = draft.signature.user_outputs()
+        values[:user] = [self._of_written(draft, value, written) for value in values[:user]]
+        output_node(draft.graph).args = (tuple(values),)
         draft.signature = replace(
             draft.signature, outputs=tuple(OutputSpec(s.kind, s.target) for s in specs)
         )
@@ -145,6 +154,16 @@ class ValuesOnly(Pass):
         for node in dropped:
             draft.graph.erase_node(node)
         return [f"dropped {len(dropped)} checks"] if dropped else []
+
+    def _of_written(self, draft: Draft, value: Any, written: Mapping[Node, Any]) -> Any:
+        if not isinstance(value, Node) or memory_root(value) not in written:
+            return value
+        source = written[memory_root(value)]
+        for view in views_between(value):
+            args = (source, *view.args[1:])
+            source = draft.call(output_node(draft.graph), view.target, args, view.meta["val"],
+                                **view.kwargs)  # fmt: skip
+        return source
 
 
 @dataclass(frozen=True)

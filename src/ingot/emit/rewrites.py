@@ -9,10 +9,14 @@ from typing import Any
 import torch
 from torch.fx import Node
 
+from ingot.fuse.shapes import arguments_of
 from ingot.passes.base import Draft, RuleTable, args_of
+from ingot.program.graph import same_numbers
 
 aten = torch.ops.aten
 
+END = 2**63 - 1
+"""Of a slice that goes on to the last element."""
 early_rules = RuleTable()
 """Before ops are taken apart."""
 spelling_rules = RuleTable()
@@ -304,3 +308,30 @@ def item_by_dtype(draft: Draft, node: Node) -> Node | None:
 def _fake_like(node: Node, constant: Node, draft: Draft) -> torch.Tensor:
     mode = node.meta["val"].fake_mode
     return mode.from_tensor(draft.constants[str(constant.target)], static_shapes=True)
+
+
+@spelling_rules.on(aten.copy.default)
+def copy_of_the_same_kind_is_its_source(draft: Draft, node: Node) -> Node | None:
+    """Otherwise it spreads and converts."""
+    old, new = (value.meta["val"] for value in args_of(node)[:2])
+    alike = old.dtype == new.dtype and same_numbers(old.shape, new.shape)
+    return args_of(node)[1] if alike else None
+
+
+@spelling_rules.on(aten.slice_scatter.default)
+def open_end_is_joined(draft: Draft, node: Node) -> Node | None:
+    """torch-mlir counts up to the end, on its way to StableHLO, even where that is 2^63 - 1. What
+    is written as far as the end stands behind what is in front of it."""
+    given = arguments_of(node)
+    source, dim, start = given["self"], given["dim"], given["start"] or 0
+    if given["end"] not in (None, END) or not isinstance(start, int) or start < 0:
+        return None
+    if given["step"] == 1:
+        front = source.meta["val"].narrow(dim, 0, start)
+        kept = draft.call(node, aten.slice.Tensor, (source, dim, 0, start), front)
+        return draft.call(node, aten.cat.default, ([kept, given["src"]], dim), node.meta["val"])
+    size = source.meta["val"].shape[dim]
+    if isinstance(size, torch.SymInt):
+        return None
+    args = (source, given["src"], dim, start, size, given["step"])
+    return draft.call(node, node.target, args, node.meta["val"])

@@ -25,7 +25,7 @@ from ingot.emit.pairs import as_pairs
 from ingot.emit.problems import first_line
 from ingot.errors import EmitError, MismatchError
 from ingot.program.call import bind
-from ingot.program.graph import output_values, placeholders
+from ingot.program.graph import memory_root, output_values, placeholders, views_between
 from ingot.program.program import Program
 
 TOLERANCES = {
@@ -84,18 +84,28 @@ def verify_program(
 
 
 def _with_writes(program: Program, results: Sequence[Any]) -> list[Any]:
-    """An output that is an overwritten input is what was written."""
+    """An output that is an overwritten input, or a view of one, is what was written."""
     inputs = placeholders(program.graph)
     written = {
         inputs[spec.target]: result
         for spec, result in zip(program.signature.outputs, results)
         if spec.kind == "mutation" and spec.target is not None
     }
-    outputs = output_values(program.graph)
-    return [
-        written.get(value, result) if isinstance(value, Node) else result
+    outputs = output_values(program.graph)[: program.signature.user_outputs()]
+    of_written = [
+        _seen_through(value, written[memory_root(value)])
+        if isinstance(value, Node) and memory_root(value) in written
+        else result
         for value, result in zip(outputs, results)
     ]
+    return [*of_written, *results[len(outputs) :]]
+
+
+def _seen_through(value: Node, source: Any) -> Any:
+    """The views that lead to `value`, of another source."""
+    for view in views_between(value):
+        source = view.target(source, *view.args[1:], **view.kwargs)  # type: ignore[operator]
+    return source
 
 
 def run_module(

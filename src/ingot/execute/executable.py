@@ -9,7 +9,7 @@ compute: the model itself says what it gives.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import sympy
 import torch
@@ -48,6 +48,16 @@ class Executable:
         for original, copy in moved:
             original.copy_(copy)
         return self._result(results)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Executable:
+        """Itself, as functions are: it goes with the model that it was made of."""
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "what ingot.compile returns is machine code of this process and cannot be pickled; "
+            "pickle the model, or keep the program with ingot.export(...).save(path)"
+        )
 
     def _is_empty(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Is a size zero that may be?"""

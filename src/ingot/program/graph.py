@@ -82,6 +82,16 @@ def memory_root(node: Node) -> Node:
         node = source
 
 
+def views_between(node: Node) -> list[Node]:
+    """The views that lead from its memory root to `node`, which is the last."""
+    found = []
+    root = memory_root(node)
+    while node is not root:
+        found.append(node)
+        node = node.args[0]  # type: ignore[assignment]
+    return found[::-1]
+
+
 def is_item(node: Node) -> bool:
     return node.target is operator.getitem
 
