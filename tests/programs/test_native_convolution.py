@@ -81,7 +81,7 @@ def test_odd_sizes(channels: int, window: int | tuple[int, int]) -> None:
     assert_native(graph)
 
 
-@pytest.mark.parametrize(("channels", "width"), [(32, 32), (40, 64), (288, 48)])
+@pytest.mark.parametrize(("channels", "width"), [(32, 32), (80, 64), (288, 96)])
 def test_winograd(channels: int, width: int) -> None:
     module = nn.Sequential(
         nn.Conv2d(channels, width, 3, padding=1), nn.ReLU(), nn.Conv2d(width, 8, 3)

@@ -17,7 +17,7 @@ import torch
 
 from ingot.codegen.entry import openmp_declarations
 from ingot.codegen.functions import Writer
-from ingot.codegen.gemm import DTYPES, Shape, call_tile, tile_shape
+from ingot.codegen.gemm import DTYPES, Shape, call_tile, dividing_shape, product_shape
 from ingot.codegen.jit import Native, compile_module
 from ingot.codegen.once import Once
 from ingot.codegen.polynomials.exponential import exp
@@ -53,20 +53,22 @@ def attends(dtype: torch.dtype, width: object) -> bool:
         dtype in DTYPES
         and isinstance(width, int)
         and width > 0
-        and width % tile_shape(dtype).columns == 0
         and width <= 512
+        and dividing_shape(dtype, width) is not None
     )
 
 
 @cache
-def attention_function(dtype: torch.dtype) -> int:
-    """The address of the code, in the convention of the executor."""
-    return _compiled(dtype).addresses["attention"]
+def attention_function(dtype: torch.dtype, width: int) -> int:
+    """The address of the code for heads of this width, in the convention of the executor."""
+    shape = dividing_shape(dtype, width)
+    assert shape is not None
+    return _compiled(shape).addresses["attention"]
 
 
 @Once
-def _compiled(dtype: torch.dtype) -> Native:
-    task = _Task(tile_shape(dtype))
+def _compiled(shape: Shape) -> Native:
+    task = _Task(shape)
     functions = {"task": task.text(), "attention": _entry()}
     declared = {**openmp_declarations(), **task.b.declarations}
     return compile_module([*declared.values(), *_memory_declarations()], functions)
@@ -74,7 +76,7 @@ def _compiled(dtype: torch.dtype) -> Native:
 
 def begin(dtype: torch.dtype) -> None:
     """Attention of this dtype will be needed."""
-    _compiled.begin(dtype)
+    _compiled.begin(product_shape(dtype))
 
 
 def _memory_declarations() -> list[str]:
@@ -249,7 +251,7 @@ class _Task(Writer):
             to = self.moved(self.scores, column)
             with self.strips(self.shape.rows, rows) as (height, at):
                 call_tile(
-                    self, self.dtype, height,
+                    self, self.shape, height,
                     self.moved(q, b.mul(at, self.size["q_row"])), self.size["q_row"],
                     keys, self.panel, self.zeros, self.const(0),
                     self.moved(to, b.mul(at, self.const(KEYS))), self.const(KEYS),
@@ -266,7 +268,7 @@ class _Task(Writer):
             with self.strips(self.shape.rows, rows) as (height, at):
                 c = self.moved(to, b.mul(at, self.size["out_row"]))
                 call_tile(
-                    self, self.dtype, height,
+                    self, self.shape, height,
                     self.moved(self.scores, b.mul(at, self.const(KEYS))), self.const(KEYS),
                     values, step, c, self.size["out_row"], c, self.size["out_row"], keys,
                 )  # fmt: skip

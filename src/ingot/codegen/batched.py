@@ -134,7 +134,7 @@ class _Task(Writer):
         addend = self.either(nothing, self.none, start)
         between = self.b.select(nothing, self.const(0), step)
         call_tile(
-            self, self.dtype, rows, a, self.size["a_row"], self.packed, self.width,
+            self, self.shape, rows, a, self.size["a_row"], self.packed, self.width,
             addend, between, *c, depth,
         )  # fmt: skip
 

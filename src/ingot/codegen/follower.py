@@ -31,6 +31,7 @@ FOLLOWER_TYPE = f"(!llvm.ptr, {', '.join('i64' for _ in EDGES)}) -> ()"
 
 @dataclass(frozen=True)
 class FollowerNest:
+    product: fx.Node
     nest: Nest
     lanes: int
 

@@ -15,6 +15,10 @@ from ingot.codegen.entry import has_openmp
 from ingot.codegen.values import Val
 
 I64 = torch.int64
+MANY = 8
+"""Values that a loop carries without waiting for the ones before."""
+AS_IT_IS = " {loop_annotation = #llvm.loop_annotation<unroll = <disable = true>>}"
+"""Not unrolled: LLVM spreads the loads of several rounds over registers that sums need."""
 
 
 class Writer:
@@ -108,7 +112,7 @@ class Writer:
             inside = [Val(n, v.dtype, v.lanes) for n, v in zip(names, start, strict=True)]
             sums = step(Val(at, I64), inside)
             b.line(f"scf.yield {', '.join(v.name for v in sums)} : {kinds}")
-        b.line("}")
+        b.line(f"}}{AS_IT_IS if len(start) >= MANY else ''}")
         return [Val(f"{result}#{i}", v.dtype, v.lanes) for i, v in enumerate(start)]
 
     @contextmanager

@@ -69,11 +69,26 @@ class Shape:
         return self.columns * self.dtype.itemsize // self.stored.itemsize if self.scaled else 0
 
 
-def tile_shape(dtype: torch.dtype, stored: torch.dtype | None = None) -> Shape:
-    """As many accumulators as leave room for a row of B and an element of A."""
+ROWS = {512: {1: 12, 2: 12, 4: 6}, 256: {1: 6, 2: 6}, 128: {1: 6, 2: 6}}
+"""Of a tile, by the bits of a vector and by vectors: as many sums as leave room for a row of B and
+an element of A."""
+
+
+def tile_shape(dtype: torch.dtype, vectors: int = 2, stored: torch.dtype | None = None) -> Shape:
     bits = this_machine().vector_bits
-    rows = {512: 12, 256: 6, 128: 6}[bits]
-    return Shape(dtype, rows, 2, bits // 8 // dtype.itemsize, stored or dtype)
+    return Shape(dtype, ROWS[bits][vectors], vectors, bits // 8 // dtype.itemsize, stored or dtype)
+
+
+def product_shape(dtype: torch.dtype, stored: torch.dtype | None = None) -> Shape:
+    """The widest: few rows of A, which may lie in the way of each other in the first cache level
+    (one of 8 places is all that there is for elements some 4 KB apart)."""
+    return tile_shape(dtype, max(ROWS[this_machine().vector_bits]), stored)
+
+
+def dividing_shape(dtype: torch.dtype, columns: int) -> Shape | None:
+    """The widest that leaves none of so many columns over."""
+    shapes = (tile_shape(dtype, n) for n in sorted(ROWS[this_machine().vector_bits], reverse=True))
+    return next((shape for shape in shapes if columns % shape.columns == 0), None)
 
 
 @cache
@@ -89,37 +104,49 @@ def share_function(dtype: torch.dtype, stored: torch.dtype) -> int:
 
 @Once
 def _compiled(dtype: torch.dtype, stored: torch.dtype) -> Native:
-    shape = tile_shape(dtype, stored)
-    functions = {f"tile{rows}": _tile(shape, rows) for rows in range(1, shape.rows + 1)}
-    functions["task"] = _task(shape)
-    functions["product"] = _entry()
+    functions = {"task": _task(product_shape(dtype, stored)), "product": _entry()}
     return compile_module(list(openmp_declarations().values()), functions)
+
+
+@Once
+def _tiles(shape: Shape) -> Native:
+    """Tiles of this shape and less tall ones."""
+    return compile_module(
+        [], {f"tile{rows}": _tile(shape, rows) for rows in range(1, shape.rows + 1)}
+    )
 
 
 def begin(dtype: torch.dtype) -> None:
     """A product of this dtype will be needed."""
+    _tiles.begin(product_shape(dtype))
     _compiled.begin(dtype, dtype)
 
 
-def call_tile(w: Writer, dtype: torch.dtype, rows: Val, *values: Val | str) -> None:
-    """A tile of `rows` rows, from other code; `values` are the tile's arguments."""
-    addresses = _compiled(dtype, dtype).addresses
-    found = [w.const(addresses[f"tile{n}"]) for n in range(1, tile_shape(dtype).rows + 1)]
+def call_tile(w: Writer, shape: Shape, rows: Val, *values: Val | str) -> None:
+    """A tile of `rows` rows; `values` are its arguments."""
+    addresses = _tiles(shape).addresses
+    found = [w.const(addresses[f"tile{n}"]) for n in range(1, shape.rows + 1)]
     target = found[-1]
     for height, address in enumerate(found[:-1], 1):
         target = w.b.select(w.b.cmp("eq", rows, w.const(height)), address, target)
     pointer = w.b.fresh()
     w.b.line(f"{pointer} = llvm.inttoptr {target.name} : i64 to !llvm.ptr")
     names = ", ".join(v if isinstance(v, str) else v.name for v in values)
-    w.b.line(f"llvm.call {pointer}({names}) : !llvm.ptr, {_TILE_TYPE}")
+    w.b.line(f"llvm.call {pointer}({names}) : !llvm.ptr, {_tile_type(shape)}")
 
 
-_TILE_ARGUMENTS = (
-    "%a: !llvm.ptr, %lda: i64, %b: !llvm.ptr, %ldb: i64, %addend: !llvm.ptr, %ldadd: i64, "
-    "%c: !llvm.ptr, %ldc: i64, %k: i64"
-)
-_TILE_TYPE = "(!llvm.ptr, i64, !llvm.ptr, i64, !llvm.ptr, i64, !llvm.ptr, i64, i64) -> ()"
-_SCALED_TYPE = _TILE_TYPE.replace(")", ", !llvm.ptr)", 1)
+_TILE_ARGUMENTS = {
+    "%a": "!llvm.ptr", "%lda": "i64", "%b": "!llvm.ptr", "%ldb": "i64", "%addend": "!llvm.ptr",
+    "%ldadd": "i64", "%c": "!llvm.ptr", "%ldc": "i64", "%k": "i64",
+}  # fmt: skip
+
+
+def _tile_arguments(shape: Shape) -> dict[str, str]:
+    return {**_TILE_ARGUMENTS, "%scale": "!llvm.ptr"} if shape.scaled else _TILE_ARGUMENTS
+
+
+def _tile_type(shape: Shape) -> str:
+    return f"({', '.join(_tile_arguments(shape).values())}) -> ()"
 
 
 def _tile(shape: Shape, rows: int) -> str:
@@ -171,7 +198,7 @@ def _tile(shape: Shape, rows: int) -> str:
                 total = b.add(total, more)
             b.store(w.moved(c, w.const(j * shape.lanes), dtype), total)
     attributes = FUNCTION_ATTRIBUTES.replace("[[", '["noinline", [')
-    arguments = _TILE_ARGUMENTS + (", %scale: !llvm.ptr" if shape.scaled else "")
+    arguments = ", ".join(f"{name}: {kind}" for name, kind in _tile_arguments(shape).items())
     return w.function(f"@tile{rows}({arguments}) attributes {{{attributes}}}")
 
 
@@ -226,9 +253,13 @@ class _Task(Writer):
     def _share(self) -> tuple[Val, Val, Val, Val]:
         b, zero = self.b, self.const(0)
         thread, threads = self.team()
-        by_panels = b.cmp("ge", self.panels, b.mul(threads, self.const(4)))
         tall = self.const(self.shape.rows)
         strips = b.div(b.add(self.size["m"], self.const(self.shape.rows - 1)), tall)
+        several = b.mul(threads, self.const(4))
+        even = b.cmp("eq", b.rem(self.panels, threads), zero)
+        by_panels = b.or_(
+            b.cmp("ge", self.panels, several), b.and_(even, b.cmp("lt", strips, several))
+        )
         # The last two strips share their rows: one thread has both.
         units = b.maximum(b.sub(strips, self.const(1)), self.const(1))
         low_strip, high_strip = self.share(units, thread, threads)
@@ -324,20 +355,11 @@ class _Task(Writer):
         self, rows: Val, a: str, right: list[str], addend: str, step: Val, c: str, ldc: Val,
         depth: Val,
     ) -> None:  # fmt: skip
-        lda, ldb = self.size["lda"].name, self.width.name
         part, *scale = right
-        values = (a, lda, part, ldb, addend, step.name, c, ldc.name, depth.name, *scale)
-        kind = _SCALED_TYPE if scale else _TILE_TYPE
-        target = self._tile(self.shape.rows)
-        for height in range(1, self.shape.rows):
-            same = self.b.cmp("eq", rows, self.const(height))
-            target = self.either(same, self._tile(height), target)
-        self.b.line(f"llvm.call {target}({', '.join(values)}) : !llvm.ptr, {kind}")
-
-    def _tile(self, rows: int) -> str:
-        name = self.b.fresh()
-        self.b.line(f"{name} = llvm.mlir.addressof @tile{rows} : !llvm.ptr")
-        return name
+        call_tile(
+            self, self.shape, rows, a, self.size["lda"], part, self.width, addend, step, c, ldc,
+            depth, *scale,
+        )  # fmt: skip
 
 
 def call_follower(w: Writer, *edges: Val) -> None:
@@ -364,9 +386,8 @@ def _entry() -> str:
     return w.function("@product(%frame: !llvm.ptr) -> i64", f" {w.const(0).name} : i64")
 
 
-def packed(matrix: torch.Tensor, columns: int | None = None) -> torch.Tensor:
-    """B, of shape (k, n) and any strides, as panels: (panels, k, columns), padded with zeros."""
-    width = columns or tile_shape(matrix.dtype).columns
+def packed(matrix: torch.Tensor, width: int) -> torch.Tensor:
+    """B, of shape (k, n) and any strides, as panels: (panels, k, width), padded with zeros."""
     k, n = matrix.shape
     panels = -(-n // width)
     if n % width:
@@ -378,7 +399,9 @@ def packed(matrix: torch.Tensor, columns: int | None = None) -> torch.Tensor:
 
 def packed_as(stored: torch.dtype, matrix: torch.Tensor) -> torch.Tensor:
     """B packed, its elements as they are to lie."""
-    return packed_int8(matrix) if stored is torch.int8 else packed(matrix).to(stored)
+    if stored is torch.int8:
+        return packed_int8(matrix)
+    return packed(matrix, product_shape(matrix.dtype).columns).to(stored)
 
 
 def packed_int8(matrix: torch.Tensor) -> torch.Tensor:
@@ -388,7 +411,7 @@ def packed_int8(matrix: torch.Tensor) -> torch.Tensor:
     scales = torch.maximum(matrix.amax(0), -matrix.amin(0)) / 127
     scales = torch.where(scales.isfinite(), scales, torch.nan)
     whole = (matrix / torch.where(scales > 0, scales, 1)).round_().to(torch.int8)
-    width = tile_shape(matrix.dtype).columns
+    width = product_shape(matrix.dtype).columns
     panels = -(-scales.numel() // width)
     heads = scales.new_zeros(panels * width)
     heads[: scales.numel()] = scales

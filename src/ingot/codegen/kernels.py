@@ -106,11 +106,19 @@ class Likeness:
     numbers: tuple[int, ...]
     """The buffers, by the key's numbers."""
 
+    def draft_of(self, nodes: Sequence[fx.Node]) -> Draft:
+        """For the region whose nodes these are."""
+        return replace(self.draft, buffers=tuple(nodes[k] for k in self.numbers))
+
 
 _compiled: dict[str, tuple[int, int, Native]] = {}
 """Text to (address, share's address, what keeps them alive), for the life of the process."""
 _known: dict[tuple[Key, int, Form], Likeness] = {}
 """Key, vector width and form to what was written for it."""
+Loops = tuple[tuple[str, str], ...]
+"""Names and sizes."""
+_known_followers: dict[tuple[Key, int, Loops, int], Likeness | None] = {}
+"""Key, the product's number, loops and lanes to what was written for it."""
 
 
 NO_FOLLOWERS: Mapping[Region, FollowerNest] = MappingProxyType({})
@@ -131,7 +139,7 @@ def build_kernels(
     for region in fused.regions():
         ways = cuts(region) if region.needs_split else ("split",)
         try:
-            follower = _follower_draft(followers.get(region))
+            follower = _follower_draft(region, followers.get(region))
             forms = [Form(work, way == "whole") for way in ways]
             drafts[region] = (
                 [_draft_once(region, options, form) for form in forms]
@@ -168,16 +176,33 @@ def _one_kernel(region: Region, draft: Draft) -> Kernel:
     )  # fmt: skip
 
 
-def _follower_draft(follower: FollowerNest | None) -> Draft | None:
+def _follower_draft(region: Region, follower: FollowerNest | None) -> Draft | None:
+    """The draft of a follower like this one; None where there can be none."""
     if follower is None:
         return None
-    nest, symbols = follower.nest, _Symbols()
-    names = _buffers(nest)
+    key, nodes = likeness(region)
+    loops = tuple((v.name, str(v.size)) for v in follower.nest.outer)
+    asked = (key, nodes.index(follower.product), loops, follower.lanes)
+    if asked not in _known_followers:
+        _known_followers[asked] = _of_likeness(_written_follower(follower), nodes)
+    known = _known_followers[asked]
+    return None if known is None else known.draft_of(nodes)
+
+
+def _written_follower(follower: FollowerNest) -> Draft | None:
+    names, symbols = _buffers(follower.nest), _Symbols()
     try:
         text, declarations = write_follower(follower, names, symbols)
     except UnsupportedError:
         return None
     return Draft(tuple(names), tuple(symbols), text, declarations, False, 0, is_follower=True)
+
+
+def _of_likeness(draft: Draft | None, nodes: Sequence[fx.Node]) -> Likeness | None:
+    if draft is None:
+        return None
+    numbers = {node: k for k, node in enumerate(nodes)}
+    return Likeness(draft, tuple(numbers[b] for b in draft.buffers))
 
 
 def _buffers(nest: Nest) -> dict[fx.Node, str]:
@@ -193,11 +218,10 @@ def _draft_once(region: Region, options: Options, form: Form) -> Draft:
     key, nodes = likeness(region)
     known = _known.get((key, options.vector_bits, form))
     if known is None:
-        draft = draft_kernel(region, options, form)
-        numbers = {node: k for k, node in enumerate(nodes)}
-        known = Likeness(draft, tuple(numbers[b] for b in draft.buffers))
+        known = _of_likeness(draft_kernel(region, options, form), nodes)
+        assert known is not None
         _known[key, options.vector_bits, form] = known
-    return replace(known.draft, buffers=tuple(nodes[k] for k in known.numbers))
+    return known.draft_of(nodes)
 
 
 def _give_up(

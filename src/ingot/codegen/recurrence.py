@@ -15,7 +15,7 @@ import torch
 from ingot.codegen import polynomials
 from ingot.codegen.entry import has_openmp, openmp_declarations
 from ingot.codegen.functions import Writer
-from ingot.codegen.gemm import DEPTH, WORK_PER_THREAD, call_tile, packed, tile_shape
+from ingot.codegen.gemm import DEPTH, WORK_PER_THREAD, call_tile, packed, product_shape
 from ingot.codegen.jit import Native, compile_module
 from ingot.codegen.values import Val
 
@@ -46,14 +46,15 @@ def _compiled(dtype: torch.dtype) -> Native:
 
 
 def padded_units(units: int, dtype: torch.dtype) -> int:
-    width = tile_shape(dtype).columns
+    width = product_shape(dtype).columns
     return -(-units // width) * width
 
 
 def packed_gates(weight: torch.Tensor) -> torch.Tensor:
     """(4 · units, k) as panels: those of the first gate, of the second …"""
     parts = weight.reshape(GATES, -1, weight.shape[1])
-    return torch.cat([packed(part.t()).flatten() for part in parts])
+    width = product_shape(weight.dtype).columns
+    return torch.cat([packed(part.t(), width).flatten() for part in parts])
 
 
 class _Task(Writer):
@@ -61,7 +62,7 @@ class _Task(Writer):
 
     def __init__(self, dtype: torch.dtype):
         super().__init__()
-        self.dtype, self.shape = dtype, tile_shape(dtype)
+        self.dtype, self.shape = dtype, product_shape(dtype)
         b = self.b
         self.sums = self.stack(GATES * ROWS * self.shape.columns, dtype)
         self.read_frame(FIELDS, _POINTERS)
@@ -116,7 +117,7 @@ class _Task(Writer):
             with self.strips(self.shape.rows, rows) as (height, at):
                 a = self.moved(hidden, b.add(b.mul(at, stride), deep), dtype)
                 call_tile(
-                    self, dtype, height, a, stride, right, self.width,
+                    self, self.shape, height, a, stride, right, self.width,
                     self.moved(addend, b.mul(at, between), dtype), between,
                     self.moved(sums, b.mul(at, self.width), dtype), self.width, depth,
                 )  # fmt: skip

@@ -61,7 +61,8 @@ def transformed(weight: torch.Tensor) -> torch.Tensor:
     n, channels = weight.shape[:2]
     both = torch.kron(left, left)
     wide = both @ weight.permute(2, 3, 1, 0).reshape(9, channels * n)
-    places = [packed(matrix) for matrix in wide.view(PLACES, channels, n)]
+    columns = tile_shape(weight.dtype).columns
+    places = [packed(matrix, columns) for matrix in wide.view(PLACES, channels, n)]
     return torch.stack(places, 1)
 
 

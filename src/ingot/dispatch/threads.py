@@ -8,7 +8,6 @@ had the cores is not believed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import torch
 
@@ -16,8 +15,8 @@ from ingot.codegen.attention import WORK_PER_THREAD as ATTENTION_WORK
 from ingot.codegen.entry import WORK_PER_THREAD as KERNEL_WORK
 from ingot.codegen.gemm import WORK_PER_THREAD as PRODUCT_WORK
 from ingot.codegen.rules import pointwise_rules
-from ingot.dispatch.own import BUILT_IN, tensors, up_to
-from ingot.dispatch.ways import BY_HAND, Arguments, Ways
+from ingot.dispatch.own import BUILT_IN, Form, up_to
+from ingot.dispatch.ways import BY_HAND, Ways
 
 NEVER = 1 << 50
 SIDE = 64
@@ -29,41 +28,27 @@ F32 = torch.float32
 def kernel_work(ways: Ways) -> int:
     """Instructions, roughly."""
     cost = 2 + pointwise_rules[torch.ops.aten.exp.default].cost
-    return _work(ways, "kernel_threads", lambda: tensors(x=(F32, (4096,), (1,))), KERNEL_WORK, cost)
+    return _work(ways, "kernel_threads", {"x": (F32, (4096,), (1,))}, KERNEL_WORK, cost)
 
 
 def product_work(ways: Ways) -> int:
     """Multiplications."""
-
-    def arguments() -> Mapping[str, Any]:
-        return tensors(a=(F32, (37, SIDE), (SIDE, 1)), w=(F32, (SIDE, SIDE), (SIDE, 1)))
-
-    return _work(ways, "product_threads", arguments, PRODUCT_WORK, SIDE * SIDE)
+    forms = {"a": (F32, (37, SIDE), (SIDE, 1)), "w": (F32, (SIDE, SIDE), (SIDE, 1))}
+    return _work(ways, "product_threads", forms, PRODUCT_WORK, SIDE * SIDE)
 
 
 def attention_work(ways: Ways) -> int:
     """Multiplications."""
-
-    def arguments() -> Mapping[str, Any]:
-        rows = {"q": 1, "kv": 37}
-        forms = {
-            name: (F32, (1, HEADS, n, SIDE), (HEADS * n * SIDE, n * SIDE, SIDE, 1))
-            for name, n in rows.items()
-        }
-        return tensors(**forms)
-
-    return _work(ways, "attention_threads", arguments, ATTENTION_WORK, HEADS * SIDE)
+    forms = {
+        name: (F32, (1, HEADS, n, SIDE), (HEADS * n * SIDE, n * SIDE, SIDE, 1))
+        for name, n in {"q": 1, "kv": 37}.items()
+    }
+    return _work(ways, "attention_threads", forms, ATTENTION_WORK, HEADS * SIDE)
 
 
-def _work(ways: Ways, name: str, arguments: Arguments, built_in: int, unit: int) -> int:
-    if name not in ways.works:
-        ways.works[name] = _looked_up(ways, name, arguments, built_in, unit)
-    return ways.works[name]
-
-
-def _looked_up(ways: Ways, name: str, arguments: Arguments, built_in: int, unit: int) -> int:
+def _work(ways: Ways, name: str, forms: Mapping[str, Form], built_in: int, unit: int) -> int:
     bound = max(0, 2 * built_in // unit - 1)
-    table = ways.table(name, arguments, up_to(bound, "serial", "parallel"))
+    table = ways.table(name, forms, up_to(bound, "serial", "parallel"))
     if all(row.why == BUILT_IN for row in table.rows):
         return built_in
     last = table.rows[-1]

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 from ingot.dispatch.declare import Dispatch
-from ingot.dispatch.own import CHOICES, THREADS, always
+from ingot.dispatch.own import CHOICES, THREADS, Form, always, tensors
 from ingot.dispatch.ranges import Range, Row, Table
 from ingot.dispatch.records import Record, known_record, tuning_folder
 from ingot.errors import OptionError, did_you_mean
@@ -108,8 +108,8 @@ class Ways:
         self.fixed = fixed_ways(options.ways)
         self.made: dict[tuple[str, str], Chosen] = {}
         """By choice and setting."""
-        self.works: dict[str, int] = {}
-        """What is worth a thread, as far as it was asked, by choice."""
+        self._tables: dict[Any, Table] = {}
+        """What was answered before: the layers of a model ask the same."""
 
     @property
     def packs(self) -> bool:
@@ -117,14 +117,23 @@ class Ways:
         return self.fixed.get("product") != "library"
 
     def table(
-        self, name: str, arguments: Arguments, built_in: Table, needed: Range | None = None
+        self, name: str, forms: Mapping[str, Form], built_in: Table, needed: Range | None = None
     ) -> Table:
-        """Who serves which size. `needed`: the sizes that may come."""
+        """Who serves which size, of arguments of these forms. `needed`: the sizes that may come."""
+        asked = (name, tuple(forms.items()), built_in, needed)
+        if asked not in self._tables:
+            self._tables[asked] = self._looked_up(name, forms, built_in, needed)
+        return self._tables[asked]
+
+    def _looked_up(
+        self, name: str, forms: Mapping[str, Form], built_in: Table, needed: Range | None
+    ) -> Table:
         choice = CHOICES[name]
         if name in self.fixed:
             return self._noted(name, "", always(self.fixed[name], BY_HAND), None)
         alone = choice.ways == THREADS and torch.get_num_threads() == 1
-        record = None if alone else self.record(choice.operation, arguments, needed)
+        operation = choice.operation
+        record = None if alone else self.record(operation, lambda: tensors(**forms), needed)
         if record is None:
             return self._noted(name, "", covered(Table(()), built_in), None)
         known = [

@@ -120,7 +120,9 @@ def _attention(writer: RunnerWriter, call: Attention, number: int) -> None:
     addresses = [writer.address(n, number) for n in (call.query, call.key, call.value)]
     addresses.append(Word(ZERO, 0) if call.mask is None else writer.address(call.mask, number))
     addresses.append(writer.address(call.node, number))
-    function = attention_function(tensor_of(call.node).dtype)
+    width = shape_of(call.query)[3]
+    assert isinstance(width, int)
+    function = attention_function(tensor_of(call.node).dtype, width)
     work = attention_work(writer.ways)
 
     def step(few: bool) -> NativeStep:

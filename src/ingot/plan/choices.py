@@ -14,7 +14,7 @@ from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
 
 from ingot.codegen.attention import FEW
 from ingot.codegen.library import LARGEST, has_library
-from ingot.dispatch.own import always, tensors, up_to
+from ingot.dispatch.own import always, up_to
 from ingot.dispatch.ranges import Range, Table
 from ingot.dispatch.ways import Ways
 from ingot.fuse import index as ix
@@ -65,7 +65,7 @@ def product_table(ways: Ways, product: Product, symbols: Symbols) -> Table:
     needed = range_of(m, symbols)
     table = ways.table(
         "product",
-        lambda: tensors(a=(dtype, (ANY, k), (k, 1)), w=(dtype, weight.shape, weight.strides)),
+        {"a": (dtype, (ANY, k), (k, 1)), "w": (dtype, weight.shape, weight.strides)},
         always("packed"),
         needed,
     )
@@ -99,16 +99,11 @@ def attention_table(ways: Ways, call: Attention, symbols: Symbols) -> Table:
     keys = shape_of(call.key)[2]
     long = keys if isinstance(keys, int) else 512
     dtype, needed = tensor_of(call.node).dtype, range_of(queries, symbols)
-
-    def arguments() -> Mapping[str, Any]:
-        sizes = {"q": ANY, "k": long, "v": long}
-        forms = {
-            name: (dtype, (1, heads, n, width), (heads * n * width, n * width, width, 1))
-            for name, n in sizes.items()
-        }
-        return tensors(**forms)
-
-    return _needed(ways.table("attention", arguments, up_to(FEW, "few", "many"), needed), needed)
+    forms = {
+        name: (dtype, (1, heads, n, width), (heads * n * width, n * width, width, 1))
+        for name, n in {"q": ANY, "k": long, "v": long}.items()
+    }
+    return _needed(ways.table("attention", forms, up_to(FEW, "few", "many"), needed), needed)
 
 
 # -- reductions ------------------------------------------------------------------------------------
@@ -119,12 +114,8 @@ def reduction_table(ways: Ways, region: Region, symbols: Symbols) -> Table:
     rows, length = ix.product([v.size for v in region.outer()]), length_of(region)
     assert isinstance(rows, int)
     needed = range_of(length, symbols)
-    dtype = _dtype(region)
-
-    def arguments() -> Mapping[str, Any]:
-        return tensors(x=(dtype, (rows, 1 << 14), (1 << 14, 1)))
-
-    table = ways.table("reduction", arguments, up_to(LONG_ROW - 1, "whole", "split"), needed)
+    forms = {"x": (_dtype(region), (rows, 1 << 14), (1 << 14, 1))}
+    table = ways.table("reduction", forms, up_to(LONG_ROW - 1, "whole", "split"), needed)
     return _needed(table, needed)
 
 

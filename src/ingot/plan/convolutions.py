@@ -167,7 +167,8 @@ class Filters:
         return torch.cat([panels.flatten(), bias, *self.behind(weight[channels])])
 
     def panels(self, weight: torch.Tensor) -> torch.Tensor:
-        return packed(weight.movedim((0, 1), (-1, -2)).reshape(-1, self.count))
+        matrix = weight.movedim((0, 1), (-1, -2)).reshape(-1, self.count)
+        return packed(matrix, tile_shape(weight.dtype).columns)
 
     def behind(self, weight: torch.Tensor) -> list[torch.Tensor]:
         """What else is kept of the weights."""

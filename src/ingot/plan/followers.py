@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from torch import fx
 
 from ingot.codegen.follower import FollowerNest, follower_nest, same_memory
-from ingot.codegen.gemm import tile_shape
+from ingot.codegen.gemm import product_shape
 from ingot.errors import UnsupportedError
 from ingot.fuse.region import Region
 from ingot.fuse.shapes import tensor_of
@@ -92,9 +92,9 @@ def _follower(step: CallStep, product: Product, region: Region, alone: bool) -> 
         nest = follower_nest(region, step.node, (m, n), product.row_strides[1])
     except UnsupportedError:
         return None
-    lanes = tile_shape(tensor_of(step.node).dtype).columns
+    lanes = product_shape(tensor_of(step.node).dtype).columns
     over = same_memory(nest, step.node) if alone else None
-    return Follower(step, product, FollowerNest(nest, lanes), over)
+    return Follower(step, product, FollowerNest(step.node, nest, lanes), over)
 
 
 def _readers(fused: Fused) -> dict[object, list[Step]]:
