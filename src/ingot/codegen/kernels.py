@@ -294,6 +294,7 @@ def draft_kernel(region: Region, options: Options, form: Form = USUAL) -> Draft:
     names, symbols = _buffers(nest), _Symbols()
     cost = cost_of(nest.expressions())
     writer = RowWriter(nest, choose_lanes(nest, cost, options), names, symbols)
+    writer.register_bytes = register_bytes(options)
     if writer.lanes > 1 and nest.across is None:
         writer.past_cache = frozenset(filter(outgrows_cache, (s.buffer for s in nest.stores)))
     units = Units(nest, writer)
@@ -334,18 +335,22 @@ COLUMN = 512
 def choose_lanes(nest: Nest, cost: int, options: Options) -> int:
     if nest.vector is None or options.vector_bits == 1:
         return 1
-    bits = options.vector_bits or this_machine().vector_bits
+    register = register_bytes(options)
     widest = max(
         [e.dtype.itemsize for e in nest.expressions() if e.dtype in NATIVE_DTYPES], default=4
     )
     if nest.across is not None:
-        lanes = max(CACHE_LINE, bits // 8) // _narrowest(nest)
+        lanes = max(CACHE_LINE, register) // _narrowest(nest)
     else:
-        lanes = max(2, _width(nest, cost, bits // 8) // max(4, widest))
+        lanes = max(2, _width(nest, cost, register) // max(4, widest))
     size = nest.vector.size
     if isinstance(size, int):
         lanes = min(lanes, 1 << (size - 1).bit_length())
     return max(1, lanes)
+
+
+def register_bytes(options: Options) -> int:
+    return (options.vector_bits or this_machine().vector_bits) // 8
 
 
 def outgrows_cache(buffer: fx.Node) -> bool:

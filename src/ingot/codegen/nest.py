@@ -16,6 +16,7 @@ import torch
 from torch import fx
 
 from ingot.codegen.builder import Builder
+from ingot.codegen.machine import this_machine
 from ingot.codegen.rules import apply_rule
 from ingot.codegen.sizes import I64, emit_size
 from ingot.codegen.values import Val
@@ -61,6 +62,7 @@ class NestWriter:
         self.tail: Val | None = None
         self.guard: Val | None = None
         self.failed: dict[int, str] = {}
+        self.register_bytes = this_machine().vector_bits // 8
         self.past_cache: frozenset[fx.Node] = frozenset()
         """Buffers that are stored past the cache."""
         self._slots = 0

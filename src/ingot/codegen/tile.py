@@ -11,7 +11,6 @@ import itertools
 import torch
 
 from ingot.codegen.builder import Builder
-from ingot.codegen.machine import this_machine
 from ingot.codegen.rows import RowWriter
 from ingot.codegen.values import Val
 from ingot.fuse.expr import Load
@@ -48,7 +47,7 @@ class Tiles:
         if any(load.dtype is torch.bool for load in self.loads):
             return self.writer.lanes  # a row is bits, which have no addresses of their own
         widest = max(load.dtype.itemsize for load in self.loads)
-        return min(self.writer.lanes, this_machine().lanes(max(4, widest)))
+        return min(self.writer.lanes, self.writer.register_bytes // max(4, widest))
 
     def count(self) -> int:
         return self.bands * self.stretches

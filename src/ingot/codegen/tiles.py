@@ -30,6 +30,7 @@ ARGUMENTS = (
 """`bias` is null where c holds a part of the sum already, `addend` where there is none; `ins`,
 `outs` and `adds` hold the offsets of the rows; `used` are the columns that exist; from `next` on
 lie as many weights, to be fetched on the way."""
+CACHE_LINE = 64
 _NUMBERS = {"count": "i64", "used": "i64"}
 
 
@@ -98,8 +99,8 @@ class _TileWriter(Writer):
         b, shape = self.b, self.shape
         if self.tile.kind != "channels":
             for i in range(self.rows):
-                self._fetch(self._row("%c", "%outs", i), level=1, write=True)
-                self._fetch(self._row("%addend", "%adds", i), level=1)
+                self._fetch(self._row("%c", "%outs", i), shape.columns, level=1, write=True)
+                self._fetch(self._row("%addend", "%adds", i), shape.columns, level=1)
         starts = [self._row("%a", "%ins", i) for i in range(self.rows)]
         zeros = [b.const(0, shape.dtype, shape.lanes)] * (self.rows * shape.vectors)
         if self.tile.kind == "runs":
@@ -137,7 +138,7 @@ class _TileWriter(Writer):
         panel = self.moved("%b", row, shape.dtype)
         right = [self._vector(panel, j, whole=True) for j in range(shape.vectors)]
         if self.tile.kind != "channels":
-            self._fetch(self.moved("%next", row, shape.dtype), level=2)
+            self._fetch(self.moved("%next", row, shape.dtype), self.width, level=2)
         result = []
         for i, start in enumerate(starts):
             at = self.moved(start, offset, shape.dtype)
@@ -186,10 +187,12 @@ class _TileWriter(Writer):
         b.line("}")
         return [Val(f"{name}#{i}", v.dtype, v.lanes) for i, v in enumerate(sums)]
 
-    def _fetch(self, at: str, level: int, write: bool = False) -> None:
-        """Into that cache level, so that it is there when it is needed."""
+    def _fetch(self, start: str, count: int, level: int, write: bool = False) -> None:
+        """So many elements into that cache level, so that they are there when they are needed."""
         hint = f"cache = 1 : i32, hint = {4 - level} : i32, rw = {int(write)} : i32"
-        self.b.line(f'"llvm.intr.prefetch"({at}) <{{{hint}}}> : (!llvm.ptr) -> ()')
+        for first in range(0, count, CACHE_LINE // self.shape.dtype.itemsize):
+            at = self.moved(start, self.const(first), self.shape.dtype)
+            self.b.line(f'"llvm.intr.prefetch"({at}) <{{{hint}}}> : (!llvm.ptr) -> ()')
 
     # -- pieces ------------------------------------------------------------------------------------
 

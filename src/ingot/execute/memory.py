@@ -43,7 +43,7 @@ class Blocks:
             if _is_idle(alike, i) and alike[i].nbytes() == size and not alike[i].is_shared():
                 return alike[i]
         self._make_room()
-        block = _in_huge_pages(torch.UntypedStorage(size))
+        block = in_huge_pages(torch.UntypedStorage(size))
         if self.kept_bytes() + size <= KEPT:
             self.by_size.setdefault(size, []).append(block)
         return block
@@ -82,7 +82,7 @@ def empty_large(
     return torch.empty(0, dtype=dtype).set_(block, 0, shape, strides)
 
 
-def _in_huge_pages(block: torch.UntypedStorage) -> torch.UntypedStorage:
+def in_huge_pages(block: torch.UntypedStorage) -> torch.UntypedStorage:
     start = -(-block.data_ptr() // mmap.PAGESIZE) * mmap.PAGESIZE
     _advise()(start, block.data_ptr() + block.nbytes() - start, mmap.MADV_HUGEPAGE)
     return block

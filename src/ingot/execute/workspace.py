@@ -10,6 +10,8 @@ from typing import Any
 
 import torch
 
+from ingot.execute.memory import in_huge_pages
+
 SLACK = 64
 """An arena starts at a multiple of a cache line."""
 
@@ -27,6 +29,7 @@ class Workspace:
                 0, dtype=torch.uint8
             )  # the old one goes before the new comes
             self._memory = torch.empty(size + SLACK, dtype=torch.uint8)
+            in_huge_pages(self._memory.untyped_storage())
             self.arena = -(-self._memory.data_ptr() // SLACK) * SLACK
         if len(self.bases) < bases:
             self.bases = (ctypes.c_int64 * bases)()
