@@ -80,28 +80,10 @@ _EXECUTE = f"""
     llvm.return %end#2 : i64
   }}"""
 
-_DIGEST = """
-  llvm.func internal @digest(%places: !llvm.ptr, %count: i64) -> i64 {
-    %zero = arith.constant 0 : i64
-    %one = arith.constant 1 : i64
-    %odd = arith.constant 6364136223846793005 : i64
-    %digest = scf.for %k = %zero to %count step %one iter_args(%sum = %zero) -> i64 : i64 {
-      %at = llvm.getelementptr %places[%k] : (!llvm.ptr, i64) -> !llvm.ptr, i64
-      %address = llvm.load %at : !llvm.ptr -> i64
-      %place = llvm.inttoptr %address : i64 to !llvm.ptr
-      %short = llvm.load %place : !llvm.ptr -> i32
-      %word = arith.extui %short : i32 to i64
-      %moved = arith.muli %sum, %odd : i64
-      %next = arith.addi %moved, %word : i64
-      scf.yield %next : i64
-    }
-    llvm.return %digest : i64
-  }"""
-
 
 @Once
 def _native() -> Native:
-    functions = {"fill": _FILL, "execute": _EXECUTE, "digest": _DIGEST, **steering_functions()}
+    functions = {"fill": _FILL, "execute": _EXECUTE, **steering_functions()}
     if has_openmp():
         functions |= team_functions(MOST_ARGUMENTS + 2)
     return compile_module(list(openmp_declarations().values()), functions)
@@ -117,15 +99,6 @@ def executor() -> Callable[[int, int], int]:
     """execute(address of the table, address of the bases)."""
     return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)(
         _native().addresses["execute"]
-    )
-
-
-@cache
-def digester() -> Callable[[int, int], int]:
-    """digest(address of a table of addresses, their number): a number that tells the 4-byte words
-    there from others."""
-    return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)(
-        _native().addresses["digest"]
     )
 
 

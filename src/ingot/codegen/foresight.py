@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import fx
 
-from ingot.codegen import attention, convolution, executor, gemm, winograd
+from ingot.codegen import attention, convolution, executor, gemm, watch, winograd
 
 _aten = torch.ops.aten
 _FLASH = _aten._scaled_dot_product_flash_attention_for_cpu.default
@@ -46,6 +46,8 @@ def begin(graph: fx.Graph) -> None:
     }
     for start, dtype in needed:
         start(dtype)
+    if needed:
+        watch.begin()
 
 
 def _more(node: fx.Node) -> tuple[Callable[[torch.dtype], None], ...]:

@@ -5,12 +5,15 @@ every write, its address, and samples of its elements; what was made goes when t
 
 from __future__ import annotations
 
+import itertools
 import weakref
+from array import array
 from collections.abc import Callable, Sequence
 
 import torch
 from torch.utils.weak import WeakTensorKeyDictionary
 
+from ingot.codegen.watch import FRAME, ITEMS, digester, noted, watcher
 from ingot.plan.samples import Samples
 
 INT8 = f"{torch.int8} "
@@ -27,23 +30,31 @@ class Weights:
         self._alive = alive = {True}  # not this object: it goes as soon as it is replaced
         # Writes to an inference tensor are not counted: it is never known again.
         self._counted = not any(weight.is_inference() for weight in weights)
-        self._objects = list(map(id, weights))
-        self._versions = [weight._version for weight in weights] if self._counted else []
-        self._places = list(map(torch.Tensor.data_ptr, weights))
+        self._notes = _notes(weights) if self._counted else []
         self._watched = [weakref.ref(weight, lambda _: alive.clear()) for weight in weights]
-        self._samples = Samples(weights)
-        self._digest = self._samples.digest()
+        self._samples = samples = Samples(weights)
+        self._table = array("q", itertools.chain.from_iterable(self._notes))
+        tables = (table.buffer_info() for table in (samples.rows, samples.words))
+        places = [word for table in tables for word in table]
+        self._frame = array("q", [len(weights), self._table.buffer_info()[0], *places, 0])
+        self._address = self._frame.buffer_info()[0]
+        self._frame[FRAME.index("digest")] = digester()(self._address)
+        self._unchanged = watcher()
 
-    def are(self, weights: Sequence[torch.Tensor]) -> bool:
+    def are(self, weights: tuple[torch.Tensor, ...]) -> bool:
         """Are these the weights, as they were? Asked in every call."""
-        return (
-            self._counted
-            and bool(self._alive)
-            and list(map(id, weights)) == self._objects
-            and [weight._version for weight in weights] == self._versions
-            and list(map(torch.Tensor.data_ptr, weights)) == self._places
-            and self._samples.digest() == self._digest
-        )
+        if not self._counted or not self._alive:
+            return False
+        if self._unchanged is not None:
+            return bool(self._unchanged(id(weights) + ITEMS, self._address))
+        same = _notes(weights) == self._notes
+        return same and digester()(self._address) == self._frame[FRAME.index("digest")]
+
+
+def _notes(weights: Sequence[torch.Tensor]) -> list[tuple[int, ...]]:
+    if watcher() is not None:
+        return [noted(weight) for weight in weights]
+    return [(id(weight), weight._version, weight.data_ptr()) for weight in weights]
 
 
 class Made:

@@ -1,19 +1,19 @@
 """What lies in weights, by samples. PyTorch counts a write to a tensor, but not one through `.data`
-or NumPy, as running averages of weights are often written. Comes in: weights; goes out: a number
-that is another one when a sample has changed. What holds: the samples of a weight are spread over
+or NumPy, as running averages of weights are often written. Comes in: weights; goes out: addresses
+of samples. What holds: the samples of a weight are spread over
 all of it, and are all of it where it is small; only memory of the weights' own pages is read.
 """
 
 from __future__ import annotations
 
-import ctypes
 import math
+from array import array
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 import torch
 
-from ingot.codegen.executor import digester
+from ingot.codegen.watch import ROW
 
 PLACES, RUN = 8, 4
 """Samples of one weight: so many in a row at so many places. A place costs a miss of the cache, the
@@ -27,30 +27,40 @@ class Samples:
     """Where they lie. The weights have to stay where they are."""
 
     def __init__(self, weights: Sequence[torch.Tensor]):
-        places = [
-            (weight.data_ptr() + offset) // WORD * WORD
-            for weight in weights
-            for offset in _offsets(tuple(weight.shape), weight.stride(), weight.itemsize)
-        ]
-        self._table = (ctypes.c_int64 * len(places))(*places)
-        self._address = ctypes.addressof(self._table)
-        self._count = len(places)
-        self._digest = digester()
-
-    def digest(self) -> int:
-        return self._digest(self._address, self._count)
+        self.rows, self.words = array("q"), array("q")
+        """Addresses of four words side by side, and of words alone."""
+        for weight in weights:
+            start = weight.data_ptr()
+            rows, words = _offsets(tuple(weight.shape), weight.stride(), weight.itemsize)
+            self.rows.extend(start + offset for offset in rows)
+            self.words.extend((start + offset) // WORD * WORD for offset in words)
 
 
 @lru_cache(maxsize=4096)
-def _offsets(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    """In bytes, of the words of the samples."""
+def _offsets(
+    shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """In bytes, of the samples: rows of four words, and what is left."""
     count = math.prod(shape)
     numbers: Iterable[int] = range(count)
     if count > PLACES * RUN:
         rows = [int((count - RUN) * (k * SPREAD % 1)) for k in range(PLACES)]
         numbers = sorted({row + i for row in rows for i in range(RUN)})
     starts = [itemsize * _element(number, shape, strides) for number in numbers]
-    return tuple(start + half for start in starts for half in range(0, itemsize, WORD))
+    return _in_rows([start + half for start in starts for half in range(0, itemsize, WORD)])
+
+
+def _in_rows(words: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    rows, alone = [], []
+    k = 0
+    while k < len(words):
+        if list(words[k : k + ROW]) == [words[k] + WORD * i for i in range(ROW)]:
+            rows.append(words[k])
+            k += ROW
+        else:
+            alone.append(words[k])
+            k += 1
+    return tuple(rows), tuple(alone)
 
 
 def _element(number: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
