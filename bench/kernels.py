@@ -120,7 +120,8 @@ def bytes_moved(inputs: tuple[Tensor, ...], case: Case) -> int:
 
 def medians_us(contenders: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
     """Microseconds a call: in each round every contender is called for a few milliseconds, after
-    two calls that do not count, so that none starts in the caches that another left."""
+    as many that do not count, so that none starts in the caches that another left, or with a second
+    thread that another let fall asleep; who goes first changes from round to round."""
     counts = {}
     for name, call in contenders.items():
         call()
@@ -128,11 +129,12 @@ def medians_us(contenders: Mapping[str, Callable[[], object]], rounds: int) -> d
         counts[name] = calls_per_sample(call, SHORTEST_SAMPLE_S)
     samples: dict[str, list[float]] = {name: [] for name in contenders}
     start = time.perf_counter()
+    names = list(contenders)
     for done in range(rounds):
-        for name, call in contenders.items():
-            call()
-            call()
-            samples[name].append(timed_ms(call, counts[name]) * 1e3)
+        first = done % len(names)
+        for name in names[first:] + names[:first]:
+            timed_ms(contenders[name], max(2, counts[name]))
+            samples[name].append(timed_ms(contenders[name], counts[name]) * 1e3)
         if done >= 8 and time.perf_counter() - start > LONGEST_CASE_S:
             break
     return {name: statistics.median(values) for name, values in samples.items()}

@@ -98,9 +98,10 @@ class _TileWriter(Writer):
     def _sums(self) -> list[Val]:
         b, shape = self.b, self.shape
         if self.tile.kind != "channels":
+            more = self.either(self.given("%addend"), "%addend", "%c")
             for i in range(self.rows):
                 self._fetch(self._row("%c", "%outs", i), shape.columns, level=1, write=True)
-                self._fetch(self._row("%addend", "%adds", i), shape.columns, level=1)
+                self._fetch(self._row(more, "%adds", i), shape.columns, level=1)
         starts = [self._row("%a", "%ins", i) for i in range(self.rows)]
         zeros = [b.const(0, shape.dtype, shape.lanes)] * (self.rows * shape.vectors)
         if self.tile.kind == "runs":
