@@ -11,6 +11,7 @@ from ingot.codegen.machine import this_machine
 from ingot.codegen.ops import OpBuilder
 from ingot.codegen.values import HALVES, MEMORY, UNSIGNED, Val, bits_of, is_float, vector_type
 
+CACHE_LINE = 64
 FENCE = '    llvm.call_intrinsic "llvm.x86.sse.sfence"() : () -> ()'
 """What was stored past the cache is there before anything that follows."""
 
@@ -183,6 +184,14 @@ class Builder(OpBuilder):
             f"llvm.intr.masked.store {name}, {pointer}, {mask.name} "
             f"{{alignment = {align} : i32}} : {kind}, {mask.type} into !llvm.ptr"
         )
+
+    def fetch(self, start: str, size: int, level: int = 1, write: bool = False) -> None:
+        """So many bytes into that cache level, so that they are there when they are needed; nothing
+        happens where there is no memory."""
+        hint = f"cache = 1 : i32, hint = {4 - level} : i32, rw = {int(write)} : i32"
+        for first in range(0, size, CACHE_LINE):
+            at = self.pointer_at(start, self.const(first, torch.int64, 1), torch.int8)
+            self.line(f'"llvm.intr.prefetch"({at}) <{{{hint}}}> : (!llvm.ptr) -> ()')
 
     def store_past_cache(self, pointer: str, x: Val) -> None:
         """Neighbours that nobody reads soon: straight to main memory where the address is aligned,

@@ -16,6 +16,7 @@ import sympy
 import torch
 from torch import fx
 
+from ingot.codegen.builder import CACHE_LINE
 from ingot.codegen.entry import (
     WORK_PER_THREAD,
     Frame,
@@ -326,10 +327,9 @@ def cost_of(expressions: Sequence[Expr]) -> int:
     return total
 
 
-CACHE_LINE = 64
-"""A nest that transposes stores whole cache lines: the next store to a line may come too late."""
-COLUMN = 512
-"""A sum down columns goes from row to row, each on another page: it takes a long piece of each."""
+COLUMNS = (2048, 1024, 512)
+"""Bytes: a sum down columns goes from row to row, each on another page, and takes as long a piece
+of each as leaves nothing over."""
 
 
 def choose_lanes(nest: Nest, cost: int, options: Options) -> int:
@@ -340,9 +340,10 @@ def choose_lanes(nest: Nest, cost: int, options: Options) -> int:
         [e.dtype.itemsize for e in nest.expressions() if e.dtype in NATIVE_DTYPES], default=4
     )
     if nest.across is not None:
+        # Whole cache lines: the next store to a line may come too late.
         lanes = max(CACHE_LINE, register) // _narrowest(nest)
     else:
-        lanes = max(2, _width(nest, cost, register) // max(4, widest))
+        lanes = max(2, _width(nest, cost, register, max(4, widest)) // max(4, widest))
     size = nest.vector.size
     if isinstance(size, int):
         lanes = min(lanes, 1 << (size - 1).bit_length())
@@ -370,11 +371,14 @@ def _narrowest(nest: Nest) -> int:
     return min(4 if dtype is torch.bool else dtype.itemsize for dtype in dtypes)
 
 
-def _width(nest: Nest, cost: int, register: int) -> int:
+def _width(nest: Nest, cost: int, register: int, element: int) -> int:
     """How many bytes of a value one step of the vector loop takes."""
+    assert nest.vector is not None
     if cost > 150 or any(isinstance(e, Scan) for e in nest.expressions()):
         return register
     down_columns = bool(nest.inner) and nest.vector not in nest.inner
     if down_columns and cost <= 8:
-        return COLUMN
+        size = nest.vector.size
+        whole = (n for n in COLUMNS if isinstance(size, int) and size % (n // element) == 0)
+        return next(whole, COLUMNS[-1])
     return register * (4 if cost <= 30 else 2)

@@ -34,8 +34,12 @@ from ingot.fuse.expr import (
 )
 from ingot.fuse.index import Index, Size, Var
 from ingot.fuse.loops import Nest, Store
+from ingot.fuse.shapes import shape_of
 
 Body = Callable[[], None]
+
+ROWS_AHEAD = 4
+"""Of a row that is read below another, how many rows earlier it is asked for."""
 
 
 class NestWriter:
@@ -276,8 +280,22 @@ class NestWriter:
         mask = self._mask()
         if self._contiguous(expr.index):
             pointer = self.b.pointer_at(base, self.index(expr.index, first_lane=True), expr.dtype)
+            if mask is None:
+                self._fetch_below(expr, pointer)
             return self.b.load(pointer, expr.dtype, lanes, mask)
         return self.b.gather(base, self.index(expr.index), expr.dtype, mask)
+
+    def _fetch_below(self, expr: Load, pointer: str) -> None:
+        """Where rows are read one below the other, the piece of a row that comes soon: it lies on
+        another page, which no processor looks for by itself."""
+        inner, vector = self.nest.inner, self.nest.vector
+        if not inner or vector is None or vector in inner:
+            return
+        step, count = expr.index.coefficient(inner[-1]), ix.product(shape_of(expr.buffer))
+        near = isinstance(count, int) and count * expr.dtype.itemsize <= this_machine().l2_bytes
+        if isinstance(step, int) and step >= self.lanes and not near:
+            below = self.b.pointer_at(pointer, self.const(ROWS_AHEAD * step), expr.dtype)
+            self.b.fetch(below, self.lanes * expr.dtype.itemsize)
 
     def store(self, store: Store) -> None:
         base = self.buffers[store.buffer]

@@ -30,7 +30,6 @@ ARGUMENTS = (
 """`bias` is null where c holds a part of the sum already, `addend` where there is none; `ins`,
 `outs` and `adds` hold the offsets of the rows; `used` are the columns that exist; from `next` on
 lie as many weights, to be fetched on the way."""
-CACHE_LINE = 64
 _NUMBERS = {"count": "i64", "used": "i64"}
 
 
@@ -98,10 +97,11 @@ class _TileWriter(Writer):
     def _sums(self) -> list[Val]:
         b, shape = self.b, self.shape
         if self.tile.kind != "channels":
+            size = shape.columns * shape.dtype.itemsize
             more = self.either(self.given("%addend"), "%addend", "%c")
             for i in range(self.rows):
-                self._fetch(self._row("%c", "%outs", i), shape.columns, level=1, write=True)
-                self._fetch(self._row(more, "%adds", i), shape.columns, level=1)
+                b.fetch(self._row("%c", "%outs", i), size, write=True)
+                b.fetch(self._row(more, "%adds", i), size)
         starts = [self._row("%a", "%ins", i) for i in range(self.rows)]
         zeros = [b.const(0, shape.dtype, shape.lanes)] * (self.rows * shape.vectors)
         if self.tile.kind == "runs":
@@ -139,7 +139,8 @@ class _TileWriter(Writer):
         panel = self.moved("%b", row, shape.dtype)
         right = [self._vector(panel, j, whole=True) for j in range(shape.vectors)]
         if self.tile.kind != "channels":
-            self._fetch(self.moved("%next", row, shape.dtype), self.width, level=2)
+            size = self.width * shape.dtype.itemsize
+            b.fetch(self.moved("%next", row, shape.dtype), size, level=2)
         result = []
         for i, start in enumerate(starts):
             at = self.moved(start, offset, shape.dtype)
@@ -187,13 +188,6 @@ class _TileWriter(Writer):
             b.line(f"scf.yield {', '.join(v.name for v in sums)} : {kinds}")
         b.line("}")
         return [Val(f"{name}#{i}", v.dtype, v.lanes) for i, v in enumerate(sums)]
-
-    def _fetch(self, start: str, count: int, level: int, write: bool = False) -> None:
-        """So many elements into that cache level, so that they are there when they are needed."""
-        hint = f"cache = 1 : i32, hint = {4 - level} : i32, rw = {int(write)} : i32"
-        for first in range(0, count, CACHE_LINE // self.shape.dtype.itemsize):
-            at = self.moved(start, self.const(first), self.shape.dtype)
-            self.b.line(f'"llvm.intr.prefetch"({at}) <{{{hint}}}> : (!llvm.ptr) -> ()')
 
     # -- pieces ------------------------------------------------------------------------------------
 
