@@ -16,7 +16,7 @@ from ingot.codegen.values import Val
 
 I64 = torch.int64
 MANY = 8
-"""Values that a loop carries without waiting for the ones before."""
+"""A loop that carries so many values has enough to do while each waits for the one before."""
 AS_IT_IS = " {loop_annotation = #llvm.loop_annotation<unroll = <disable = true>>}"
 """Not unrolled: LLVM spreads the loads of several rounds over registers that sums need."""
 

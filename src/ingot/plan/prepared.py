@@ -43,7 +43,7 @@ class Weights:
 
     def are(self, weights: tuple[torch.Tensor, ...]) -> bool:
         """Are these the weights, as they were? Asked in every call."""
-        if not self._counted or not self._alive:
+        if not self._counted or not self._alive or len(weights) != len(self._notes):
             return False
         if self._unchanged is not None:
             return bool(self._unchanged(id(weights) + ITEMS, self._address))
