@@ -1,7 +1,7 @@
 """What lies in weights, by samples. PyTorch counts a write to a tensor, but not one through `.data`
 or NumPy, as running averages of weights are often written. Comes in: weights; goes out: addresses
-of samples. What holds: the samples of a weight are spread over all of it, and are all of it where it
-is small; only memory of the weights' own pages is read.
+of samples. What holds: the samples of a weight are spread over all of it, and are all of it where
+it is small; only memory of the weights' own pages is read.
 """
 
 from __future__ import annotations
