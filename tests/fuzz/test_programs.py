@@ -20,7 +20,7 @@ from torch import Tensor
 from tests.ops.compare import alias_map, as_real, assert_same_metadata, usable_truth
 from tests.ops.harness import (
     Program,
-    compile_direct,
+    compile_program,
     compile_whole,
     copy_tensors,
     run,
@@ -91,10 +91,7 @@ def check(source: Source, *, whole: bool) -> None:
         eager = run_eager(program)
         truths = truth_of(source, source.make_inputs())
         tensors = copy_tensors(program.tensors())
-        if whole:
-            call = compile_whole(program)
-        else:
-            call = compile_direct(program, copy_tensors(tensors), len(eager.results))
+        call = compile_whole(program) if whole else compile_program(program, eager)
         compiled = run(call, tensors)
     names = [f"result {name}" for name in source.returned]
     names += [f"input {name} after the call" for name in source.parameters]

@@ -155,12 +155,16 @@ def graph_of_call(program: Program, outputs: int) -> torch.fx.GraphModule:
 
 
 def traceable(program: Program, eager: Run) -> bool:
-    """A direct graph holds dense tensors in and out, and at least one of each."""
+    """A direct graph holds dense tensors in and out, and at least one of each; none of its inputs
+    lies otherwise afterwards (`t_()`): Dynamo hands no such graph to a backend."""
     tensors = [*program.tensors(), *eager.results]
     dense = all(
         isinstance(t, Tensor) and t.layout is torch.strided and not t.is_quantized for t in tensors
     )
-    return dense and bool(program.tensors()) and bool(eager.results)
+    if not dense or not program.tensors() or not eager.results:
+        return False
+    pairs = zip(program.tensors(), eager.inputs, strict=True)
+    return all(a.shape == b.shape and a.stride() == b.stride() for a, b in pairs)
 
 
 def compile_direct(

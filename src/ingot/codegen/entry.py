@@ -13,10 +13,11 @@ import sympy
 import torch
 
 from ingot.codegen.builder import FENCE
+from ingot.codegen.columns import Columns
 from ingot.codegen.jit import FUNCTION_ATTRIBUTES
 from ingot.codegen.machine import has_symbol
 from ingot.codegen.rows import Phases, RowWriter
-from ingot.codegen.split import Cut, used_chunks, write_chunk
+from ingot.codegen.split import Cut, leave, used_chunks, within, write_chunk
 from ingot.codegen.tile import Tiles
 from ingot.codegen.values import Val
 from ingot.fuse import index as ix
@@ -36,9 +37,10 @@ MANY_UNITS = 96
 class Units:
     """How a nest is cut into units that threads share, and the body that runs a range of them."""
 
-    def __init__(self, nest: Nest, writer: RowWriter):
+    def __init__(self, nest: Nest, writer: RowWriter, columns: Columns | None = None):
         self.nest = nest
         self.writer = writer
+        self.columns = columns
         self.cut = Cut(nest, writer.lanes) if nest.split and Phases(nest).count == 1 else None
         along = nest.vector is not None and nest.vector in nest.outer
         self.along: Var | None = nest.vector if along else None
@@ -49,6 +51,8 @@ class Units:
         self.lead, self.rest = self._shared(self.lead)
         rows = ix.product([v.size for v in self.lead])
         few = isinstance(rows, int) and rows < MANY_ROWS and self.cut is None and self.tiles is None
+        # A thread takes its share of the columns as one strip.
+        self.block = VECTOR_BLOCK if columns is None else writer.lanes
         self.blocked = (
             self.along is not None and few and (not self.lead or _longer(self.along, VECTOR_BLOCK))
         )
@@ -78,7 +82,7 @@ class Units:
         assert self.along is not None
         w = self.writer
         return w.b.div(
-            w.b.add(w.size(self.along.size), w.const(VECTOR_BLOCK - 1)), w.const(VECTOR_BLOCK)
+            w.b.add(w.size(self.along.size), w.const(self.block - 1)), w.const(self.block)
         )
 
     def write_body(self) -> None:
@@ -87,10 +91,10 @@ class Units:
         begin, end = Val("%begin", torch.int64), Val("%end", torch.int64)
         if self.blocked and not self.lead:
             assert self.along is not None
-            block = w.const(VECTOR_BLOCK)
+            block = w.const(self.block)
             low = w.b.mul(begin, block)
             high = w.b.minimum(w.b.mul(end, block), w.size(self.along.size))
-            w.over(self.along, roots, w.row, low, high)
+            self._row(roots, None, low, high)
             return
         unit = Var("unit", 0)
         w.loop(unit, begin, end, lambda: self._unit(unit, roots))
@@ -102,7 +106,7 @@ class Units:
         if self.blocked:
             assert self.along is not None
             rest, part = self._divided(rest, self._blocks())
-            block = w.const(VECTOR_BLOCK)
+            block = w.const(self.block)
             low = w.b.mul(part, block)
             high = w.b.minimum(w.b.add(low, block), w.size(self.along.size))
         if self.cut is not None:
@@ -128,6 +132,9 @@ class Units:
             assert chunk is not None
             self.tiles.write(chunk)
             return
+        if self.columns is not None:
+            self._columns(self.columns, chunk, low, high)
+            return
 
         def body() -> None:
             if self.cut is None:
@@ -140,6 +147,17 @@ class Units:
             w.over(self.along, roots, body, low, high)
         else:
             body()
+
+    def _columns(
+        self, columns: Columns, chunk: Val | None, low: Val | None, high: Val | None
+    ) -> None:
+        w, cut = self.writer, self.cut
+        if cut is None:
+            columns.write(low, high, lambda: w.store_all(Phases(self.nest).row_stores))
+            return
+        assert chunk is not None
+        with within(w, cut, chunk):
+            columns.write(low, high, lambda: leave(w, cut, chunk))
 
 
 def _longer(var: Var, size: int) -> bool:

@@ -17,6 +17,7 @@ import torch
 from torch import fx
 
 from ingot.codegen.builder import CACHE_LINE
+from ingot.codegen.columns import columns_of, is_columnar, wants_split
 from ingot.codegen.entry import (
     WORK_PER_THREAD,
     Frame,
@@ -291,18 +292,19 @@ class _Symbols(dict[sympy.Symbol, Val]):
 
 def draft_kernel(region: Region, options: Options, form: Form = USUAL) -> Draft:
     nest = make_nest(region)
-    nest = replace(nest, split=nest.split and not form.whole)
-    names, symbols = _buffers(nest), _Symbols()
     cost = cost_of(nest.expressions())
+    nest = replace(nest, split=(nest.split or wants_split(nest, cost)) and not form.whole)
+    names, symbols = _buffers(nest), _Symbols()
     writer = RowWriter(nest, choose_lanes(nest, cost, options), names, symbols)
     writer.register_bytes = register_bytes(options)
     if writer.lanes > 1 and nest.across is None:
         writer.past_cache = frozenset(filter(outgrows_cache, (s.buffer for s in nest.stores)))
-    units = Units(nest, writer)
+    units = Units(nest, writer, columns_of(writer, cost))
     units.write_body()
     finish = None
     if units.cut is not None:
-        finish = RowWriter(nest, 1, names, symbols)
+        lanes = writer.lanes if nest.vector in nest.outer else 1
+        finish = RowWriter(nest, lanes, names, symbols)
         write_finish(finish, units.cut)
     frame = Frame(list(names.values()), symbols)
     text = assemble(frame, writer, units, finish, max(1, form.work // cost))
@@ -376,6 +378,8 @@ def _width(nest: Nest, cost: int, register: int, element: int) -> int:
     assert nest.vector is not None
     if cost > 150 or any(isinstance(e, Scan) for e in nest.expressions()):
         return register
+    if is_columnar(nest, cost):
+        return register * 4
     down_columns = bool(nest.inner) and nest.vector not in nest.inner
     if down_columns and cost <= 8:
         size = nest.vector.size

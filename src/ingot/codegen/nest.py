@@ -69,6 +69,8 @@ class NestWriter:
         self.register_bytes = this_machine().vector_bits // 8
         self.past_cache: frozenset[fx.Node] = frozenset()
         """Buffers that are stored past the cache."""
+        self.side_by_side = False
+        """Are several rows read at a time? Processors fetch ahead along each by themselves."""
         self._slots = 0
 
     # -- small things ------------------------------------------------------------------------------
@@ -289,7 +291,7 @@ class NestWriter:
         """Where rows are read one below the other, the piece of a row that comes soon: it lies on
         another page, which no processor looks for by itself."""
         inner, vector = self.nest.inner, self.nest.vector
-        if not inner or vector is None or vector in inner:
+        if self.side_by_side or not inner or vector is None or vector in inner:
             return
         step, count = expr.index.coefficient(inner[-1]), ix.product(shape_of(expr.buffer))
         near = isinstance(count, int) and count * expr.dtype.itemsize <= this_machine().l2_bytes
@@ -315,6 +317,10 @@ class NestWriter:
                 self.b.store(pointer, value, mask)
             return
         self.b.scatter(base, self.index(store.index), value, self._mask())
+
+    def store_all(self, stores: Iterable[Store]) -> None:
+        for store in stores:
+            self.store(store)
 
     def _guarded(self, expr: Guarded) -> Val:
         settled = self._settled(expr)

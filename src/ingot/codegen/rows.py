@@ -53,8 +53,7 @@ class RowWriter(NestWriter):
         """Everything below the outer loops."""
         if not self.nest.inner:
             self.hoist([s.value for s in self.nest.stores])
-            for store in self.nest.stores:
-                self.store(store)
+            self.store_all(self.nest.stores)
             return
         phases = Phases(self.nest)
         kept = worth_keeping(phases, self.nest, self.lanes)
@@ -63,8 +62,7 @@ class RowWriter(NestWriter):
             self.phase(phases.reductions[number], phases.stores[number])
             self.kept_ready |= {expr for expr, first in kept.items() if first == number}
         self.kept, self.kept_ready = {}, set()
-        for store in phases.row_stores:
-            self.store(store)
+        self.store_all(phases.row_stores)
 
     def phase(self, reductions: Sequence[Reduce], stores: Sequence[Store]) -> None:
         """One pass over the inner loops."""
@@ -72,7 +70,7 @@ class RowWriter(NestWriter):
             return
         groups = pairs(reductions)
         totals = [self._accumulators(group[0]) for group in groups]
-        summed = [k for k, group in enumerate(groups) if _needs_blocks(group[0])]
+        summed = [k for k, group in enumerate(groups) if needs_blocks(group[0])]
         slots = [
             self._accumulators(g[0]) if k in summed else totals[k] for k, g in enumerate(groups)
         ]
@@ -82,17 +80,16 @@ class RowWriter(NestWriter):
 
         def body() -> None:
             for group, slot in zip(groups, slots, strict=True):
-                self._accumulate(group[0], slot)
-            for store in stores:
-                self.store(store)
+                self.accumulate(group[0], slot)
+            self.store_all(stores)
 
         def open_() -> None:
             for k in summed:
-                self._reset(groups[k][0], slots[k])
+                self.reset(groups[k][0], slots[k])
 
         def close() -> None:
             for k in summed:
-                self._add_block(groups[k][0], slots[k], totals[k])
+                self.add_block(groups[k][0], slots[k], totals[k])
 
         *rest, last = self.nest.inner
         if summed:
@@ -100,7 +97,7 @@ class RowWriter(NestWriter):
         else:
             self.over_all(self.nest.inner, roots, body)
         for group, total in zip(groups, totals, strict=True):
-            self._finish(group, total)
+            self.finish(group, total)
 
     def in_blocks(
         self, var: Var, roots: Sequence[Expr], body: Body, open_: Body, close: Body
@@ -203,12 +200,12 @@ class RowWriter(NestWriter):
 
     def _accumulators(self, reduce: Reduce) -> Slots:
         lanes = self._acc_lanes()
-        initial = self._identity(reduce)
+        initial = self.identity_of(reduce)
         slots = [(self.slot(value.dtype, lanes), value.dtype) for value in initial]
-        self._reset(reduce, slots)
+        self.reset(reduce, slots)
         return slots
 
-    def _identity(self, reduce: Reduce) -> Accumulators:
+    def identity_of(self, reduce: Reduce) -> Accumulators:
         length = ix.product([v.size for v in self.nest.inner])
         short = isinstance(length, int) and length < 1 << 31
         position = torch.int32 if short else I64
@@ -218,21 +215,24 @@ class RowWriter(NestWriter):
     def _acc_lanes(self) -> int:
         return self.lanes if self.nest.vector is not None else 1
 
-    def _reset(self, reduce: Reduce, slots: Slots) -> None:
-        for (slot, _), value in zip(slots, self._identity(reduce), strict=True):
+    def reset(self, reduce: Reduce, slots: Slots) -> None:
+        for (slot, _), value in zip(slots, self.identity_of(reduce), strict=True):
             self.put(slot, value)
 
-    def _accumulate(self, reduce: Reduce, slots: Slots) -> None:
+    def accumulate(self, reduce: Reduce, slots: Slots) -> None:
         lanes = self._acc_lanes()
         current = tuple(self.get(s, dtype, lanes) for s, dtype in slots)
-        new: Accumulators = (self.b.broadcast(self.value(reduce.operand), lanes),)
+        new: Accumulators = (self.element(reduce),)
         if reduce.position is not None:
             new = (*new, self._position(reduce.position, slots[1][1], lanes))
         if self.tail is not None and self.nest.vector in self.nest.inner:
-            neutral = self._identity(reduce)
+            neutral = self.identity_of(reduce)
             new = tuple(self.b.select(self.tail, x, n) for x, n in zip(new, neutral, strict=True))
         for (slot, _), value in zip(slots, advance(self.b, reduce.kind, current, new), strict=True):
             self.put(slot, value)
+
+    def element(self, reduce: Reduce) -> Val:
+        return self.b.broadcast(self.value(reduce.operand), self._acc_lanes())
 
     def _position(self, position: Index, dtype: torch.dtype, lanes: int) -> Val:
         """The index of this step's elements, one for each lane, in as few bits as will do."""
@@ -247,7 +247,7 @@ class RowWriter(NestWriter):
         lane = b.cast(b.iota(lanes), dtype)
         return b.add(first, b.mul(lane, b.const(step, dtype)) if step != 1 else lane)
 
-    def _add_block(
+    def add_block(
         self,
         reduce: Reduce,
         slots: Slots,
@@ -259,7 +259,7 @@ class RowWriter(NestWriter):
         for (slot, _), value in zip(totals, combine(self.b, reduce.kind, total, part), strict=True):
             self.put(slot, value)
 
-    def _finish(self, group: Sequence[Reduce], slots: Slots) -> None:
+    def finish(self, group: Sequence[Reduce], slots: Slots) -> None:
         reduce = group[0]
         lanes = self._acc_lanes()
         result: Accumulators = tuple(self.get(s, dtype, lanes) for s, dtype in slots)
@@ -338,7 +338,7 @@ def _reach(reductions: Sequence[Reduce], stores: Sequence[Store]) -> set[Expr]:
     return set(ordered(roots, stop=lambda e: isinstance(e, Reduce)))
 
 
-def _needs_blocks(reduce: Reduce) -> bool:
+def needs_blocks(reduce: Reduce) -> bool:
     return reduce.kind == "sum" and is_float(reduce.operand.dtype)
 
 

@@ -5,6 +5,9 @@ depend on the number of threads; partial results lie in scratch memory as [accum
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import torch
 
 from ingot.codegen.reduce import Accumulators, combine, identity
@@ -16,6 +19,8 @@ from ingot.fuse.index import Index, Var
 from ingot.fuse.loops import Nest
 
 MOST_CHUNKS = 128
+FEWER_CHUNKS = 32
+"""Of rows that are reduced one below the other: each chunk leaves a whole row."""
 SMALLEST_CHUNK = 8192
 SLOT_BYTES = 8
 
@@ -29,6 +34,7 @@ class Cut:
             nest.inner, key=lambda v: v.size if isinstance(v.size, int) else 1 << 60
         )
         self.unit = lanes if self.var is nest.vector else 1
+        self.most = MOST_CHUNKS if nest.vector in nest.inner else FEWER_CHUNKS
         self.rows = ix.product([v.size for v in nest.outer])
         assert isinstance(self.rows, int)
         phases = Phases(nest)
@@ -42,13 +48,15 @@ class Cut:
         """How many at most."""
         size = self.var.size
         if not isinstance(size, int):
-            return MOST_CHUNKS
+            return self.most
         return -(-size // self._static_length(size))
 
     def _static_length(self, size: int) -> int:
-        others = ix.product([v.size for v in self.nest.inner if v is not self.var])
-        beside = others if isinstance(others, int) else 1
-        length = max(-(-size // MOST_CHUNKS), -(-SMALLEST_CHUNK // max(1, beside)), 1)
+        others = [v.size for v in self.nest.inner if v is not self.var]
+        if self.nest.vector is not None and self.nest.vector in self.nest.outer:
+            others.append(self.nest.vector.size)
+        beside = count if isinstance(count := ix.product(others), int) else 1
+        length = max(-(-size // self.most), -(-SMALLEST_CHUNK // max(1, beside)), 1)
         return -(-length // self.unit) * self.unit
 
     def length(self, writer: RowWriter) -> Val:
@@ -56,7 +64,7 @@ class Cut:
         size = self.var.size
         if isinstance(size, int):
             return writer.const(self._static_length(size))
-        per = MOST_CHUNKS * self.unit
+        per = self.most * self.unit
         blocks = writer.b.div(
             writer.b.add(writer.size(size), writer.const(per - 1)), writer.const(per)
         )
@@ -91,12 +99,24 @@ def group_identity(reduce: Reduce) -> tuple[torch.dtype, ...]:
 def write_chunk(writer: RowWriter, cut: Cut, chunk: Val) -> None:
     """One chunk of one row (or of a vector of rows): reduce, then leave the accumulators in scratch
     memory."""
+    with within(writer, cut, chunk):
+        writer.phase([r for g in cut.groups for r in g], cut.stores)
+    leave(writer, cut, chunk)
+
+
+@contextmanager
+def within(writer: RowWriter, cut: Cut, chunk: Val) -> Iterator[None]:
+    """The loop that is cut runs over one chunk only."""
     length = cut.length(writer)
     low = writer.b.mul(chunk, length)
     high = writer.b.minimum(writer.b.add(low, length), writer.size(cut.var.size))
     writer.limits[cut.var] = (low, high)
-    writer.phase([r for g in cut.groups for r in g], cut.stores)
+    yield
     del writer.limits[cut.var]
+
+
+def leave(writer: RowWriter, cut: Cut, chunk: Val) -> None:
+    """The accumulators of a chunk, in scratch memory."""
     number = 0
     for group in cut.groups:
         for value in writer.finished[group[0]]:
@@ -133,7 +153,7 @@ def _from_eight_bytes(writer: RowWriter, value: Val, dtype: torch.dtype) -> Val:
 
 def write_finish(writer: RowWriter, cut: Cut) -> None:
     """Combine the chunks of every row in order and store what depends on the rows. `writer` has one
-    lane."""
+    lane where the vector runs along what is reduced."""
 
     def body() -> None:
         number = 0
@@ -141,17 +161,16 @@ def write_finish(writer: RowWriter, cut: Cut) -> None:
             total = _combined(writer, cut, group[0], number)
             writer.finish_with(group, total)
             number += len(total)
-        for store in cut.row_stores:
-            writer.store(store)
+        writer.store_all(cut.row_stores)
 
     roots = [s.value for s in cut.row_stores]
     writer.over_all(cut.nest.outer, roots, body)
 
 
 def _combined(writer: RowWriter, cut: Cut, reduce: Reduce, number: int) -> Accumulators:
-    dtypes = group_identity(reduce)
-    slots = [(writer.slot(dtype, 1), dtype) for dtype in dtypes]
-    initial = identity(writer.b, reduce.kind, reduce.operand.dtype, 1)
+    dtypes, lanes = group_identity(reduce), writer.lanes
+    slots = [(writer.slot(dtype, lanes), dtype) for dtype in dtypes]
+    initial = identity(writer.b, reduce.kind, reduce.operand.dtype, lanes)
     for (slot, _), value in zip(slots, initial, strict=True):
         writer.put(slot, value)
     chunk = Var("chunk", 0)
@@ -160,16 +179,17 @@ def _combined(writer: RowWriter, cut: Cut, reduce: Reduce, number: int) -> Accum
         at = writer.at[chunk]
         part = []
         for k, dtype in enumerate(dtypes):
-            address = cut.slot(number + k, at, cut.row(), writer, False)
-            part.append(_from_eight_bytes(writer, writer.b.load(address, torch.int64, 1), dtype))
-        current = tuple(writer.get(slot, dtype, 1) for slot, dtype in slots)
+            address = cut.slot(number + k, at, cut.row(), writer, lanes > 1)
+            bits = writer.b.load(address, torch.int64, lanes, writer.tail)
+            part.append(_from_eight_bytes(writer, bits, dtype))
+        current = tuple(writer.get(slot, dtype, lanes) for slot, dtype in slots)
         for (slot, _), value in zip(
             slots, combine(writer.b, reduce.kind, current, tuple(part)), strict=True
         ):
             writer.put(slot, value)
 
     writer.loop(chunk, writer.const(0), used_chunks(writer, cut), body)
-    return tuple(writer.get(slot, dtype, 1) for slot, dtype in slots)
+    return tuple(writer.get(slot, dtype, lanes) for slot, dtype in slots)
 
 
 def used_chunks(writer: RowWriter, cut: Cut) -> Val:

@@ -1,0 +1,193 @@
+"""Reductions down columns: several rows are read side by side, and the accumulators of a whole
+strip of columns lie in memory meanwhile, so that every row is read in long pieces. What holds: the
+order in which a column's elements are combined depends on the number of rows only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial, reduce
+
+import torch
+
+from ingot.codegen.nest import Body
+from ingot.codegen.rows import BLOCK, Phases, RowWriter, Slots, needs_blocks, pairs
+from ingot.codegen.values import Val
+from ingot.fuse.expr import Reduce, Scan
+from ingot.fuse.loops import Nest
+
+ROWS = 8
+"""Rows that are read side by side: processors fetch ahead along each of them."""
+STRIP = 2048
+"""Columns whose accumulators are kept."""
+SHORT, MANY_ROWS, MANY_ELEMENTS = 1024, 512, 1 << 17
+CHEAP = 12
+"""Instructions for one element up to which memory is what a reduction waits for."""
+
+
+def is_columnar(nest: Nest, cost: int) -> bool:
+    """Does it reduce all rows to one, in one pass, and store only that?"""
+    if not nest.inner or nest.outer != (nest.vector,) or cost > CHEAP:
+        return False
+    down = nest.inner[-1].size
+    if isinstance(down, int) and down < 2 * ROWS:
+        return False
+    phases = Phases(nest)
+    scans = any(isinstance(e, Scan) for e in nest.expressions())
+    return phases.count == 1 and not any(phases.stores) and not scans
+
+
+def wants_split(nest: Nest, cost: int) -> bool:
+    """Is it short rows, and many? Threads then share those: of pieces of short rows each would read
+    too little at a time."""
+    if not is_columnar(nest, cost):
+        return False
+    columns, rows = nest.outer[0].size, nest.inner[-1].size
+    known = isinstance(columns, int) and isinstance(rows, int)
+    return known and columns <= SHORT and rows >= MANY_ROWS and columns * rows >= MANY_ELEMENTS
+
+
+class Columns:
+    """Writes the columns of one unit."""
+
+    def __init__(self, writer: RowWriter, reductions: Sequence[Reduce]):
+        self.w = writer
+        self.roots = [r.operand for r in reductions]
+        self.groups = pairs(reductions)
+        self.vector = writer.nest.vector
+        *self.rest, self.down = writer.nest.inner
+
+    def can_be_written(self) -> bool:
+        """Guards that cut a loop into parts are left to the usual way."""
+        assert self.vector is not None
+        loops = (self.vector, self.down)
+        return all(len(self.w.segments(var, self.roots)) == 1 for var in loops)
+
+    def write(self, low: Val | None, high: Val | None, finish: Body) -> None:
+        """`finish` stores what follows from the reductions of a vector of columns."""
+        w, b = self.w, self.w.b
+        assert self.vector is not None
+        first, last = low or w.const(0), high or w.size(self.vector.size)
+        strip = max(w.lanes, STRIP // w.lanes * w.lanes)
+        totals = [self._table(group[0], strip) for group in self.groups]
+        blocks = [
+            self._table(g[0], strip) if self._in_blocks(g[0]) else total
+            for g, total in zip(self.groups, totals, strict=True)
+        ]
+        name = b.fresh()
+        b.line(f"scf.for {name} = {first.name} to {last.name} step {w.const(strip).name} : i64 {{")
+        with w.scope():
+            start = Val(name, torch.int64)
+            stop = b.minimum(b.add(start, w.const(strip)), last)
+            self._across(start, stop, totals, self._reset)
+            w.over_all(
+                self.rest, self.roots, lambda: self._blocks_of_rows(start, stop, blocks, totals)
+            )
+            self._across(start, stop, totals, lambda slots: self._finish(slots, finish))
+        b.line("}")
+
+    def _in_blocks(self, reduction: Reduce) -> bool:
+        size = self.down.size
+        few = isinstance(size, int) and size <= 2 * BLOCK and self.down not in self.w.limits
+        return needs_blocks(reduction) and not few
+
+    def _table(self, reduction: Reduce, strip: int) -> Slots:
+        w = self.w
+        kinds = [value.dtype for value in w.identity_of(reduction)]
+        return [(w.slot(dtype, w.lanes, strip // w.lanes), dtype) for dtype in kinds]
+
+    def _across(
+        self, start: Val, stop: Val, tables: Sequence[Slots], body: Callable[[list[Slots]], None]
+    ) -> None:
+        """For each vector of the strip, with where its accumulators lie."""
+        w = self.w
+        assert self.vector is not None
+        vector = self.vector
+
+        def step() -> None:
+            number = w.b.div(w.b.sub(w.at[vector], start), w.const(w.lanes))
+            body([[(self._at(t, number, d), d) for t, d in table] for table in tables])
+
+        w.over(vector, self.roots, step, start, stop)
+
+    def _at(self, table: str, number: Val, dtype: torch.dtype) -> str:
+        name = self.w.b.fresh()
+        self.w.b.line(
+            f"{name} = llvm.getelementptr {table}[{number.name}] : (!llvm.ptr, i64) -> !llvm.ptr, "
+            f"{Val('', dtype, self.w.lanes).type}"
+        )
+        return name
+
+    def _reset(self, slots: Sequence[Slots], summed: bool = False) -> None:
+        for group, each in zip(self.groups, slots, strict=True):
+            if not summed or self._in_blocks(group[0]):
+                self.w.reset(group[0], each)
+
+    def _finish(self, slots: Sequence[Slots], finish: Body) -> None:
+        for group, each in zip(self.groups, slots, strict=True):
+            self.w.finish(group, each)
+        finish()
+
+    def _blocks_of_rows(
+        self, start: Val, stop: Val, blocks: Sequence[Slots], totals: Sequence[Slots]
+    ) -> None:
+        w, b = self.w, self.w.b
+        first, last = w.limits.get(self.down) or (w.const(0), w.size(self.down.size))
+        if not any(self._in_blocks(group[0]) for group in self.groups):
+            self._rows(first, last, start, stop, blocks)
+            return
+        name = b.fresh()
+        b.line(f"scf.for {name} = {first.name} to {last.name} step {w.const(BLOCK).name} : i64 {{")
+        with w.scope():
+            low = Val(name, torch.int64)
+            high = b.minimum(b.add(low, w.const(BLOCK)), last)
+            self._across(start, stop, blocks, lambda slots: self._reset(slots, summed=True))
+            self._rows(low, high, start, stop, blocks)
+            self._across(start, stop, [*blocks, *totals], self._add)
+        b.line("}")
+
+    def _add(self, slots: Sequence[Slots]) -> None:
+        count = len(self.groups)
+        for group, block, total in zip(self.groups, slots[:count], slots[count:], strict=True):
+            if self._in_blocks(group[0]):
+                self.w.add_block(group[0], block, total)
+
+    def _rows(self, low: Val, high: Val, start: Val, stop: Val, tables: Sequence[Slots]) -> None:
+        """Several at a time, then what is left one by one."""
+        w, b = self.w, self.w.b
+        count = b.sub(high, low)
+        middle = b.sub(high, b.op("arith.remsi", count, w.const(ROWS)))
+        for first, last, rows in ((low, middle, ROWS), (middle, high, 1)):
+            name = b.fresh()
+            step = w.const(rows).name
+            b.line(f"scf.for {name} = {first.name} to {last.name} step {step} : i64 {{")
+            with w.scope():
+                row = Val(name, torch.int64)
+                self._across(start, stop, tables, partial(self._some, row, rows))
+            b.line("}")
+
+    def _some(self, row: Val, rows: int, slots: Sequence[Slots]) -> None:
+        """Floats are first summed among themselves: that is more exact."""
+        parts: list[list[Val]] = [[] for _ in self.groups]
+        for k in range(rows):
+            self.w.at[self.down] = self.w.b.add(row, self.w.const(k)) if k else row
+            with self.w.scope():
+                for group, part, each in zip(self.groups, parts, slots, strict=True):
+                    if needs_blocks(group[0]):
+                        part.append(self.w.element(group[0]))
+                    else:
+                        self.w.accumulate(group[0], each)
+            del self.w.at[self.down]
+        for part, each in zip(parts, slots, strict=True):
+            if part:
+                ((slot, dtype),) = each
+                total = self.w.get(slot, dtype, self.w.lanes)
+                self.w.put(slot, self.w.b.add(total, reduce(self.w.b.add, part)))
+
+
+def columns_of(writer: RowWriter, cost: int) -> Columns | None:
+    if writer.lanes == 1 or not is_columnar(writer.nest, cost):
+        return None
+    columns = Columns(writer, Phases(writer.nest).reductions[0])
+    writer.side_by_side = columns.can_be_written()
+    return columns if writer.side_by_side else None
