@@ -19,6 +19,53 @@ FENCE = '    llvm.call_intrinsic "llvm.x86.sse.sfence"() : () -> ()'
 class Builder(OpBuilder):
     """Writes the body of one function, in registers and in memory."""
 
+    def __init__(self, lanes: int):
+        super().__init__(lanes)
+        self.register_bytes = this_machine().vector_bits // 8
+        """Of the widest registers that the function may use."""
+
+    # -- exponents ---------------------------------------------------------------------------------
+
+    def can_scale(self, x: Val) -> bool:
+        """AVX-512 has an instruction for `scale`."""
+        return self.register_bytes == 64 and x.dtype is torch.float32 and x.lanes % 16 == 0
+
+    def scale(self, x: Val, n: Val) -> Val:
+        """x · 2ⁿ for an f32 n that is whole, rounded once: denormals, 0 and inf as they come."""
+        mask, mode = self._constant("-1", "i16"), self._constant("4", "i32")
+        kind = vector_type("f32", 16)
+        total = Val(self._zero(torch.float32, x.lanes), torch.float32, x.lanes)
+        for start in range(0, x.lanes, 16):
+            a, by = (self.lanes_from(each, start, 16) for each in (x, n))
+            part = self.assign(
+                f'llvm.call_intrinsic "llvm.x86.avx512.mask.scalef.ps.512"({a.name}, {by.name}, '
+                f"{a.name}, {mask}, {mode}) : ({kind}, {kind}, {kind}, i16, i32) -> {kind}",
+                torch.float32,
+                16,
+            )
+            total = part if x.lanes == 16 else self._with_lanes(total, start, part)
+        return total
+
+    def lanes_from(self, x: Val, start: int, lanes: int) -> Val:
+        """`lanes` of x, from `start` on."""
+        if lanes == x.lanes:
+            return x
+        kind = Val("", x.dtype, lanes).type
+        return self.assign(
+            f"vector.extract_strided_slice {x.name} "
+            f"{{offsets = [{start}], sizes = [{lanes}], strides = [1]}} : {x.type} to {kind}",
+            x.dtype,
+            lanes,
+        )
+
+    def _with_lanes(self, x: Val, start: int, part: Val) -> Val:
+        return self.assign(
+            f"vector.insert_strided_slice {part.name}, {x.name} "
+            f"{{offsets = [{start}], strides = [1]}} : {part.type} into {x.type}",
+            x.dtype,
+            x.lanes,
+        )
+
     # -- conversion --------------------------------------------------------------------------------
 
     def bitcast(self, x: Val, dtype: torch.dtype) -> Val:

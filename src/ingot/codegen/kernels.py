@@ -32,7 +32,7 @@ from ingot.codegen.machine import this_machine
 from ingot.codegen.rows import RowWriter
 from ingot.codegen.rules import pointwise_rules
 from ingot.codegen.split import write_finish
-from ingot.codegen.values import NATIVE_DTYPES, Val
+from ingot.codegen.values import HALVES, NATIVE_DTYPES, Val
 from ingot.errors import CompileError, IngotError, UnsupportedError
 from ingot.fuse import index as ix
 from ingot.fuse.expr import Apply, Expr, Load, Reduce, Scan
@@ -296,7 +296,7 @@ def draft_kernel(region: Region, options: Options, form: Form = USUAL) -> Draft:
     nest = replace(nest, split=(nest.split or wants_split(nest, cost)) and not form.whole)
     names, symbols = _buffers(nest), _Symbols()
     writer = RowWriter(nest, choose_lanes(nest, cost, options), names, symbols)
-    writer.register_bytes = register_bytes(options)
+    writer.b.register_bytes = register_bytes(options)
     if writer.lanes > 1 and nest.across is None:
         writer.past_cache = frozenset(filter(outgrows_cache, (s.buffer for s in nest.stores)))
     units = Units(nest, writer, columns_of(writer, cost))
@@ -305,6 +305,7 @@ def draft_kernel(region: Region, options: Options, form: Form = USUAL) -> Draft:
     if units.cut is not None:
         lanes = writer.lanes if nest.vector in nest.outer else 1
         finish = RowWriter(nest, lanes, names, symbols)
+        finish.b.register_bytes = register_bytes(options)
         write_finish(finish, units.cut)
     frame = Frame(list(names.values()), symbols)
     text = assemble(frame, writer, units, finish, max(1, form.work // cost))
@@ -385,4 +386,6 @@ def _width(nest: Nest, cost: int, register: int, element: int) -> int:
         size = nest.vector.size
         whole = (n for n in COLUMNS if isinstance(size, int) and size % (n // element) == 0)
         return next(whole, COLUMNS[-1])
-    return register * (4 if cost <= 30 else 2)
+    # Halves are packed into whole registers only from twice as many on.
+    packed = not nest.inner and all(s.value.dtype in HALVES for s in nest.stores)
+    return register * (4 if cost <= 30 else 2) * (2 if packed else 1)

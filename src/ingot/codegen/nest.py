@@ -66,7 +66,6 @@ class NestWriter:
         self.tail: Val | None = None
         self.guard: Val | None = None
         self.failed: dict[int, str] = {}
-        self.register_bytes = this_machine().vector_bits // 8
         self.past_cache: frozenset[fx.Node] = frozenset()
         """Buffers that are stored past the cache."""
         self.side_by_side = False

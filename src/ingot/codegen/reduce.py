@@ -99,15 +99,7 @@ def across_lanes(b: Builder, kind: str, accumulators: Accumulators) -> Accumulat
 
 
 def _half(b: Builder, x: Val, start: int, lanes: int) -> Val:
-    if lanes == 1:
-        return b.lane(x, start)
-    target = Val("", x.dtype, lanes)
-    return b.assign(
-        f"vector.extract_strided_slice {x.name} "
-        f"{{offsets = [{start}], sizes = [{lanes}], strides = [1]}} : {x.type} to {target.type}",
-        x.dtype,
-        lanes,
-    )
+    return b.lane(x, start) if lanes == 1 else b.lanes_from(x, start, lanes)
 
 
 def prefix(b: Builder, kind: str, x: Val, neutral: Val) -> Val:

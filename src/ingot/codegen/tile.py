@@ -47,7 +47,7 @@ class Tiles:
         if any(load.dtype is torch.bool for load in self.loads):
             return self.writer.lanes  # a row is bits, which have no addresses of their own
         widest = max(load.dtype.itemsize for load in self.loads)
-        return min(self.writer.lanes, self.writer.register_bytes // max(4, widest))
+        return min(self.writer.lanes, self.writer.b.register_bytes // max(4, widest))
 
     def count(self) -> int:
         return self.bands * self.stretches

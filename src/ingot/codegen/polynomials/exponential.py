@@ -49,15 +49,15 @@ TANH_SMALL = (
 def exp(b: Builder, x: Val) -> Val:
     if x.dtype is F64:
         return library(b, "exp", x)
-    r, n = _reduce(b, at_most(b, at_least(b, x, -104.0), 89.0))
-    return scale_sum(b, _expm1_of_rest(b, r), n)
+    r, whole, n = _reduce(b, at_most(b, at_least(b, x, -104.0), 89.0))
+    return scale_sum(b, _expm1_of_rest(b, r), whole, n)
 
 
-def _reduce(b: Builder, x: Val) -> tuple[Val, Val]:
-    """x = n ln 2 + r."""
+def _reduce(b: Builder, x: Val) -> tuple[Val, Val, Val]:
+    """x = n ln 2 + r: r, and n as a float and as an integer."""
     n, integer = nearest_integer(b, x, LOG2_E)
     r = b.fma(n, b.const(-LN2_HIGH, x.dtype), x)
-    return b.fma(n, b.const(-LN2_LOW, x.dtype), r), integer
+    return b.fma(n, b.const(-LN2_LOW, x.dtype), r), n, integer
 
 
 def _expm1_of_rest(b: Builder, r: Val) -> Val:
@@ -66,7 +66,9 @@ def _expm1_of_rest(b: Builder, r: Val) -> Val:
 
 def exp_in_range(b: Builder, x: Val) -> Val:
     """exp where the result is surely normal: -87 < x < 88.7."""
-    r, n = _reduce(b, x)
+    r, whole, n = _reduce(b, x)
+    if b.can_scale(x):
+        return scale_sum(b, _expm1_of_rest(b, r), whole, n)
     power = power_of_two(b, n)
     return b.fma(power, _expm1_of_rest(b, r), power)
 
@@ -77,7 +79,7 @@ def exp2(b: Builder, x: Val) -> Val:
     bounded = at_most(b, at_least(b, x, -151.0), 129.0)
     n, integer = nearest_integer(b, bounded, 1.0)
     r = b.sub(bounded, n)
-    return scale_sum(b, b.mul(r, horner(b, r, EXP2_TAIL)), integer)
+    return scale_sum(b, b.mul(r, horner(b, r, EXP2_TAIL)), n, integer)
 
 
 def expm1(b: Builder, x: Val) -> Val:
@@ -85,7 +87,7 @@ def expm1(b: Builder, x: Val) -> Val:
         return library(b, "expm1", x)
     one, two_127 = b.const(1.0, x.dtype), b.const(2.0**127, x.dtype)
     bounded = at_most(b, at_least(b, x, -17.5), 89.0)
-    r, n = _reduce(b, bounded)
+    r, _, n = _reduce(b, bounded)
     p = _expm1_of_rest(b, r)
     power = power_of_two(b, n)
     result = b.fma(power, p, b.sub(power, one))

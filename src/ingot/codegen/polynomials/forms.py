@@ -83,9 +83,11 @@ def power_of_two(b: Builder, n: Val) -> Val:
     return b.bitcast(b.shl(biased, b.const(mantissa, n.dtype)), dtype)
 
 
-def scale_sum(b: Builder, p: Val, n: Val) -> Val:
-    """(1 + p) · 2ⁿ, right in overflow and in denormals because each half of the exponent is a
-    factor of its own."""
+def scale_sum(b: Builder, p: Val, whole: Val, n: Val) -> Val:
+    """(1 + p) · 2ⁿ for n as a float and as an integer. Without an instruction for it, it is right
+    in overflow and in denormals because each half of the exponent is a factor of its own."""
+    if b.can_scale(p):
+        return b.scale(b.add(p, b.const(1.0, p.dtype)), whole)
     half = b.shr(n, b.const(1, n.dtype))
     first, second = power_of_two(b, half), power_of_two(b, b.sub(n, half))
     return b.mul(b.fma(first, p, first), second)
