@@ -168,10 +168,11 @@ def test_normal_cdf_does_not_cancel() -> None:
     assert ends[6].isnan()
 
 
-@pytest.mark.parametrize("lanes", [1, 4, 16])
+@pytest.mark.parametrize("lanes", [1, 4, 16, 64])
 def test_all_widths_agree(lanes: int) -> None:
     x = whole_range()[::97].contiguous()
-    for name in ("exp", "log", "sin", "tan", "pow_two_thirds", "erfc", "tanh"):
+    names = ("exp", "exp2", "sigmoid", "log", "sin", "tan", "pow_two_thirds", "erf", "erfc", "tanh")
+    for name in names:
 
         def body(b: Builder, value: Val, name: str = name) -> Val:
             if name == "pow_two_thirds":
