@@ -99,7 +99,9 @@ def either(x: Tensor) -> Tensor:
 
 
 def is_native(exe: ingot.Executable) -> bool:
-    return not re.search(r"if \(*size_", exe.compiled.source) and "execute(" in exe.compiled.source
+    return (
+        not re.search(r"if \(*size_", exe.compiled.source) and "failed(error" in exe.compiled.source
+    )
 
 
 def test_an_input_is_written_where_it_lies() -> None:

@@ -97,9 +97,12 @@ def begin() -> None:
 @cache
 def executor() -> Callable[[int, int], int]:
     """execute(address of the table, address of the bases)."""
-    return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)(
-        _native().addresses["execute"]
-    )
+    kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
+    return kind(executor_address())
+
+
+def executor_address() -> int:
+    return _native().addresses["execute"]
 
 
 def steering_address(name: str) -> int:

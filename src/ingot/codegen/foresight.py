@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import fx
 
-from ingot.codegen import attention, convolution, executor, gemm, watch, winograd
+from ingot.codegen import attention, convolution, executor, gemm, launcher, watch, winograd
 
 _aten = torch.ops.aten
 _FLASH = _aten._scaled_dot_product_flash_attention_for_cpu.default
@@ -36,6 +36,7 @@ _NEEDS: dict[Any, tuple[Callable[[torch.dtype], None], ...]] = {
 
 def begin(graph: fx.Graph) -> None:
     executor.begin()
+    launcher.begin()
     needed = {
         (start, dtype)
         for node in graph.nodes

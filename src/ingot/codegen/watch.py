@@ -159,6 +159,11 @@ def digester() -> Callable[[int], int]:
     return kind(_native().addresses["digest"])
 
 
+def watcher_address() -> int:
+    """Of `unchanged`; 0 where there is none."""
+    return _native().addresses.get("unchanged", 0)
+
+
 @cache
 def watcher() -> Callable[[int, int], int] | None:
     """unchanged(address of the tensors' objects, address of a frame), where it can be asked so."""

@@ -1,17 +1,19 @@
 """The quick way into a whole program. Comes in: a Program with a CallSpec; goes out: a function
 from the user's arguments to a value for each placeholder, written as Python text for this program.
 What holds: it gives None where anything does not fit as it stands (another dtype, size, layout, a
-guard that fails), and the long way has to say what, or to copy.
+guard that fails), and the long way has to say what, or to copy. Tensors that are in every respect
+like some that fitted fit as well, and PyTorch itself tells that quickest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import sympy
 import torch
 from torch import fx
+from torch._C._dynamo.guards import TensorGuards
 from torch.utils import _pytree as pytree
 
 from ingot.fuse.index import Size
@@ -40,9 +42,7 @@ def quick_binding(program: Program) -> Binding | None:
     writer.check_sizes()
     state = [program.state.get(s.target) if s.target else None for s in program.signature.inputs]
     writer.scope["state"] = state
-    for k, position in enumerate(positions):
-        writer.lines.append(f"values[{position}] = a{k}")
-    return writer.function(len(positions))
+    return writer.function(positions, all(isinstance(n.meta["val"], torch.Tensor) for n in given))
 
 
 def _is_simple(value: Any) -> bool:
@@ -108,10 +108,41 @@ class _Writer:
     def refuse(self, condition: str) -> None:
         self.lines.append(f"if {condition}: return None")
 
-    def function(self, count: int) -> Binding:
-        names = "".join(f"a{k}, " for k in range(count))
-        unpack = [f"{names}= args"] if count else []
-        head = [f"if len(args) != {count}: return None", *unpack]
-        body = "\n    ".join([*head, "values = state[:]", *self.lines, "return values"])
-        exec(f"def bind(args):\n    {body}", self.scope)
+    def function(self, positions: Sequence[int], tensors: bool) -> Binding:
+        """`tensors`: are there no numbers among the arguments?"""
+        count = len(positions)
+        unpack = [f"{''.join(f'a{k}, ' for k in range(count))}= args"] if count else []
+        known = ["alike = likeness(args)"] if tensors and count else []
+        checks = [*(f"    {line}" for line in [*self.lines, *known])] or ["    pass"]
+        body = [
+            f"if len(args) != {count}: return None",
+            *unpack,
+            "global alike",
+            "if alike is None or not alike(*args):",
+            *checks,
+            "values = state[:]",
+            *(f"values[{position}] = a{k}" for k, position in enumerate(positions)),
+            "return values",
+        ]
+        self.scope |= {"alike": None, "likeness": _Likeness()}
+        exec("def bind(args):\n    " + "\n    ".join(body), self.scope)
         return self.scope["bind"]
+
+
+class _Likeness:
+    """From tensors to a function that tells whether others are like them. What a tensor is depends
+    on modes as well (inference_mode), so there may be several to tell apart; a caller who changes
+    them in every call gets no further ones."""
+
+    MOST = 16
+
+    def __init__(self) -> None:
+        self._made = 0
+
+    def __call__(self, args: tuple[torch.Tensor, ...]) -> Callable[..., bool] | None:
+        self._made += 1
+        if self._made > self.MOST:
+            return None
+        sizes: Any = [list(t.shape) for t in args]
+        strides: Any = [list(t.stride()) for t in args]
+        return TensorGuards(*args, dynamic_dims_sizes=sizes, dynamic_dims_strides=strides).check

@@ -30,6 +30,7 @@ class Executable:
     def __init__(self, program: Program, compiled: Compiled, model: Callable[..., Any]):
         self.program = program
         self.compiled = compiled
+        self._run = compiled.run
         self._model = model
         self._inputs = placeholders(program.graph)
         self._layouts = _Layouts(program)
@@ -39,7 +40,7 @@ class Executable:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         values = self._quick(args) if self._quick is not None and not kwargs else None
         if values is not None:
-            return self._result(self.compiled.run(values))
+            return self._result(self._run(values))
         if self._is_empty(args, kwargs):
             return self._model(*args, **kwargs)
         values = bind(self.program, args, kwargs)

@@ -7,9 +7,7 @@ kernel becomes the exception eager raises.
 
 from __future__ import annotations
 
-import itertools
 import operator
-import struct
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,14 +19,15 @@ import torch
 from torch import fx
 from torch._C._dynamo.guards import _empty_strided_cpu  # type: ignore[attr-defined]
 
-from ingot.codegen.executor import executor
 from ingot.codegen.kernels import Kernels
+from ingot.codegen.launcher import UNUSUAL
 from ingot.dispatch.ways import Ways
 from ingot.execute.control import write_control
 from ingot.execute.fallback import laid_out
 from ingot.execute.heavy import write_heavy
 from ingot.execute.hosted import write_hosted
 from ingot.execute.in_place import written_in_place
+from ingot.execute.launch import Base, Bound, Launch, Unbound, Use
 from ingot.execute.lifetimes import last_uses, uses
 from ingot.execute.memory import LARGE, empty_large
 from ingot.execute.outcome import broken, failed, is_check, plain
@@ -41,7 +40,7 @@ from ingot.fuse.shapes import shape_of, strides_of, tensor_of
 from ingot.plan.derived import derived, is_derived
 from ingot.plan.followers import Follower
 from ingot.plan.places import Moved, Place, Places, bytes_of
-from ingot.plan.prepared import Prepared, Roster
+from ingot.plan.prepared import Prepared
 from ingot.plan.roles import Roles, is_count
 from ingot.plan.segment import ARENA, ArenaPlan, Segment, Word
 from ingot.plan.sizes import SizePrinter
@@ -53,14 +52,6 @@ from ingot.stages import CallStep, Fused, KernelStep, Step
 
 Run = Callable[[list[Any]], Sequence[Any]]
 NO_FOLLOWERS: Mapping[Region, Follower] = MappingProxyType({})
-
-
-@dataclass(frozen=True)
-class Use:
-    """Of what was made of weights, by their names in the text."""
-
-    prepared: Prepared
-    weights: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -138,9 +129,8 @@ class RunnerWriter:
         self.segment = Segment(self.arena)
         self.bases: dict[Any, int] = {}
         """Hosted values, prepared weights and what loops move to the numbers of their bases."""
-        self.unset: list[str | Use] = []
-        """Texts of the addresses of bases that the next segment is the first to need, and uses of
-        what is made of weights."""
+        self.unset: list[Base] = []
+        """Bases that the next segment is the first to need."""
         self.gone: list[str] = []
         """Names that the open segment uses last."""
         self.segments: list[tuple[str, Segment]] = []
@@ -255,7 +245,7 @@ class RunnerWriter:
             ]
         else:
             lines = [f"workspace = borrow({self.arena.bound(())[1]}, {count})"]
-        return [*lines, "bases = workspace.bases", f"bases[{ARENA}] = workspace.arena"]
+        return lines
 
     def _flush(self) -> None:
         """End the open segment: set its bases, run it, let go of what it was the last to use."""
@@ -268,32 +258,23 @@ class RunnerWriter:
         self.gone = []
 
     def _run_segment(self, segment: Segment) -> None:
-        if self.unset:
-            self._set_bases()
-        self.captured["execute"] = executor()
+        first = 2 + len(self.bases) - len(self.unset)
+        launch = Launch(list(enumerate(self.unset, first)))
+        self.unset = []
         table = self.capture("table", segment.table)
         steps = self.capture("steps", segment.steps)
         self.segments.append((table, segment))
-        values = self.values(segment.symbols())
         if self.dynamic:
-            self.lines.append(f"table = {table}(sizes, {values})")
+            self.lines.append(f"table = {table}(sizes, {self.values(segment.symbols())})")
         address = "table.address" if self.dynamic else table
-        self.lines.append(f"error = execute({address}, workspace.address)")
+        given = ", ".join(["workspace.address", address, *launch.weights, *launch.tensors])
+        slow = self.capture("launch", launch)
+        if launch.quick is None:
+            self.lines.append(f"error = {slow}({given})")
+        else:
+            self.lines.append(f"error = {self.capture('quick', launch.quick)}({given})")
+            self.lines.append(f"if error == {UNUSUAL}: error = {slow}({given})")
         self.lines.append(f"if error: failed(error, {steps})")
-
-    def _set_bases(self) -> None:
-        uses = [each for each in self.unset if isinstance(each, Use)]
-        names = list(dict.fromkeys(name for use in uses for name in use.weights))
-        if uses:
-            numbered = [(use.prepared, [names.index(name) for name in use.weights]) for use in uses]
-            roster = self.capture("roster", Roster(numbered))
-            self.lines.append(f"made = {roster}({', '.join(names)})")
-        count = itertools.count()
-        texts = [f"made[{next(count)}]" if isinstance(e, Use) else e for e in self.unset]
-        pack = self.capture("pack", struct.Struct(f"{len(texts)}q").pack_into)
-        first = 8 * (2 + len(self.bases) - len(texts))
-        self.lines.append(f"{pack}(bases, {first}, {', '.join(texts)})")
-        self.unset = []
 
     def _make_tables(self) -> None:
         """Where nothing is dynamic there is one table for each segment."""
@@ -419,13 +400,16 @@ class RunnerWriter:
         """The number of a base that native steps set."""
         if moved not in self.bases:
             self.bases[moved] = 2 + len(self.bases)
-            self.unset.append("0")
+            self.unset.append(Unbound())
         return self.bases[moved]
 
     def _base(self, node: fx.Node) -> int:
         if node not in self.bases:
             self.bases[node] = 2 + len(self.bases)
-            self.unset.append(f"{self._plain(node)}.data_ptr()")
+            name = self._plain(node)
+            if node in self.in_place.values():
+                self.lines.append(f"{name}.data_ptr()")  # copies what is copied when written
+            self.unset.append(Bound(name, tensor_of(node).dtype.itemsize))
         return self.bases[node]
 
     def _plain(self, node: fx.Node) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from ingot.execute.memory import in_huge_pages
+from ingot.plan.segment import ARENA
 
 SLACK = 64
 """An arena starts at a multiple of a cache line."""
@@ -19,21 +20,23 @@ SLACK = 64
 class Workspace:
     def __init__(self) -> None:
         self._memory = torch.empty(0, dtype=torch.uint8)
-        self.arena = 0
-        self.bases: Any = (ctypes.c_int64 * 0)()
+        self._bases: Any = None
+        self.size, self.count = -1, 0
+        """Of the arena, in bytes, and of the bases."""
         self.address = 0
+        """Of the bases."""
 
     def fit(self, size: int, bases: int) -> None:
-        if self._memory.numel() < size + SLACK:
-            self._memory = torch.empty(
-                0, dtype=torch.uint8
-            )  # the old one goes before the new comes
+        if self.size < size:
+            # The old one goes before the new comes.
+            self._memory = torch.empty(0, dtype=torch.uint8)
             self._memory = torch.empty(size + SLACK, dtype=torch.uint8)
             in_huge_pages(self._memory.untyped_storage())
-            self.arena = -(-self._memory.data_ptr() // SLACK) * SLACK
-        if len(self.bases) < bases:
-            self.bases = (ctypes.c_int64 * bases)()
-            self.address = ctypes.addressof(self.bases)
+            self.size = size
+        if self.count < bases:
+            self._bases = (ctypes.c_int64 * bases)()
+            self.address, self.count = ctypes.addressof(self._bases), bases
+        self._bases[ARENA] = -(-self._memory.data_ptr() // SLACK) * SLACK
 
 
 _free: list[Workspace] = []
@@ -44,7 +47,8 @@ def borrow(size: int, bases: int) -> Workspace:
         workspace = _free.pop()
     except IndexError:
         workspace = Workspace()
-    workspace.fit(size, bases)
+    if workspace.size < size or workspace.count < bases:
+        workspace.fit(size, bases)
     return workspace
 
 

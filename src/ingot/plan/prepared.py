@@ -31,15 +31,24 @@ class Weights:
         # Writes to an inference tensor are not counted: it is never known again.
         self._counted = not any(weight.is_inference() for weight in weights)
         self._notes = _notes(weights) if self._counted else []
-        self._watched = [weakref.ref(weight, lambda _: alive.clear()) for weight in weights]
         self._samples = samples = Samples(weights)
         self._table = array("q", itertools.chain.from_iterable(self._notes))
         tables = (table.buffer_info() for table in (samples.rows, samples.words))
         places = [word for table in tables for word in table]
         self._frame = array("q", [len(weights), self._table.buffer_info()[0], *places, 0])
-        self._address = self._frame.buffer_info()[0]
-        self._frame[FRAME.index("digest")] = digester()(self._address)
+        frame, self._address = self._frame, self._frame.buffer_info()[0]
+        frame[FRAME.index("digest")] = digester()(self._address)
+
+        def end(_: object) -> None:
+            alive.clear()
+            frame[FRAME.index("tensors")] = -1
+
+        self._references = [weakref.ref(weight, end) for weight in weights]
         self._unchanged = watcher()
+
+    def watched(self) -> int:
+        """The frame in which native code finds what was noted of them; 0 where it cannot tell."""
+        return self._address if self._counted and self._unchanged is not None else 0
 
     def are(self, weights: tuple[torch.Tensor, ...]) -> bool:
         """Are these the weights, as they were? Asked in every call."""
@@ -103,28 +112,14 @@ class Prepared:
         return found
 
 
-class Roster:
-    """All that a run needs of what was made of its weights: called with the weights, gives an
-    address for each use. A network has hundreds of weights, so they are looked at together."""
-
-    def __init__(self, uses: Sequence[tuple[Prepared, Sequence[int]]]):
-        """Each use with the numbers of its weights among those of the call."""
-        self._uses = uses
-        self._seen: Seen | None = None
-
-    def __call__(self, *weights: torch.Tensor) -> Sequence[int]:
-        seen = self._seen
-        if seen is None or not seen.weights.are(weights):
-            seen = self._seen = Seen(weights, self._uses)
-        return seen.addresses
-
-
 class Seen:
-    """The weights of a call, and what was made of them."""
+    """The weights of a call, and what was made of them: an address for each use. A network has
+    hundreds of weights, so they are looked at together."""
 
     def __init__(
         self, weights: Sequence[torch.Tensor], uses: Sequence[tuple[Prepared, Sequence[int]]]
     ):
+        """Each use with the numbers of its weights among those of the call."""
         self.weights = Weights(weights)
         self._made = [each.made(*(weights[n] for n in numbers)) for each, numbers in uses]
         """Holds the memory at the addresses."""

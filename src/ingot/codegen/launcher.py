@@ -1,0 +1,287 @@
+"""What Python calls to run a segment: binds tensors to bases and runs the table, all in native
+code. Comes in: the addresses of the bases and of the table, weights, tensors; goes out: the
+executor's code, or UNUSUAL where anything is not as it mostly is, and nothing was run. What holds:
+objects are looked at with the interpreter's lock held, the table runs without it; what was made of
+weights is held meanwhile. There is a launcher only where it was found out how tensors lie in memory
+(`tensor_words`).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from array import array
+from collections.abc import Callable
+from functools import cache
+
+import torch
+
+from ingot.codegen.jit import Native, compile_module
+from ingot.codegen.once import Once
+from ingot.codegen.tensor_words import TensorWords, tensor_words
+
+UNUSUAL = -1
+FRAME = (
+    "execute", "unchanged", "weights", "watched", "constants", "constant_count", "tensors",
+    "tensor_count", "keeper",
+)  # fmt: skip
+"""Two functions; how many weights come first and the frame in which they were noted, 0: in none;
+where pairs (base, word) and pairs (base, bytes of an element) lie and how many; the object that
+holds what was made of the weights."""
+KIND = object.__basicsize__ - 8
+"""Where an object's type stands in it."""
+DATA = bytes.__basicsize__ - 1
+"""Where the bytes of bytes begin."""
+FASTCALL = 0x80
+_PYTHON = {
+    "PyLong_AsLongLong": "(!llvm.ptr) -> i64",
+    "PyLong_FromLongLong": "(i64) -> !llvm.ptr",
+    "PyEval_SaveThread": "() -> !llvm.ptr",
+    "PyEval_RestoreThread": "(!llvm.ptr) -> ()",
+    "Py_IncRef": "(!llvm.ptr) -> ()",
+    "Py_DecRef": "(!llvm.ptr) -> ()",
+}
+
+Launcher = Callable[..., int]
+
+
+class _Text:
+    """Lines of the function."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self._count = 0
+
+    def add(self, *lines: str) -> None:
+        self.lines += [f"    {line}" for line in lines]
+
+    def block(self, label: str) -> None:
+        self.lines.append(f"  {label}:")
+
+    def name(self) -> str:
+        self._count += 1
+        return f"%t{self._count}"
+
+    def constant(self, value: int) -> str:
+        name = self.name()
+        self.add(f"{name} = llvm.mlir.constant({value} : i64) : i64")
+        return name
+
+    def load(self, base: str, offset: int, kind: str = "i64") -> str:
+        at, name = self.name(), self.name()
+        self.add(
+            f"{at} = llvm.getelementptr {base}[{offset}] : (!llvm.ptr) -> !llvm.ptr, i8",
+            f"{name} = llvm.load {at} : !llvm.ptr -> {kind}",
+        )
+        return name
+
+    def item(self, base: str, index: str, kind: str = "i64") -> str:
+        """Word `index` behind `base`."""
+        at, name = self.name(), self.name()
+        self.add(
+            f"{at} = llvm.getelementptr {base}[{index}] : (!llvm.ptr, i64) -> !llvm.ptr, i64",
+            f"{name} = llvm.load {at} : !llvm.ptr -> {kind}",
+        )
+        return name
+
+    def field(self, name: str, kind: str = "i64") -> str:
+        return self.load("%frame", 8 * FRAME.index(name), kind)
+
+    def call(self, function: str, arguments: str, kind: str) -> str:
+        """Of one of Python's own."""
+        address, pointer = self.constant(_address(function)), self.name()
+        result = "" if kind.endswith("()") else f"{self.name()} = "
+        self.add(
+            f"{pointer} = llvm.inttoptr {address} : i64 to !llvm.ptr",
+            f"{result}llvm.call {pointer}({arguments}) : !llvm.ptr, {kind}",
+        )
+        return result.removesuffix(" = ")
+
+    def branch_unless(self, condition: str, onward: str) -> None:
+        self.add(f"llvm.cond_br {condition}, {onward}, ^unusual")
+        self.block(onward)
+
+    def compare(self, how: str, a: str, b: str, kind: str = "i64") -> str:
+        name = self.name()
+        self.add(f'{name} = llvm.icmp "{how}" {a}, {b} : {kind}')
+        return name
+
+    def loop(self, label: str, count: str, body: Callable[[str], None]) -> None:
+        """`body` of 0 … count - 1."""
+        zero, one = self.constant(0), self.constant(1)
+        self.add(f"llvm.br ^{label}({zero} : i64)")
+        self.block(f"^{label}(%{label}: i64)")
+        more = self.compare("slt", f"%{label}", count)
+        self.add(f"llvm.cond_br {more}, ^{label}_do, ^{label}_done")
+        self.block(f"^{label}_do")
+        body(f"%{label}")
+        after = self.name()
+        self.add(f"{after} = llvm.add %{label}, {one} : i64", f"llvm.br ^{label}({after} : i64)")
+        self.block(f"^{label}_done")
+
+    def set_base(self, number: str, value: str) -> None:
+        at = self.name()
+        self.add(
+            f"{at} = llvm.getelementptr %bases[{number}] : (!llvm.ptr, i64) -> !llvm.ptr, i64",
+            f"llvm.store {value}, {at} : i64, !llvm.ptr",
+        )
+
+
+def _address(function: str) -> int:
+    return ctypes.cast(getattr(ctypes.pythonapi, function), ctypes.c_void_p).value or 0
+
+
+def _launch(words: TensorWords) -> str:
+    t = _Text()
+    t.add(f"%frame = llvm.load {_at(t, '%self', DATA)} {{alignment = 1 : i64}} : "
+          "!llvm.ptr -> !llvm.ptr")  # fmt: skip
+    zero = t.constant(0)
+    for k, name in enumerate(("bases", "table")):
+        number = t.call(
+            "PyLong_AsLongLong",
+            f"{t.load('%args', 8 * k, '!llvm.ptr')}",
+            _PYTHON["PyLong_AsLongLong"],
+        )
+        t.add(f"%{name} = llvm.inttoptr {number} : i64 to !llvm.ptr")
+    _check_weights(t, zero)
+    t.loop("constant", t.field("constant_count"), lambda k: _set_constant(t, k))
+    t.loop("tensor", t.field("tensor_count"), lambda k: _set_tensor(t, k, words, zero))
+    keeper = t.field("keeper", "!llvm.ptr")
+    t.call("Py_IncRef", keeper, _PYTHON["Py_IncRef"])
+    state = t.call("PyEval_SaveThread", "", _PYTHON["PyEval_SaveThread"])
+    execute = t.field("execute", "!llvm.ptr")
+    t.add(f"%code = llvm.call {execute}(%table, %bases) : !llvm.ptr, (!llvm.ptr, !llvm.ptr) -> i64")
+    t.call("PyEval_RestoreThread", state, _PYTHON["PyEval_RestoreThread"])
+    t.call("Py_DecRef", keeper, _PYTHON["Py_DecRef"])
+    _answer(t, "%code")
+    t.block("^unusual")
+    _answer(t, t.constant(UNUSUAL))
+    head = (
+        "  llvm.func internal @launch(%self: !llvm.ptr, %args: !llvm.ptr, %count: i64) -> !llvm.ptr"
+    )
+    return "\n".join([f"{head} {{", *t.lines, "  }"])
+
+
+def _at(t: _Text, base: str, offset: int) -> str:
+    name = t.name()
+    t.add(f"{name} = llvm.getelementptr {base}[{offset}] : (!llvm.ptr) -> !llvm.ptr, i8")
+    return name
+
+
+def _check_weights(t: _Text, zero: str) -> None:
+    weights = t.field("weights")
+    none = t.compare("eq", weights, zero)
+    t.add(f"llvm.cond_br {none}, ^known, ^some")
+    t.block("^some")
+    watched = t.field("watched")
+    t.branch_unless(t.compare("ne", watched, zero), "^noted")
+    t.add(f"%noted = llvm.inttoptr {watched} : i64 to !llvm.ptr")
+    t.branch_unless(t.compare("eq", t.load("%noted", 0), weights), "^alive")
+    items, unchanged = _at(t, "%args", 16), t.field("unchanged", "!llvm.ptr")
+    t.add(
+        f"%same = llvm.call {unchanged}({items}, %noted) : !llvm.ptr, (!llvm.ptr, !llvm.ptr) -> i64"
+    )
+    t.branch_unless(t.compare("ne", "%same", zero), "^fine")
+    t.add("llvm.br ^known")
+    t.block("^known")
+
+
+def _set_constant(t: _Text, k: str) -> None:
+    base, word = _pair(t, t.field("constants", "!llvm.ptr"), k)
+    t.set_base(base, word)
+
+
+def _set_tensor(t: _Text, k: str, words: TensorWords, zero: str) -> None:
+    base, size = _pair(t, t.field("tensors", "!llvm.ptr"), k)
+    weights, two = t.field("weights"), t.constant(2)
+    before, position = t.name(), t.name()
+    t.add(
+        f"{before} = llvm.add {weights}, {two} : i64", f"{position} = llvm.add {before}, {k} : i64"
+    )
+    tensor = t.item("%args", position, "!llvm.ptr")
+    kind = t.load(tensor, KIND)
+    known = [
+        t.compare("eq", kind, t.constant(id(each))) for each in (torch.Tensor, torch.nn.Parameter)
+    ]
+    either = t.name()
+    t.add(f"{either} = llvm.or {known[0]}, {known[1]} : i1")
+    t.branch_unless(either, "^ordinary")
+    inside = t.load(tensor, words.tensor, "!llvm.ptr")
+    storage = t.load(inside, words.storage)
+    t.branch_unless(t.compare("ne", storage, zero), "^stored")
+    pointer = t.name()
+    t.add(f"{pointer} = llvm.inttoptr {storage} : i64 to !llvm.ptr")
+    memory = t.load(pointer, words.memory)
+    t.branch_unless(t.compare("ne", memory, zero), "^there")
+    first, behind, address = t.load(inside, words.first), t.name(), t.name()
+    t.add(
+        f"{behind} = llvm.mul {first}, {size} : i64",
+        f"{address} = llvm.add {memory}, {behind} : i64",
+    )
+    t.set_base(base, address)
+
+
+def _pair(t: _Text, pairs: str, k: str) -> tuple[str, str]:
+    one, twice, next_ = t.constant(1), t.name(), t.name()
+    t.add(f"{twice} = llvm.shl {k}, {one} : i64", f"{next_} = llvm.add {twice}, {one} : i64")
+    return t.item(pairs, twice), t.item(pairs, next_)
+
+
+def _answer(t: _Text, code: str) -> None:
+    number = t.call("PyLong_FromLongLong", code, _PYTHON["PyLong_FromLongLong"])
+    t.add(f"llvm.return {number} : !llvm.ptr")
+
+
+@Once
+def _native() -> Native | None:
+    words = tensor_words()
+    if words is None or not _as_expected():
+        return None
+    return compile_module([], {"launch": _launch(words)})
+
+
+def _as_expected() -> bool:
+    """Is this Python one whose objects are known?"""
+    sample, tensor = b"as expected", torch.empty(0)
+    return (
+        sys.implementation.name == "cpython"
+        and getattr(sys, "_is_gil_enabled", lambda: True)()
+        and all(hasattr(ctypes.pythonapi, name) for name in (*_PYTHON, "PyCFunction_NewEx"))
+        and ctypes.string_at(id(sample) + DATA, len(sample)) == sample
+        and ctypes.c_void_p.from_address(id(tensor) + KIND).value == id(torch.Tensor)
+    )
+
+
+def begin() -> None:
+    """Something will be launched."""
+    _native.begin()
+
+
+class _Method(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("text", ctypes.c_char_p),
+    )
+
+
+@cache
+def _method(address: int) -> _Method:
+    """For the life of the process: functions refer to it."""
+    return _Method(b"launch", address, FASTCALL, b"Bind tensors and run a segment.")
+
+
+def launcher(frame: array[int]) -> Launcher | None:
+    """launch(address of the bases, address of the table, *weights, *tensors). The frame has to live
+    as long, and stays its owner's to change."""
+    native = _native()
+    if native is None:
+        return None
+    make = ctypes.pythonapi.PyCFunction_NewEx
+    make.restype = ctypes.py_object
+    make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+    where = frame.buffer_info()[0].to_bytes(8, sys.byteorder)
+    method = _method(native.addresses["launch"])
+    function: Launcher = make(ctypes.addressof(method), where, None)
+    return function
