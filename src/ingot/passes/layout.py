@@ -46,14 +46,14 @@ _INDIFFERENT = frozenset(
 @dataclass(frozen=True)
 class Layout(Pass):
     name: ClassVar[str] = "layout"
-    min_convolutions: int = 2
-    """A single one is not worth the two copies."""
 
     def rewrite(self, draft: Draft) -> list[str]:
         nodes = [n for n in draft.graph.nodes if n.target is aten.convolution.default]
-        if sum(_is_image(node) for node in nodes) < self.min_convolutions:
+        images, lasting = [node for node in nodes if _is_image(node)], lasting_values(draft)
+        # A single one is worth the two copies only if it is native.
+        if not images or (len(images) == 1 and not call_of(images[0]).is_native(lasting)):
             return []
-        sweep = _Sweep(draft, lasting_values(draft))
+        sweep = _Sweep(draft, lasting)
         for node in list(draft.graph.nodes):
             sweep.visit(node)
         return [f"values channels-last: {len(sweep.turned)}", f"copies: {sweep.copies}"]
