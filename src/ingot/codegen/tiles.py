@@ -95,26 +95,37 @@ class _TileWriter(Writer):
     # -- the sum -----------------------------------------------------------------------------------
 
     def _sums(self) -> list[Val]:
-        b, shape = self.b, self.shape
         if self.tile.kind != "channels":
-            size = shape.columns * shape.dtype.itemsize
-            more = self.either(self.given("%addend"), "%addend", "%c")
-            for i in range(self.rows):
-                b.fetch(self._row("%c", "%outs", i), size, write=True)
-                b.fetch(self._row(more, "%adds", i), size)
+            self._fetch_rows()
         starts = [self._row("%a", "%ins", i) for i in range(self.rows)]
-        zeros = [b.const(0, shape.dtype, shape.lanes)] * (self.rows * shape.vectors)
+        first = self._first()
         if self.tile.kind == "runs":
-            return self._runs(starts, zeros)
+            return self._runs(starts, first)
         return self.summed(
-            self._up_to("%count"), zeros, lambda at, sums: self._term(starts, at, sums)
+            self._up_to("%count"), first, lambda at, sums: self._term(starts, at, sums)
         )
+
+    def _fetch_rows(self) -> None:
+        b, size = self.b, self.shape.columns * self.shape.dtype.itemsize
+        for i in range(self.rows):
+            b.fetch(self._row("%c", "%outs", i), size, write=True)
+        b.line(f"scf.if {self.given('%addend').name} {{")
+        with b.indented():
+            for i in range(self.rows):
+                b.fetch(self._row("%addend", "%adds", i), size)
+        b.line("}")
+
+    def _first(self) -> list[Val]:
+        """What the sums begin with: the bias, or the part that c holds."""
+        given = self.given("%bias")
+        rows = [self.either(given, "%bias", self._row("%c", "%outs", i)) for i in range(self.rows)]
+        return [self._vector(rows[i], j) for i, j in self._places()]
 
     def _term(self, starts: Sequence[str], at: Val, sums: Sequence[Val]) -> list[Val]:
         offset = self.b.load(self.moved("%pieces", at, I64), I64, 1)
         return self._step(starts, offset, self.b.mul(at, self.const(self.width)), sums)
 
-    def _runs(self, starts: Sequence[str], zeros: Sequence[Val]) -> list[Val]:
+    def _runs(self, starts: Sequence[str], first: Sequence[Val]) -> list[Val]:
         """Run by run; the weights go on from one to the next."""
         b = self.b
 
@@ -132,7 +143,7 @@ class _TileWriter(Writer):
             sums = self.summed(self._up_to(length.name), carried[:-1], element)
             return [*sums, b.add(passed, length)]
 
-        return self.summed(self._up_to("%count"), [*zeros, self.const(0)], run)[:-1]
+        return self.summed(self._up_to("%count"), [*first, self.const(0)], run)[:-1]
 
     def _step(self, starts: Sequence[str], offset: Val, row: Val, sums: Sequence[Val]) -> list[Val]:
         b, shape = self.b, self.shape
@@ -159,12 +170,7 @@ class _TileWriter(Writer):
     # -- the way out -------------------------------------------------------------------------------
 
     def _store(self, sums: Sequence[Val]) -> None:
-        first = self.given("%bias")
         rows = [self._row("%c", "%outs", i) for i in range(self.rows)]
-        sums = [
-            self.b.add(value, self._vector(self.either(first, "%bias", rows[i]), j))
-            for (i, j), value in zip(self._places(), sums, strict=True)
-        ]
         sums = self._with_addend(sums)
         for (i, j), value in zip(self._places(), sums, strict=True):
             at = self.moved(rows[i], self.const(j * self.shape.lanes), self.shape.dtype)

@@ -17,6 +17,8 @@ from ingot.fuse.index import Size
 
 SHORT = 16
 """Runs below this are taken term by term."""
+SHORT_SUM, LOW_ROWS = 64, 8
+"""Terms of a sum below which tiles have at most so many rows."""
 BLOCK_BYTES = 1 << 18
 """Of the image that is worked on at a time: it stays in the second cache level."""
 
@@ -130,9 +132,16 @@ class Geometry:
         return array("q", [word for chunk in result for word in chunk])
 
     @property
+    def most_rows(self) -> int:
+        """Of a tile: fewer where the way in and out is much of the work, or each row needs an
+        address in every step."""
+        low = self.kind == "terms" or (self.kind == "runs" and self.terms < SHORT_SUM)
+        return min(self.rows_at_most, LOW_ROWS) if low else self.rows_at_most
+
+    @property
     def tiles(self) -> int:
         """An even number, so that two threads or four have as much to do."""
-        least = -(-self.pixels // self.rows_at_most)
+        least = -(-self.pixels // self.most_rows)
         return least + least % 2 if least > 1 and self.pixels > least else least
 
     @property
