@@ -90,3 +90,56 @@ def test_one_convolution_or_a_user_who_did_it_is_left_alone(format: torch.memory
     else:
         laid = _laid_out(lambda x, w: F.relu(F.conv2d(x, w)), x, W1)
     assert _copies(laid) == 0
+
+
+def _sequence(x: Tensor, w: Tensor, places: Tensor) -> Tensor:
+    y = F.gelu(F.conv2d(x, w)).flatten(2).transpose(1, 2) + places
+    z = F.layer_norm(y, (y.shape[-1],))
+    return y + z @ z.mT @ z
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+def test_the_rows_of_a_sequence_are_whole(batch: int) -> None:
+    """One copy in; out there is one that lies as eager's result does."""
+
+    def function(x: Tensor, w: Tensor, places: Tensor) -> Tensor:
+        return _sequence(F.conv2d(x, w[:3, :, :1, :1]), w, places)
+
+    args = torch.randn(batch, 3, 8, 8), torch.randn(6, 3, 3, 3), torch.randn(36, 6)
+    laid = _laid_out(function, *args)
+    assert "copies: 2" in laid.journal.entries[-1].notes
+    sums = [n for n in laid.graph.nodes if n.target is torch.ops.aten.sum.dim_IntList]
+    assert sums and all(n.args[0].meta["val"].is_contiguous() for n in sums)
+
+
+def test_views_that_a_caller_sees_share_memory_as_before() -> None:
+    def function(x: Tensor, w: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        y = F.conv2d(F.conv2d(x, w[:3, :, :1, :1]), w)
+        turned = y.permute(0, 2, 3, 1)
+        return y, turned, turned + 1
+
+    args = torch.randn(2, 3, 8, 8), torch.randn(6, 3, 3, 3)
+    y, turned, more = _laid_out(function, *args).graph_module(*args)
+    assert y.data_ptr() == turned.data_ptr() != more.data_ptr()
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        lambda y: y.permute(0, 2, 3, 1).flatten(1, 2).softmax(-1),
+        lambda y: y.flatten(2).transpose(1, 2) * 2,
+        lambda y: torch.cat([y.flatten(2).transpose(1, 2), y.new_ones(2, 1, 6)], 1) + 1,
+        lambda y: y.permute(0, 2, 3, 1).permute(0, 3, 1, 2).relu(),
+        lambda y: y.unsqueeze(1).squeeze(1).cumsum(2),
+        lambda y: (y.permute(2, 3, 0, 1) + y.mean((0, 1))[:, :, None, None]).amax(-1),
+        lambda y: y.permute(0, 2, 3, 1).reshape(-1, 6) @ torch.ones(6, 2),
+        lambda y: y.permute(1, 0, 2, 3).sigmoid().expand(6, 2, 6, 6)[::2].exp(),
+        lambda y: (y.permute(0, 2, 3, 1) * 2).permute(0, 3, 1, 2) + y,
+        lambda y: y[:1].permute(0, 2, 3, 1) + 1,
+    ],
+)
+def test_ways_out_by_views(way: Callable[[Tensor], Tensor]) -> None:
+    w = torch.randn(6, 3, 3, 3)
+    _laid_out(
+        lambda x, w: way(F.conv2d(F.conv2d(x, w[:3, :, :1, :1]), w)), torch.randn(2, 3, 8, 8), w
+    )

@@ -1,8 +1,10 @@
 """Channels-last between convolutions. Comes in: a core program with convolutions; goes out: the
 same, in which the values from the first convolution on lie with their channels innermost, as long
-as every op on the way keeps that. Copies stand where such a region is entered and left; inputs and
-outputs keep their strides. What holds: every meta["val"] has the strides PyTorch itself would give.
-It pays where the weights are packed beforehand, since oneDNN otherwise reorders them in each call.
+as every op on the way keeps that. Views of such images, and what is computed of those, lie as
+PyTorch would lay them out then: the rows of a sequence that a convolution begins with, for one, are
+whole again. Copies stand where such a region is entered and left; inputs and outputs keep their
+strides. What holds: every meta["val"] has the strides PyTorch itself would give. It pays where the
+weights are packed beforehand, since oneDNN otherwise reorders them in each call.
 """
 
 from __future__ import annotations
@@ -42,6 +44,17 @@ _INDIFFERENT = frozenset(
 )
 """Ops that read any strides and whose result has strides of its own."""
 
+_PRODUCTS = frozenset({aten.mm.default, aten.addmm.default, aten.bmm.default, aten.baddbmm.default})
+_VIEWS = frozenset(
+    {
+        aten.permute.default,
+        aten.transpose.int,
+        aten.view.default,
+        aten.unsqueeze.default,
+        aten.squeeze.dims,
+    }
+)
+
 
 @dataclass(frozen=True)
 class Layout(Pass):
@@ -67,10 +80,12 @@ class _Sweep:
     lasting: set[Node]
     turned: set[Node] = field(default_factory=set)
     """The values that are channels-last now and were not."""
+    moved: set[Node] = field(default_factory=set)
+    """Others that lie otherwise than they did."""
     entered: dict[Node, Node] = field(default_factory=dict)
     left: dict[Node, Node] = field(default_factory=dict)
     before: dict[Node, Any] = field(default_factory=dict)
-    """What was known of a turned value."""
+    """What was known of a value that lies otherwise now."""
     copies: int = 0
 
     def visit(self, node: Node) -> None:
@@ -79,16 +94,20 @@ class _Sweep:
         elif node.op != "call_function":
             return
         elif self._is_convolution(node):
+            self._leave(node, self.moved)
             if not call_of(node).reads_any_layout(self.lasting):
                 self._enter(node, args_of(node)[0])
             self._lay_out(node)
         elif is_pointwise(node) and self._has_turned_input(node):
+            self._leave(node, self.moved)
             for source in node.all_input_nodes:
                 if _is_image(source) and same_numbers(val(source).shape, val(node).shape):
                     self._enter(node, source)
             self._lay_out(node)
         elif self._hands_on(node):
             self._turn(node)
+        elif self._follows(node):
+            self._move(node)
         elif node.target not in _INDIFFERENT:
             self._leave(node)
 
@@ -115,6 +134,32 @@ class _Sweep:
         images = [source for source in node.all_input_nodes if _is_image(source)]
         return node.target in _LIQUID and all(source in self.turned for source in images)
 
+    def _follows(self, node: Node) -> bool:
+        """May it lie as its inputs do now? Views that a caller could see may not: what shares
+        memory with what stays."""
+        sources = [n for n in node.all_input_nodes if n in self.turned or n in self.moved]
+        if not sources or not isinstance(val(node), torch.Tensor) or _order(val(node)) is None:
+            return False
+        if node.target in _VIEWS:
+            return node not in self.draft.escaping and node not in self.draft.stored
+        joins = node.target is aten.cat.default or is_pointwise(node)
+        return joins and all(source in self.moved for source in sources)
+
+    def _move(self, node: Node) -> None:
+        """As PyTorch lays it out now, if it can."""
+        before = val(node)
+        args, kwargs = map_arg((node.args, node.kwargs), lambda source: source.meta["val"])
+        try:
+            now = node.target(*args, **kwargs)  # type: ignore[operator]
+        except (RuntimeError, ValueError):  # a view of what does not lie in its order any more
+            self._leave(node)
+            return
+        if now.stride() == before.stride():
+            node.meta["val"] = now
+            return
+        self.before[node], node.meta["val"] = before, now
+        (self.turned if _is_image(node) and is_channels_last(now) else self.moved).add(node)
+
     def _lay_out(self, node: Node) -> None:
         """An op that keeps, or is made to keep, the layout of its images."""
         self.before[node] = node.meta["val"]
@@ -138,20 +183,45 @@ class _Sweep:
             self.copies += 1
         node.replace_input_with(source, self.entered[source])
 
-    def _leave(self, node: Node) -> None:
+    def _leave(self, node: Node, only: set[Node] | None = None) -> None:
+        """`node` gets what it reads as that lay before."""
+        if only is None and node.target in _PRODUCTS:
+            only = self.turned
         for source in node.all_input_nodes:
-            if source not in self.turned or source not in self.before:
+            if source not in self.before or (only is not None and source not in only):
                 continue
             if source not in self.left:
-                self.left[source] = self.draft.call(
-                    node,
-                    aten.clone.default,
-                    (source,),
-                    self.before[source],
-                    memory_format=torch.contiguous_format,
-                )
+                self.left[source] = self._restored(node, source)
                 self.copies += 1
             node.replace_input_with(source, self.left[source])
+
+    def _restored(self, node: Node, source: Node) -> Node:
+        before = self.before[source]
+        if before.is_contiguous():
+            return self.draft.call(
+                node, aten.clone.default, (source,), before, memory_format=torch.contiguous_format
+            )
+        order = _order(before)
+        assert order is not None
+        images = Images(self.draft, node)
+        copied = images.copied(images.call(aten.permute.default, source, order))
+        back = [order.index(dim) for dim in range(before.dim())]
+        return images.call(aten.permute.default, copied, back)
+
+
+def _order(value: torch.Tensor) -> list[int] | None:
+    """The dimensions from the outermost in, of a tensor that lies as a contiguous one does whose
+    dimensions were exchanged; None of any other, and where a size is a symbol."""
+    if not all(isinstance(number, int) for number in (*value.shape, *value.stride())):
+        return None
+    strides = value.stride()
+    order = sorted(range(value.dim()), key=lambda dim: -strides[dim])
+    step = 1
+    for dim in reversed(order):
+        if strides[dim] != step:
+            return None
+        step *= value.shape[dim]
+    return order
 
 
 def is_pointwise(node: Node) -> bool:
