@@ -113,6 +113,15 @@ def test_what_a_guard_cuts() -> None:
     check(lambda x: F.pad(x, (0, 0, 7, 9)).amax(0), x)
     check(lambda x: torch.cat([x, x * 2], 1).sum(0), x)
     check(lambda x: torch.cat([x, x * 2], 0).sum(0), x)
+    tall = torch.randn(900, 150)
+    check(lambda x: F.pad(x, (3, 5)).sum(0), tall)
+    check(lambda x: F.pad(x, (0, 0, 7, 9)).amax(0), tall)
+
+
+def test_several_results_of_many_rows() -> None:
+    x, y = torch.randn(900, 400), torch.randn(900, 400)
+    check(lambda x, y: (x.sum(0), x.amax(0), y.sum(0)), x, y)
+    check(lambda x, y: (x.sum(0), y.amin(0)), x[:, :200], y[:, :200])
 
 
 def test_nothing_and_what_is_no_number() -> None:

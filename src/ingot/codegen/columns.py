@@ -21,6 +21,8 @@ ROWS = 8
 STRIP = 2048
 """Columns whose accumulators are kept."""
 SHORT, MANY_ROWS, MANY_ELEMENTS = 1024, 512, 1 << 17
+"""Rows are shared by threads where they are no longer than this, all results together (what chunks
+of them leave lies on the stack), and where there are so many rows and elements."""
 CHEAP = 12
 """Instructions for one element up to which memory is what a reduction waits for."""
 
@@ -43,8 +45,10 @@ def wants_split(nest: Nest, cost: int) -> bool:
     if not is_columnar(nest, cost):
         return False
     columns, rows = nest.outer[0].size, nest.inner[-1].size
-    known = isinstance(columns, int) and isinstance(rows, int)
-    return known and columns <= SHORT and rows >= MANY_ROWS and columns * rows >= MANY_ELEMENTS
+    if not isinstance(columns, int) or not isinstance(rows, int):
+        return False
+    short = columns * len(Phases(nest).reductions[0]) <= SHORT
+    return short and rows >= MANY_ROWS and columns * rows >= MANY_ELEMENTS
 
 
 class Columns:

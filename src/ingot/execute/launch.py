@@ -78,9 +78,10 @@ class Launch:
 
     def __call__(self, address: int, table: int, *values: torch.Tensor) -> int:
         count = len(self.weights)
-        seen = self._look(values[:count])
+        seen = self._look(values[:count]) if self._uses else None
         bases = (ctypes.c_int64 * self._most()).from_address(address)
-        for number, made in zip(self._made, seen.addresses, strict=True):
+        addresses = seen.addresses if seen is not None else ()
+        for number, made in zip(self._made, addresses, strict=True):
             bases[number] = made
         for number, tensor in zip(self._bound, values[count:], strict=True):
             bases[number] = tensor.data_ptr()
