@@ -12,7 +12,16 @@ import torch
 import torch.nn.functional as F
 from torch import fx
 
-from ingot.codegen import attention, convolution, executor, gemm, launcher, watch, winograd
+from ingot.codegen import (
+    attention,
+    convolution,
+    executor,
+    gemm,
+    launcher,
+    product,
+    watch,
+    winograd,
+)
 
 _aten = torch.ops.aten
 _FLASH = _aten._scaled_dot_product_flash_attention_for_cpu.default
@@ -24,11 +33,11 @@ _CONVOLUTIONS: tuple[Any, ...] = (
 )  # fmt: skip
 _NEEDS: dict[Any, tuple[Callable[[torch.dtype], None], ...]] = {
     **dict.fromkeys(
-        (*_PRODUCTS, _aten.addmm.default, _aten.mm.default, _aten.linear.default), (gemm.begin,)
+        (*_PRODUCTS, _aten.addmm.default, _aten.mm.default, _aten.linear.default), (product.begin,)
     ),
     **dict.fromkeys(
         (*_ATTENTION, _aten.scaled_dot_product_attention.default, _FLASH),
-        (gemm.begin, attention.begin),
+        (product.begin, attention.begin),
     ),
     **dict.fromkeys(_CONVOLUTIONS, (convolution.begin,)),
 }

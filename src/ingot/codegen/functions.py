@@ -65,12 +65,14 @@ class Writer:
         )
         return name
 
-    def read_frame(self, names: Sequence[str], pointers: Sequence[str]) -> None:
+    def read_frame(
+        self, names: Sequence[str], pointers: Sequence[str], frame: str = "%frame"
+    ) -> None:
         """Load the words of the frame: `pointer` and `size` have them by name."""
         for position, name in enumerate(names):
             at, value = self.b.fresh(), self.b.fresh()
             self.b.line(
-                f"{at} = llvm.getelementptr %frame[{position}] : (!llvm.ptr) -> !llvm.ptr, i64"
+                f"{at} = llvm.getelementptr {frame}[{position}] : (!llvm.ptr) -> !llvm.ptr, i64"
             )
             kind = "!llvm.ptr" if name in pointers else "i64"
             self.b.line(f"{value} = llvm.load {at} : !llvm.ptr -> {kind}")

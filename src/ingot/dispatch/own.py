@@ -115,14 +115,14 @@ def attention_threads(q: Tensor, kv: Tensor) -> Tensor:
     return torch.nn.functional.scaled_dot_product_attention(q, kv, kv)
 
 
-_GEMM, _ATTENTION = "ingot.codegen.gemm", "ingot.codegen.attention"
+_PRODUCT, _ATTENTION = ("ingot.codegen.gemm", "ingot.codegen.product"), "ingot.codegen.attention"
 THREADS = ("serial", "parallel")
 CHOICES = {
     choice.name: choice
     for choice in (
         Choice(
             "product", ("packed", "library"), product, ("a", 0), (1, 4, 16, 64, 256, 1024),
-            (_GEMM, "ingot.codegen.library"), ("w",),
+            (*_PRODUCT, "ingot.codegen.library"), ("w",),
         ),
         Choice(
             "attention", ("few", "many"), attention, ("q", 2), (1, 2, 4, 8, 16, 32), (_ATTENTION,)
@@ -138,7 +138,7 @@ CHOICES = {
         ),
         Choice(
             "product_threads", THREADS, product_threads, ("a", 0), (4, 8, 16, 32, 64, 128, 256),
-            (_GEMM,), ("w",),
+            _PRODUCT, ("w",),
         ),
         Choice(
             "attention_threads", THREADS, attention_threads, ("kv", 2),

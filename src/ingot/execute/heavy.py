@@ -12,11 +12,13 @@ import torch
 
 from ingot.codegen.attention import attention_function
 from ingot.codegen.batched import batched_function, batched_share
-from ingot.codegen.gemm import WORK_PER_THREAD, packed_as, product_function, share_function
+from ingot.codegen.gemm import WORK_PER_THREAD, packed_as
 from ingot.codegen.library import library_function
 from ingot.codegen.placing import placing_function
+from ingot.codegen.product import EACH, product_function, share_function
 from ingot.codegen.recurrence import lstm_function, packed_gates
 from ingot.dispatch.own import always
+from ingot.dispatch.ranges import Table
 from ingot.dispatch.threads import attention_work, product_work
 from ingot.execute.choices import write_choice
 from ingot.fuse import index as ix
@@ -38,6 +40,9 @@ from ingot.plan.teams import shared, useful
 if TYPE_CHECKING:
     from ingot.execute.runner import RunnerWriter
 
+ALONE = (Word(ZERO, 0),)
+"""No function follows."""
+
 
 def write_heavy(writer: RunnerWriter, call: Heavy, number: int) -> None:
     if isinstance(call, Attention):
@@ -57,36 +62,58 @@ def write_heavy(writer: RunnerWriter, call: Heavy, number: int) -> None:
 
 
 def _product(writer: RunnerWriter, product: Product, number: int) -> None:
-    table = (
-        always("packed", "weights=int8")
-        if _is_narrow(writer, product)
-        else product_table(writer.ways, product, writer.symbol_ranges)
-    )
     makers = {
-        "packed": lambda: packed_product(writer, product, number, [Word(ZERO, 0)]),
+        "packed": lambda: packed_products(writer, [(product, ALONE)], number),
         "library": lambda: _library_product(writer, product, number),
     }
-    write_choice(writer, table, product.sizes[0], makers)
+    write_choice(writer, _product_table(writer, product), product.sizes[0], makers)
 
 
-def packed_product(
-    writer: RunnerWriter, product: Product, number: int, follower: Sequence[Word]
+def is_packed(writer: RunnerWriter, product: Product) -> bool:
+    """Does it always run on its packed weight?"""
+    return {row.serves for row in _product_table(writer, product).rows} == {"packed"}
+
+
+def _product_table(writer: RunnerWriter, product: Product) -> Table:
+    if _is_narrow(writer, product):
+        return always("packed", "weights=int8")
+    return product_table(writer.ways, product, writer.symbol_ranges)
+
+
+def packed_products(
+    writer: RunnerWriter, products: Sequence[tuple[Product, Sequence[Word]]], number: int
 ) -> NativeStep:
-    """`follower` is its function and that one's words."""
-    node = product.node
-    dtype = tensor_of(node).dtype
-    stored = torch.int8 if _is_narrow(writer, product) else product.weight.exact
-    left_rows, rows, addend_rows = product.row_strides
-    words = (
-        writer.address(product.left, number), Word(ZERO, left_rows),
-        _packed(writer, product.weight, stored), _addend(writer, product, number),
-        writer.address(node, number), Word(ZERO, rows),
-        *(Word(ZERO, size) for size in product.sizes), Word(ZERO, addend_rows),
-        Word(ZERO, product_work(writer.ways)), *follower,
-    )  # fmt: skip
-    work = product_work(writer.ways)
-    share = shared(share_function(dtype, stored), ix.product(product.sizes), work)
-    return NativeStep(product_function(dtype, stored), words, node, share=share)
+    """Products of the same rows, each with the function that follows it and that one's words."""
+    first, _ = products[0]
+    dtype, stored = tensor_of(first.node).dtype, stored_dtype(writer, first)
+    work = sum(ix.product(product.sizes) for product, _ in products)
+    share = shared(share_function(dtype, stored), work, product_work(writer.ways))
+    sizes = [
+        first.row_strides[0], first.sizes[0], first.sizes[2],
+        1 if share is None else share.threads, len(products),
+    ]  # fmt: skip
+    words = [writer.address(first.left, number), *(Word(ZERO, size) for size in sizes)]
+    for product, follower in products:
+        words += _packed_product(writer, product, follower, number)
+    sources = [product.node for product, _ in products]
+    return NativeStep(product_function(dtype, stored), tuple(words), sources, share=share)
+
+
+def _packed_product(
+    writer: RunnerWriter, product: Product, follower: Sequence[Word], number: int
+) -> list[Word]:
+    _, rows, addend_rows = product.row_strides
+    return [
+        Word(ZERO, len(EACH) - 1 + len(follower)),
+        _packed(writer, product.weight, stored_dtype(writer, product)),
+        _addend(writer, product, number), writer.address(product.node, number), Word(ZERO, rows),
+        Word(ZERO, product.sizes[1]), Word(ZERO, addend_rows), *follower,
+    ]  # fmt: skip
+
+
+def stored_dtype(writer: RunnerWriter, product: Product) -> torch.dtype:
+    """Of its packed weight."""
+    return torch.int8 if _is_narrow(writer, product) else product.weight.exact
 
 
 def _is_narrow(writer: RunnerWriter, product: Product) -> bool:

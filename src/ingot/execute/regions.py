@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 from ingot.codegen.kernels import Kernel, Kernels
 from ingot.dispatch.threads import kernel_work
 from ingot.execute.choices import write_choice
-from ingot.execute.heavy import packed_product
+from ingot.execute.heavy import packed_products
 from ingot.fuse.region import Region
 from ingot.plan.choices import length_of, reduction_table
 from ingot.plan.followers import Follower
+from ingot.plan.products import Product
 from ingot.plan.segment import ZERO, NativeStep, Word
 from ingot.plan.teams import shared
 
@@ -31,15 +32,21 @@ def native_followers(
 
 
 def write_region(writer: RunnerWriter, region: Region, number: int) -> None:
-    for node in region.stored:
-        writer.make(node, number)
     kernel = writer.kernels.by_region[region]
     if region in writer.followers:
-        _with_product(writer, writer.followers[region], kernel, number)
-    elif kernel.whole is None:
+        product = with_follower(writer, writer.followers[region], number)
+        writer.segment.steps.append(packed_products(writer, [product], number))
+        return
+    _make(writer, region, number)
+    if kernel.whole is None:
         writer.segment.steps.append(_step(writer, kernel, number))
     else:
         _split_or_whole(writer, kernel, kernel.whole, number)
+
+
+def _make(writer: RunnerWriter, region: Region, number: int) -> None:
+    for node in region.stored:
+        writer.make(node, number)
 
 
 def share_memory(writer: RunnerWriter, follower: Follower) -> None:
@@ -48,12 +55,16 @@ def share_memory(writer: RunnerWriter, follower: Follower) -> None:
         writer.places.put(follower.product.node, writer.places.of(follower.over))
 
 
-def _with_product(writer: RunnerWriter, follower: Follower, kernel: Kernel, number: int) -> None:
+def with_follower(
+    writer: RunnerWriter, follower: Follower, number: int
+) -> tuple[Product, list[Word]]:
+    """A product, and what follows it: the function and its words. There is memory for both."""
+    _make(writer, follower.region, number)
     share_memory(writer, follower)
     if follower.over is None:
         writer.make(follower.product.node, number)
-    words = [Word(ZERO, kernel.address), *_words(writer, kernel, number)]
-    writer.segment.steps.append(packed_product(writer, follower.product, number, words))
+    kernel = writer.kernels.by_region[follower.region]
+    return follower.product, [Word(ZERO, kernel.address), *_words(writer, kernel, number)]
 
 
 def _split_or_whole(writer: RunnerWriter, split: Kernel, whole: Kernel, number: int) -> None:

@@ -32,6 +32,7 @@ from ingot.execute.lifetimes import last_uses, uses
 from ingot.execute.memory import LARGE, empty_large
 from ingot.execute.outcome import broken, failed, is_check, plain
 from ingot.execute.regions import native_followers, share_memory, write_region
+from ingot.execute.together import together, write_together
 from ingot.execute.workspace import borrow, give_back
 from ingot.fuse import index as ix
 from ingot.fuse.index import Size
@@ -121,7 +122,7 @@ class RunnerWriter:
         self.in_place = written_in_place(fused, kernels)
         self.roles = Roles(fused, kernels)
         self.places = Places(self.roles.hosted, self.in_place)
-        self.waiting = {follower.call for follower in self.followers.values()}
+        self.waiting: set[Step] = {follower.call for follower in self.followers.values()}
         """Products that run when their followers do."""
         for follower in self.followers.values():
             share_memory(self, follower)
@@ -138,6 +139,8 @@ class RunnerWriter:
         self.dynamic = bool(fused.program.symbols) or has_symbols(fused.program.graph)
         self._clock = 0
         self.last_use = last_uses(self)
+        self.together = {} if self.options.profile else together(self, fused)
+        """Steps to those that run with them."""
 
     # -- names -------------------------------------------------------------------------------------
 
@@ -213,8 +216,12 @@ class RunnerWriter:
         return self._clock
 
     def step(self, step: Step) -> None:
-        number = self.tick()
-        if isinstance(step, CallStep) and step in self.waiting:
+        if step in self.waiting:
+            return
+        group, number = self.together.get(step), self.tick()
+        if group is not None:
+            if step is group[0].step:
+                write_together(self, group, number)
             return
         if isinstance(step, CallStep) and step in self.roles.products:
             if self.roles.products[step]:

@@ -1,11 +1,13 @@
 """Which regions follow products part by part. Comes in: the steps; goes out: the steps, each of
-these products moved to its region, and what is known of the pair. What holds: nothing but the
+these products moved to its region and products of one input next to each other, and what is known
+of each pair. What holds: nothing but the
 region reads the product before it is whole, the region changes no memory that the product reads,
 and what code cannot be written for stays a step of its own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from torch import fx
@@ -16,6 +18,7 @@ from ingot.errors import UnsupportedError
 from ingot.fuse.region import Region
 from ingot.fuse.shapes import tensor_of
 from ingot.fuse.views import base_of, is_view
+from ingot.plan.abreast import Unit, abreast
 from ingot.plan.derived import is_derived
 from ingot.plan.products import Product, products_of
 from ingot.program.graph import output_values
@@ -26,6 +29,7 @@ from ingot.stages import CallStep, Fused, KernelStep, Step
 class Follower:
     call: CallStep
     product: Product
+    region: Region
     code: FollowerNest
     over: fx.Node | None
     """The stored value that takes the product's memory: nobody else reads the product."""
@@ -44,33 +48,40 @@ def with_followers(fused: Fused) -> tuple[Fused, dict[Region, Follower]]:
                 bodies.append(inner)
             step = replace(step, bodies=tuple(bodies))
         steps.append(step)
-    pairs = _pairs(replace(fused, steps=tuple(steps)))
+    fused = replace(fused, steps=tuple(steps))
+    products = _products(fused)
+    pairs = _pairs(fused, products)
     found |= pairs
     calls = {follower.call for follower in pairs.values()}
-    ordered: list[Step] = []
+    units: list[Unit] = []
     for step in steps:
-        if isinstance(step, CallStep) and step in calls:
-            continue
         if isinstance(step, KernelStep) and step.region in pairs:
-            ordered.append(pairs[step.region].call)
-        ordered.append(step)
+            units.append((pairs[step.region].call, step))
+        elif step not in calls:
+            units.append((step,))
+    ordered = [step for unit in abreast(units, products) for step in unit]
     return replace(fused, steps=tuple(ordered)), found
 
 
-def _pairs(fused: Fused) -> dict[Region, Follower]:
+def _products(fused: Fused) -> dict[Step, Product]:
+    """Of calls that are one product each."""
     lasting = fused.program.lasting()
     lasting |= {node for node in fused.program.graph.nodes if is_derived(node)}
+    calls = [step for step in fused.steps if isinstance(step, CallStep)]
+    found = {step: products_of(step.node, lasting) for step in calls}
+    return {step: products[0] for step, products in found.items() if len(products) == 1}
+
+
+def _pairs(fused: Fused, products: Mapping[Step, Product]) -> dict[Region, Follower]:
     outputs = list(output_values(fused.program.graph))
     signature = fused.program.signature.outputs
     written = {v for s, v in zip(signature, outputs, strict=True) if s.kind == "mutation"}
     returned = set(map(_base, outputs))
     readers = _readers(fused)
     pairs: dict[Region, Follower] = {}
-    for step in fused.steps:
-        if not isinstance(step, CallStep):
-            continue
-        products = products_of(step.node, lasting)
-        if len(products) != 1 or step.node not in readers:
+    for step, product in products.items():
+        assert isinstance(step, CallStep)
+        if step.node not in readers:
             continue
         first, *others = readers[step.node]
         if not isinstance(first, KernelStep) or first.region in pairs:
@@ -78,7 +89,7 @@ def _pairs(fused: Fused) -> dict[Region, Follower]:
         if written & first.region.stored.keys():
             continue
         alone = not others and step.node not in returned
-        follower = _follower(step, products[0], first.region, alone)
+        follower = _follower(step, product, first.region, alone)
         if follower is not None:
             pairs[first.region] = follower
     return pairs
@@ -94,7 +105,7 @@ def _follower(step: CallStep, product: Product, region: Region, alone: bool) -> 
         return None
     lanes = product_shape(tensor_of(step.node).dtype).columns
     over = same_memory(nest, step.node) if alone else None
-    return Follower(step, product, FollowerNest(step.node, nest, lanes), over)
+    return Follower(step, product, region, FollowerNest(step.node, nest, lanes), over)
 
 
 def _readers(fused: Fused) -> dict[object, list[Step]]:

@@ -1,0 +1,281 @@
+"""Products of one matrix with some others: C = A · B + addend for each B, f32 and f64. Comes in: A
+by rows, every B packed into panels (codegen/gemm.py); goes out: every C by rows. What holds: sizes
+are arguments, so one piece of code serves all; threads share the panels of all B, so that none
+waits between one product and the next, and rows of A that are in the cache serve them all; a
+panel's part of B stays in the first cache level while A's rows pass by it; sums run over at most
+DEPTH terms before they are added up, which keeps the error of long ones low; results depend neither
+on the number of threads nor on what else is computed along with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+
+import torch
+
+from ingot.codegen.entry import openmp_declarations
+from ingot.codegen.follower import FOLLOWER_TYPE
+from ingot.codegen.functions import I64, Writer
+from ingot.codegen.gemm import DEPTH, Shape, begin_tiles, call_tile, product_shape
+from ingot.codegen.jit import Native, compile_module
+from ingot.codegen.once import Once
+from ingot.codegen.values import Val
+
+BLOCK_BYTES = 1 << 18
+"""Of A's rows that are worked on at a time: they stay in the second cache level."""
+FEW_ROWS = 256
+"""So many are worked on together however long they are: B, which may come from memory, is read
+once."""
+FIELDS = ("a", "lda", "m", "k", "useful", "count")
+"""The frame, up to the first of `count` products. `useful`: threads that find something to do."""
+EACH = ("words", "b", "addend", "c", "ldc", "n", "ldadd", "follower")
+"""A product in the frame, `words` in all. `addend` may be null; `ldadd` is 0 for one row that is
+added to all. `follower` is null or a function (codegen/follower.py) that gets every part of C as
+soon as it is done; its own frame lies behind."""
+_EACH_POINTERS = ("b", "addend", "c", "follower")
+_PANELS = "(%frame: !llvm.ptr, %each: !llvm.ptr, %low: i64, %high: i64, %top: i64, %bottom: i64)"
+_PANELS_TYPE = "(!llvm.ptr, !llvm.ptr, i64, i64, i64, i64) -> ()"
+
+
+@cache
+def product_function(dtype: torch.dtype, stored: torch.dtype) -> int:
+    """The address of the products for `dtype`, in the convention of the executor."""
+    return _compiled(dtype, stored).addresses["product"]
+
+
+def share_function(dtype: torch.dtype, stored: torch.dtype) -> int:
+    """What does a thread's share of them."""
+    return _compiled(dtype, stored).addresses["task"]
+
+
+@Once
+def _compiled(dtype: torch.dtype, stored: torch.dtype) -> Native:
+    shape = product_shape(dtype, stored)
+    functions = {"panels": _Panels(shape).text(), "task": _Task(shape).text(), "product": _entry()}
+    return compile_module(list(openmp_declarations().values()), functions)
+
+
+def begin(dtype: torch.dtype) -> None:
+    """A product of this dtype will be needed."""
+    begin_tiles(dtype)
+    _compiled.begin(dtype, dtype)
+
+
+class _Panels(Writer):
+    """Some panels of one product, in some of its rows."""
+
+    def __init__(self, shape: Shape):
+        super().__init__()
+        self.shape = shape
+        b = self.b
+        self.whole = self.stack(shape.rows * shape.columns, shape.dtype)
+        """A tile that hangs over C's edge."""
+        self.row = self.stack(shape.columns, shape.dtype)
+        """The addend where there is none, or where reading it would go beyond its end."""
+        self.read_frame(FIELDS, ("a",))
+        self.read_frame(EACH, _EACH_POINTERS, "%each")
+        self.width = self.const(shape.columns)
+        zero = b.const(0, shape.dtype, shape.lanes)
+        for j in range(shape.vectors):
+            b.store(self.moved(self.row, self.const(j * shape.lanes), shape.dtype), zero)
+
+    def text(self) -> str:
+        b = self.b
+        low, high, top, bottom = (Val(f"%{n}", I64) for n in ("low", "high", "top", "bottom"))
+        with self.loop(low, high, self.const(1)) as panel:
+            left = b.mul(panel, self.width)
+            right = b.add(left, self.width)
+            inside = b.cmp("le", right, self.size["n"])
+            with self.when(inside):
+                self._panel(panel, left, top, bottom)
+            with self.when(b.not_(inside)):
+                self._edge(panel, left, top, bottom)
+            with self.when(self.given(self.pointer["follower"])):
+                self._follow(top, bottom, left, b.minimum(right, self.size["n"]))
+        return self.function(f"@panels{_PANELS}")
+
+    def _follow(self, *edges: Val) -> None:
+        """What is to be done with C between these rows and columns."""
+        frame = self.b.fresh()
+        self.b.line(
+            f"{frame} = llvm.getelementptr %each[{len(EACH)}] : (!llvm.ptr) -> !llvm.ptr, i64"
+        )
+        values = ", ".join([frame, *(edge.name for edge in edges)])
+        follower = self.pointer["follower"]
+        self.b.line(f"llvm.call {follower}({values}) : !llvm.ptr, {FOLLOWER_TYPE}")
+
+    def _addend(self, left: Val) -> tuple[Val, str, Val]:
+        """(is there one, its row at `left`, its row stride)"""
+        b = self.b
+        some = self.given(self.pointer["addend"])
+        at = self.moved(self.pointer["addend"], left, self.shape.dtype)
+        return some, at, b.select(some, self.size["ldadd"], self.const(0))
+
+    def _panel(self, panel: Val, left: Val, top: Val, bottom: Val) -> None:
+        b, dtype = self.b, self.shape.dtype
+        some, given, stride = self._addend(left)
+        c = self.moved(self.pointer["c"], left, dtype)
+        with self.loop(self.const(0), self.size["k"], self.const(DEPTH)) as deep:
+            depth = b.minimum(self.const(DEPTH), b.sub(self.size["k"], deep))
+            first = b.cmp("eq", deep, self.const(0))
+            addend = self.either(first, self.either(some, given, self.row), c)
+            step = b.select(first, stride, self.size["ldc"])
+            right = self._packed(panel, deep)
+
+            def tile(
+                rows: Val, at: Val, right: list[str] = right, deep: Val = deep, depth: Val = depth,
+                addend: str = addend, step: Val = step,
+            ) -> None:  # fmt: skip
+                self._call(
+                    rows, self._left(at, deep), right,
+                    self.moved(addend, b.mul(at, step), dtype), step,
+                    self.moved(c, b.mul(at, self.size["ldc"]), dtype), self.size["ldc"], depth,
+                )  # fmt: skip
+
+            self._strips(top, bottom, tile)
+
+    def _edge(self, panel: Val, left: Val, top: Val, bottom: Val) -> None:
+        """The last panel, of which only some columns are C's: tile by tile by way of the stack."""
+        b, dtype = self.b, self.shape.dtype
+        some, given, stride = self._addend(left)
+        used = b.sub(self.size["n"], left)
+        c = self.moved(self.pointer["c"], left, dtype)
+
+        def tile(rows: Val, at: Val) -> None:
+            with self.loop(self.const(0), rows, self.const(1)) as i:
+                row = self.moved(self.whole, b.mul(i, self.width), dtype)
+                theirs = self.moved(given, b.mul(b.add(at, i), stride), dtype)
+                with self.loop(self.const(0), used, self.const(1)) as j, self.when(some):
+                    b.store(
+                        self.moved(row, j, dtype), b.load(self.moved(theirs, j, dtype), dtype, 1)
+                    )
+                with self.loop(self.const(0), used, self.const(1)) as j, self.when(b.not_(some)):
+                    b.store(self.moved(row, j, dtype), b.const(0, dtype))
+            with self.loop(self.const(0), self.size["k"], self.const(DEPTH)) as deep:
+                depth = b.minimum(self.const(DEPTH), b.sub(self.size["k"], deep))
+                self._call(
+                    rows, self._left(at, deep), self._packed(panel, deep), self.whole, self.width,
+                    self.whole, self.width, depth,
+                )  # fmt: skip
+            with self.loop(self.const(0), rows, self.const(1)) as i:
+                row = self.moved(self.whole, b.mul(i, self.width), dtype)
+                ours = self.moved(c, b.mul(b.add(at, i), self.size["ldc"]), dtype)
+                with self.loop(self.const(0), used, self.const(1)) as j:
+                    b.store(self.moved(ours, j, dtype), b.load(self.moved(row, j, dtype), dtype, 1))
+
+        self._strips(top, bottom, tile)
+
+    def _strips(self, top: Val, bottom: Val, tile: Callable[[Val, Val], None]) -> None:
+        """Tiles from `top` to `bottom`."""
+        with self.strips(self.shape.rows, self.b.sub(bottom, top)) as (rows, at):
+            tile(rows, self.b.add(top, at))
+
+    def _left(self, row: Val, deep: Val) -> str:
+        offset = self.b.add(self.b.mul(row, self.size["lda"]), deep)
+        return self.moved(self.pointer["a"], offset, self.shape.dtype)
+
+    def _packed(self, panel: Val, deep: Val) -> list[str]:
+        """A part of the panel, and its scales."""
+        b, shape = self.b, self.shape
+        head = self.const(shape.head)
+        long = b.add(b.mul(self.size["k"], self.width), head)
+        start = self.moved(self.pointer["b"], b.mul(panel, long), shape.stored)
+        part = self.moved(start, b.add(b.mul(deep, self.width), head), shape.stored)
+        return [part, start] if shape.scaled else [part]
+
+    def _call(
+        self, rows: Val, a: str, right: list[str], addend: str, step: Val, c: str, ldc: Val,
+        depth: Val,
+    ) -> None:  # fmt: skip
+        part, *scale = right
+        call_tile(
+            self, self.shape, rows, a, self.size["lda"], part, self.width, addend, step, c, ldc,
+            depth, *scale,
+        )  # fmt: skip
+
+
+class _Task(Writer):
+    """What one thread does: its share of all panels, or of the rows where there are few panels."""
+
+    def __init__(self, shape: Shape):
+        super().__init__()
+        self.shape = shape
+        self.read_frame(FIELDS, ("a",))
+
+    def text(self) -> str:
+        b = self.b
+        low_panel, high_panel, low_row, high_row = self._share(self._over_products())
+        rows = self._block(b.sub(high_row, low_row))
+        # A tile of one or two rows sums up in another order: none may be left over, for where one
+        # is would depend on the threads.
+        some = b.minimum(b.sub(high_row, low_row), self.const(1))
+        nearly = b.maximum(b.sub(high_row, self.const(2)), b.add(low_row, some))
+        with self.loop(low_row, nearly, rows) as top:
+            following = b.add(top, rows)
+            bottom = b.select(b.cmp("lt", following, nearly), following, high_row)
+
+            def part(each: str, before: Val, panels: Val) -> None:
+                low, high = (
+                    self._within(b.sub(k, before), panels) for k in (low_panel, high_panel)
+                )
+                with self.when(b.cmp("lt", low, high)):
+                    values = ", ".join(v.name for v in (low, high, top, bottom))
+                    b.line(f"llvm.call @panels(%frame, {each}, {values}) : {_PANELS_TYPE}")
+
+            self._over_products(part)
+        return self.function("@task(%frame: !llvm.ptr)")
+
+    def _within(self, value: Val, most: Val) -> Val:
+        return self.b.minimum(self.b.maximum(value, self.const(0)), most)
+
+    def _over_products(self, do: Callable[[str, Val, Val], None] | None = None) -> Val:
+        """`do` gets each product, the panels before it, and how many it has; goes out: all."""
+        b, width = self.b, self.const(self.shape.columns)
+
+        def step(_: Val, carried: Sequence[Val]) -> list[Val]:
+            at, before = carried
+            each = self.moved("%frame", at, I64)
+            self.read_frame(EACH, _EACH_POINTERS, each)
+            panels = b.div(b.add(self.size["n"], b.sub(width, self.const(1))), width)
+            if do is not None:
+                do(each, before, panels)
+            return [b.add(at, self.size["words"]), b.add(before, panels)]
+
+        extent = (self.const(0), self.size["count"], self.const(1))
+        return self.summed(extent, [self.const(len(FIELDS)), self.const(0)], step)[1]
+
+    def _block(self, all_rows: Val) -> Val:
+        """How many rows are worked on at a time."""
+        b, tall = self.b, self.const(self.shape.rows)
+        room = self.const(BLOCK_BYTES // self.shape.dtype.itemsize)
+        rows = b.mul(b.add(b.div(b.div(room, self.size["k"]), tall), self.const(1)), tall)
+        few = b.cmp("le", all_rows, self.const(FEW_ROWS))
+        return b.select(few, b.maximum(all_rows, tall), rows)
+
+    def _share(self, panels: Val) -> tuple[Val, Val, Val, Val]:
+        b, zero = self.b, self.const(0)
+        thread, threads = self.team()
+        tall = self.const(self.shape.rows)
+        strips = b.div(b.add(self.size["m"], self.const(self.shape.rows - 1)), tall)
+        several = b.mul(threads, self.const(4))
+        even = b.cmp("eq", b.rem(panels, threads), zero)
+        by_panels = b.or_(b.cmp("ge", panels, several), b.and_(even, b.cmp("lt", strips, several)))
+        # The last two strips share their rows: one thread has both.
+        units = b.maximum(b.sub(strips, self.const(1)), self.const(1))
+        low_strip, high_strip = self.share(units, thread, threads)
+        last = b.cmp("eq", high_strip, units)
+        low_panel, high_panel = self.share(panels, thread, threads)
+        return (
+            b.select(by_panels, low_panel, zero),
+            b.select(by_panels, high_panel, panels),
+            b.select(by_panels, zero, b.mul(low_strip, tall)),
+            b.select(b.or_(by_panels, last), self.size["m"], b.mul(high_strip, tall)),
+        )
+
+
+def _entry() -> str:
+    w = Writer()
+    w.read_frame(FIELDS, ("a",))
+    w.in_parallel(w.size["useful"])
+    return w.function("@product(%frame: !llvm.ptr) -> i64", f" {w.const(0).name} : i64")
