@@ -168,5 +168,6 @@ def _alone(part: Lowered, ways: Ways, prefix: str = "") -> Compiled:
 def _compiled(part: Lowered, runner: Runner, ways: Ways) -> Compiled:
     return Compiled(
         part.fused, runner.run, runner.source, part.kernels.distinct, part.timings,
-        part.kernels, runner.products, runner.prepared, runner.controls, tuple(ways.made.values()),
+        part.kernels, runner.products, runner.prepared, runner.controls, runner.together,
+        tuple(ways.made.values()),
     )  # fmt: skip

@@ -16,6 +16,7 @@ from ingot.program.program import Program
 if TYPE_CHECKING:
     from ingot.codegen.kernels import Kernels
     from ingot.dispatch.ways import Chosen
+    from ingot.execute.together import Group
     from ingot.plan.prepared import Prepared
 
 
@@ -91,6 +92,8 @@ class Compiled:
     """What is made of weights and kept."""
     controls: frozenset[Step] = frozenset()
     """Branches and loops that run natively, without the host between their steps."""
+    together: frozenset[Group] = frozenset()
+    """Products of one input that run as one step."""
     choices: tuple[Chosen, ...] = ()
     """The compiler's own, between ways to run its steps."""
     versions: tuple[Compiled, ...] = ()

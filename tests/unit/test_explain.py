@@ -46,6 +46,21 @@ def test_counts() -> None:
     assert 0 < report.kernels < report.regions
 
 
+def test_products_that_run_together() -> None:
+    class Gated(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.gate, self.up, self.down = nn.Linear(32, 64), nn.Linear(32, 64), nn.Linear(64, 32)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.down(torch.sigmoid(self.gate(x)) * self.up(x))
+
+    report = explained(Gated(), torch.randn(4, 32))
+    told = "Products that run as one step with others of the same input: 2."
+    assert any(note.startswith(told) for note in report.notes)
+    assert report.products == 3
+
+
 def test_rows_name_modules_places_and_costs() -> None:
     report = explained(nn.Sequential(*(Block() for _ in range(3))), torch.randn(4, 32))
     gelu = next(row for row in report.kernel_rows if row.ops == ("gelu",))

@@ -114,3 +114,17 @@ def same_memory(nest: Nest, product: fx.Node) -> fx.Node | None:
     at, dtype = _read_at(nest, product), tensor_of(product).dtype
     alike = (s.buffer for s in nest.stores if s.index == at and s.value.dtype is dtype)
     return next(alike, None)
+
+
+def row_step(nest: Nest, buffer: fx.Node) -> Size | None:
+    """From row to row of a buffer, where each iteration touches only the element in its own row and
+    column; None: it does otherwise."""
+    row, column = nest.outer
+    loads = (e for e in nest.expressions() if isinstance(e, Load))
+    found = {load.index for load in loads if load.buffer is buffer}
+    found |= {store.index for store in nest.stores if store.buffer is buffer}
+    if len(found) != 1:
+        return None
+    (at,) = found
+    own = at.const == 0 and at.coefficient(column) == 1 and at.terms.keys() <= {row, column}
+    return at.coefficient(row) if own else None

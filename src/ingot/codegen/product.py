@@ -27,8 +27,9 @@ BLOCK_BYTES = 1 << 18
 FEW_ROWS = 256
 """So many are worked on together however long they are: B, which may come from memory, is read
 once."""
-FIELDS = ("a", "lda", "m", "k", "useful", "count")
-"""The frame, up to the first of `count` products. `useful`: threads that find something to do."""
+FIELDS = ("a", "lda", "m", "k", "useful", "in_step", "count")
+"""The frame, up to the first of `count` products. `useful`: threads that find something to do.
+`in_step`: all are as wide, and what follows one may read the same part of those before it."""
 EACH = ("words", "b", "addend", "c", "ldc", "n", "ldadd", "follower")
 """A product in the frame, `words` in all. `addend` may be null; `ldadd` is 0 for one row that is
 added to all. `follower` is null or a function (codegen/follower.py) that gets every part of C as
@@ -216,9 +217,8 @@ class _Task(Writer):
             bottom = b.select(b.cmp("lt", following, nearly), following, high_row)
 
             def part(each: str, before: Val, panels: Val) -> None:
-                low, high = (
-                    self._within(b.sub(k, before), panels) for k in (low_panel, high_panel)
-                )
+                ends = (low_panel, high_panel)
+                low, high = (self._within(b.sub(end, before), panels) for end in ends)
                 with self.when(b.cmp("lt", low, high)):
                     values = ", ".join(v.name for v in (low, high, top, bottom))
                     b.line(f"llvm.call @panels(%frame, {each}, {values}) : {_PANELS_TYPE}")
@@ -230,20 +230,23 @@ class _Task(Writer):
         return self.b.minimum(self.b.maximum(value, self.const(0)), most)
 
     def _over_products(self, do: Callable[[str, Val, Val], None] | None = None) -> Val:
-        """`do` gets each product, the panels before it, and how many it has; goes out: all."""
-        b, width = self.b, self.const(self.shape.columns)
+        """`do` gets each product, the panels before it, and how many it has; goes out: all. Those
+        in step count as one: a thread has the same panels of each, one product after the other."""
+        b, width, zero = self.b, self.const(self.shape.columns), self.const(0)
+        in_step = b.cmp("ne", self.size["in_step"], zero)
 
         def step(_: Val, carried: Sequence[Val]) -> list[Val]:
-            at, before = carried
+            at, before, _ = carried
             each = self.moved("%frame", at, I64)
             self.read_frame(EACH, _EACH_POINTERS, each)
             panels = b.div(b.add(self.size["n"], b.sub(width, self.const(1))), width)
             if do is not None:
                 do(each, before, panels)
-            return [b.add(at, self.size["words"]), b.add(before, panels)]
+            end = b.add(before, panels)
+            return [b.add(at, self.size["words"]), b.select(in_step, zero, end), end]
 
-        extent = (self.const(0), self.size["count"], self.const(1))
-        return self.summed(extent, [self.const(len(FIELDS)), self.const(0)], step)[1]
+        extent = (zero, self.size["count"], self.const(1))
+        return self.summed(extent, [self.const(len(FIELDS)), zero, zero], step)[2]
 
     def _block(self, all_rows: Val) -> Val:
         """How many rows are worked on at a time."""

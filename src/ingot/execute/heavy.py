@@ -81,16 +81,20 @@ def _product_table(writer: RunnerWriter, product: Product) -> Table:
 
 
 def packed_products(
-    writer: RunnerWriter, products: Sequence[tuple[Product, Sequence[Word]]], number: int
+    writer: RunnerWriter,
+    products: Sequence[tuple[Product, Sequence[Word]]],
+    number: int,
+    in_step: bool = False,
 ) -> NativeStep:
-    """Products of the same rows, each with the function that follows it and that one's words."""
+    """Products of the same rows, each with the function that follows it and that one's words.
+    `in_step`: these read what the same thread has just made of those before."""
     first, _ = products[0]
     dtype, stored = tensor_of(first.node).dtype, stored_dtype(writer, first)
     work = sum(ix.product(product.sizes) for product, _ in products)
     share = shared(share_function(dtype, stored), work, product_work(writer.ways))
     sizes = [
         first.row_strides[0], first.sizes[0], first.sizes[2],
-        1 if share is None else share.threads, len(products),
+        1 if share is None else share.threads, int(in_step), len(products),
     ]  # fmt: skip
     words = [writer.address(first.left, number), *(Word(ZERO, size) for size in sizes)]
     for product, follower in products:

@@ -32,7 +32,7 @@ from ingot.execute.lifetimes import last_uses, uses
 from ingot.execute.memory import LARGE, empty_large
 from ingot.execute.outcome import broken, failed, is_check, plain
 from ingot.execute.regions import native_followers, share_memory, write_region
-from ingot.execute.together import together, write_together
+from ingot.execute.together import Group, together, write_together
 from ingot.execute.workspace import borrow, give_back
 from ingot.fuse import index as ix
 from ingot.fuse.index import Size
@@ -64,6 +64,8 @@ class Runner:
     prepared: tuple[Prepared, ...]
     controls: frozenset[Step]
     """Branches and loops that run natively."""
+    together: frozenset[Group]
+    """Products that run as one step, unless each is timed."""
 
 
 def build_runner(
@@ -86,8 +88,9 @@ def finished(writer: RunnerWriter) -> Runner:
     prepared = tuple(value for value in scope.values() if isinstance(value, Prepared))
     roles = writer.roles
     return Runner(
-        scope["run"], source, frozenset(roles.products), prepared, frozenset(roles.controls)
-    )
+        scope["run"], source, frozenset(roles.products), prepared, frozenset(roles.controls),
+        frozenset(writer.together.values()),
+    )  # fmt: skip
 
 
 class RunnerWriter:
@@ -139,8 +142,8 @@ class RunnerWriter:
         self.dynamic = bool(fused.program.symbols) or has_symbols(fused.program.graph)
         self._clock = 0
         self.last_use = last_uses(self)
-        self.together = {} if self.options.profile else together(self, fused)
-        """Steps to those that run with them."""
+        self.together = together(self, fused)
+        """Steps to the groups in which they run."""
 
     # -- names -------------------------------------------------------------------------------------
 
@@ -219,8 +222,8 @@ class RunnerWriter:
         if step in self.waiting:
             return
         group, number = self.together.get(step), self.tick()
-        if group is not None:
-            if step is group[0].step:
+        if group is not None and not self.options.profile:
+            if step is group.members[0].step:
                 write_together(self, group, number)
             return
         if isinstance(step, CallStep) and step in self.roles.products:

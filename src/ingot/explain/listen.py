@@ -175,6 +175,13 @@ def _notes(result: Any, graphs: Sequence[Compiled], stops: Sequence[str]) -> Ite
     if native:
         regions = sum(len(body.regions()) for step in native for body in step.bodies)
         yield f"Branches and loops that run natively: {len(native)}, of {regions} regions."
+    groups = [group for graph in graphs for group in graph.together]
+    if groups:
+        products = sum(len(group.members) for group in groups)
+        yield (
+            f"Products that run as one step with others of the same input: {products}. "
+            "Here each was timed alone."
+        )
     prepared = [p for graph in graphs for p in graph.prepared]
     packed = sum(p.bytes() for p in prepared)
     if packed:

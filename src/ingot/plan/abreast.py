@@ -1,21 +1,21 @@
 """Products of one input, next to each other: Q, K and V of an attention. Comes in: the steps in
 units, a product and the region that follows it being one; goes out: the same, in which a product
-stands behind one that reads the same rows where nothing that it needs is made between the two. What
-holds: no step comes before what it reads; results that are made early wait for a few steps only,
-for they take memory meanwhile.
+stands behind one that reads the same rows, where nothing but views is made between the two that it
+needs. What holds: no step comes before what it reads; results that are made early wait for a few
+steps only, for they take memory meanwhile.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from itertools import chain
 
 from torch import fx
 
+from ingot.fuse.region import Region
 from ingot.fuse.shapes import tensor_of
 from ingot.fuse.views import base_of, is_view
 from ingot.plan.products import Product, root_of
-from ingot.stages import CallStep, KernelStep, Step
+from ingot.stages import CallStep, Step
 
 NEAR = 4
 """Products of other inputs that may stand between two of one input."""
@@ -26,8 +26,8 @@ Unit = Sequence[Step]
 def abreast(units: Sequence[Unit], products: Mapping[Step, Product]) -> list[Unit]:
     """`products`: what calls compute."""
     made = {node: k for k, unit in enumerate(units) for node in _made(unit)}
-    places: dict[int, tuple[int, int]] = {}
-    """Of units that move: the unit that they go behind, and their own number."""
+    """The unit that makes a value, or that its unit has gone behind."""
+    places = {k: (k, k) for k in range(len(units))}
     leaders: dict[Hashable, tuple[int, int]] = {}
     """Of each input: the unit that others go behind, and how many products come before it."""
     others = 0
@@ -37,15 +37,34 @@ def abreast(units: Sequence[Unit], products: Mapping[Step, Product]) -> list[Uni
             continue
         key = rows_read(product)
         leader, passed = leaders.get(key, (k, others))
-        needed = max((made.get(node, -1) for node in _reads(unit, product)), default=-1)
-        if leader < k and needed < leader and others - passed <= NEAR:
-            places[k] = (leader, k)
-            made |= dict.fromkeys(_made(unit), leader)
-        else:
+        moving = _moving(units, made, k, leader) if others - passed <= NEAR else None
+        if leader == k or moving is None:
             leaders[key] = (k, others)
             others += 1
-    order = sorted(range(len(units)), key=lambda k: places.get(k, (k, k)))
-    return [units[k] for k in order]
+            continue
+        for each in moving:
+            places[each] = (leader, each)
+            made |= dict.fromkeys(_made(units[each]), leader)
+    return [units[k] for k in sorted(places, key=places.__getitem__)]
+
+
+def _moving(
+    units: Sequence[Unit], made: Mapping[fx.Node, int], k: int, leader: int
+) -> set[int] | None:
+    """The units that go behind the leader if `k` does: views that it reads go with it. None: it
+    needs more."""
+    moving, waiting = {k}, [k]
+    while waiting:
+        unit = units[waiting.pop()]
+        for node in _reads(unit):
+            maker = made.get(node, -1)
+            if maker <= leader or maker in moving:
+                continue
+            if not is_view(node) or len(units[maker]) > 1:
+                return None
+            moving.add(maker)
+            waiting.append(maker)
+    return moving
 
 
 def rows_read(product: Product) -> Hashable:
@@ -60,13 +79,15 @@ def _made(unit: Unit) -> Iterator[fx.Node]:
         yield from [step.node] if isinstance(step, CallStep) else step.region.stored
 
 
-def _reads(unit: Unit, product: Product) -> Iterator[fx.Node]:
-    """What has to be there before it."""
-    regions = (step.region for step in unit if isinstance(step, KernelStep))
-    more = (node for region in regions for node, _ in region.reads)
-    own = set(_made(unit))
-    for node in chain(product.reads(), more):
-        yield from (each for each in seen_through(node) if each not in own)
+def _reads(unit: Unit) -> Iterator[fx.Node]:
+    for step in unit:
+        read = step.node.all_input_nodes if isinstance(step, CallStep) else _read(step.region)
+        for node in read:
+            yield from seen_through(node)
+
+
+def _read(region: Region) -> list[fx.Node]:
+    return [node for node, _ in region.reads]
 
 
 def seen_through(node: fx.Node) -> Iterator[fx.Node]:
