@@ -29,6 +29,7 @@ from ingot.codegen.entry import (
 from ingot.codegen.follower import FollowerNest, write_follower
 from ingot.codegen.jit import Native, compile_module
 from ingot.codegen.machine import this_machine
+from ingot.codegen.reduce import is_positional
 from ingot.codegen.rows import RowWriter
 from ingot.codegen.rules import pointwise_rules
 from ingot.codegen.split import write_finish
@@ -374,6 +375,12 @@ def _narrowest(nest: Nest) -> int:
     return min(4 if dtype is torch.bool else dtype.itemsize for dtype in dtypes)
 
 
+def _waits(reduce: Reduce) -> bool:
+    """Does each step wait long for the one before it in the same lanes? Two comparisons and two
+    selections for the position of the largest; of wide elements fewer lanes fit the registers."""
+    return is_positional(reduce.kind) and reduce.operand.dtype.itemsize <= 4
+
+
 def _width(nest: Nest, cost: int, register: int, element: int) -> int:
     """How many bytes of a value one step of the vector loop takes."""
     assert nest.vector is not None
@@ -386,6 +393,9 @@ def _width(nest: Nest, cost: int, register: int, element: int) -> int:
         size = nest.vector.size
         whole = (n for n in COLUMNS if isinstance(size, int) and size % (n // element) == 0)
         return next(whole, COLUMNS[-1])
+    reductions = [e for e in nest.expressions() if isinstance(e, Reduce)]
+    if reductions and all(map(_waits, reductions)):
+        return register * 8
     # Halves are packed into whole registers only from twice as many on.
     packed = not nest.inner and all(s.value.dtype in HALVES for s in nest.stores)
     return register * (4 if cost <= 30 else 2) * (2 if packed else 1)
