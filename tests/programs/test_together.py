@@ -148,6 +148,20 @@ def test_sizes_that_move() -> None:
         agrees(compiled, module, torch.randn(rows, 70))
 
 
+def test_an_input_that_begins_where_a_size_says() -> None:
+    class Later(Shared):
+        def forward(self, x: Tensor) -> Any:
+            return super().forward(x[x.shape[0] // 2 :])
+
+    dynamic = ({0: torch.export.Dim("rows", min=2, max=4096)},)
+    module = Later(70, (96, 16), apart)
+    with torch.no_grad():
+        compiled = ingot.compile(module, (torch.randn(6, 70),), dynamic_shapes=dynamic)
+    assert groups(compiled) == [2]
+    for rows in (2, 7, 128):
+        agrees(compiled, module, torch.randn(rows, 70))
+
+
 def test_weights_that_change() -> None:
     module, x = Shared(40, (64, 32), apart), torch.randn(9, 40)
     compiled = check(module, x)

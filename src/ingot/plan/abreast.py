@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from torch import fx
 
 from ingot.fuse.region import Region
-from ingot.fuse.shapes import tensor_of
+from ingot.fuse.shapes import size_of, tensor_of
 from ingot.fuse.views import base_of, is_view
 from ingot.plan.products import Product, root_of
 from ingot.stages import CallStep, Step
@@ -70,8 +70,8 @@ def _moving(
 def rows_read(product: Product) -> Hashable:
     """The same for products of the same rows."""
     value, (m, _, k) = tensor_of(product.left), product.sizes
-    root, start = root_of(product.left), value.storage_offset()
-    return root, start, m, k, product.row_strides[0], value.dtype
+    start = size_of(value.storage_offset())
+    return root_of(product.left), start, m, k, product.row_strides[0], value.dtype
 
 
 def _made(unit: Unit) -> Iterator[fx.Node]:
