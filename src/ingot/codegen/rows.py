@@ -12,6 +12,7 @@ import sympy
 import torch
 from torch import fx
 
+from ingot.codegen.machine import this_machine
 from ingot.codegen.nest import Body, NestWriter
 from ingot.codegen.reduce import (
     Accumulators,
@@ -26,13 +27,16 @@ from ingot.codegen.rules import pointwise_rules
 from ingot.codegen.sizes import I64
 from ingot.codegen.values import Val, is_float
 from ingot.fuse import index as ix
-from ingot.fuse.expr import Apply, Expr, Reduce, Scan, all_children, ordered
+from ingot.fuse.expr import Apply, Expr, Guarded, Load, Reduce, Scan, all_children, ordered
 from ingot.fuse.index import Index, Var
 from ingot.fuse.loops import Nest, Store
+from ingot.fuse.shapes import shape_of
 
 BLOCK = 64
 """Steps of a loop that one accumulator sums before it is added to the next: keeps the error of long
 sums low."""
+SHORT_ROW = 8192
+"""Bytes that are still in the first cache level when the next row begins."""
 Slots = list[tuple[str, torch.dtype]]
 """Memory of a reduction's accumulators."""
 
@@ -46,6 +50,8 @@ class RowWriter(NestWriter):
         super().__init__(nest, lanes, buffers, symbols)
         self.finished: dict[Reduce, Accumulators] = {}
         self.carries: dict[Scan, str] = {}
+        self.following: list[Load] = []
+        """What to fetch of the next row."""
         self.kept: dict[Expr, str] = {}
         """Values of a row that later phases need too, and their memory."""
 
@@ -58,11 +64,44 @@ class RowWriter(NestWriter):
         phases = Phases(self.nest)
         kept = worth_keeping(phases, self.nest, self.lanes)
         self.kept = {expr: self._row_memory(expr) for expr in kept}
+        last = phases.count - 1
         for number in range(phases.count):
+            self.following = self._read_next(phases) if 0 < number == last else []
             self.phase(phases.reductions[number], phases.stores[number])
             self.kept_ready |= {expr for expr, first in kept.items() if first == number}
-        self.kept, self.kept_ready = {}, set()
+        self.kept, self.kept_ready, self.following = {}, set(), []
         self.store_all(phases.row_stores)
+
+    def _read_next(self, phases: Phases) -> list[Load]:
+        """What the first phase of the next row reads, to be fetched while the last one of this row
+        is under way: processors fetch ahead along a row, but not from one to the next. Where rows
+        are stored, too, that costs more than it brings."""
+        inner = self.nest.inner
+        if self.lanes == 1 or not self.nest.outer or self.nest.vector not in inner:
+            return []
+        if any(phases.stores):
+            return []
+        roots = [reduce.operand for reduce in phases.reductions[0]]
+        read = ordered(roots, stop=lambda e: isinstance(e, Guarded | Reduce))
+        return [e for e in read if isinstance(e, Load) and self._goes_on(e)]
+
+    def _goes_on(self, load: Load) -> bool:
+        """Does the next row lie elsewhere, and not in a cache that is near?"""
+        step, size = load.index.coefficient(self.nest.outer[-1]), ix.product(shape_of(load.buffer))
+        far = not isinstance(size, int) or size * load.dtype.itemsize > this_machine().l2_bytes
+        return far and isinstance(step, int) and step != 0 and self._contiguous(load.index)
+
+    def _fetch_next(self) -> None:
+        if self.tail is not None:
+            return
+        length = ix.product([v.size for v in self.nest.inner])
+        for load in self.following:
+            short = isinstance(length, int) and length * load.dtype.itemsize <= SHORT_ROW
+            step = load.index.coefficient(self.nest.outer[-1])
+            assert isinstance(step, int)
+            at = self.index(load.index + step, first_lane=True)
+            pointer = self.b.pointer_at(self.buffers[load.buffer], at, load.dtype)
+            self.b.fetch(pointer, self.lanes * load.dtype.itemsize, level=1 if short else 2)
 
     def phase(self, reductions: Sequence[Reduce], stores: Sequence[Store]) -> None:
         """One pass over the inner loops."""
@@ -81,6 +120,7 @@ class RowWriter(NestWriter):
         def body() -> None:
             for group, slot in zip(groups, slots, strict=True):
                 self.accumulate(group[0], slot)
+            self._fetch_next()
             self.store_all(stores)
 
         def open_() -> None:

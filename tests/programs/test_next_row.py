@@ -1,0 +1,65 @@
+"""Rows that are reduced in several passes: while the last pass is under way, the next row is
+fetched. It changes no value, whatever comes behind the last row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+
+import ingot
+from ingot.codegen.machine import this_machine
+from tests.programs.check import by_threads
+
+FETCH = "llvm.intr.prefetch"
+REDUCE: dict[str, Callable[[Tensor], Tensor]] = {
+    "var": lambda x: x.var(-1),
+    "logsumexp": lambda x: x.logsumexp(-1),
+    "of a sum": lambda x: (x + x[0]).std(-1),
+}
+
+
+def rows_of(length: int) -> int:
+    """So many that they do not fit the second cache level, and that threads need not share one."""
+    return max(129, this_machine().l2_bytes // (4 * length) + 3)
+
+
+def fetches(function: Callable[[Tensor], Tensor], x: Tensor) -> bool:
+    compiled = ingot.compile(function, (x,), options={"strict": True})
+    results = by_threads(lambda: compiled(x))
+    torch.testing.assert_close(results[0].double(), function(x.double()), rtol=2e-5, atol=2e-5)
+    assert all(torch.equal(result, results[0]) for result in results[1:])
+    native = compiled.compiled.native
+    assert native is not None
+    return any(FETCH in kernel.text for kernel in native.by_region.values())
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("name", REDUCE)
+@pytest.mark.parametrize("length", [130, 1024, 3001, 40_000])
+def test_rows_that_lie_far(name: str, length: int) -> None:
+    assert fetches(REDUCE[name], torch.randn(rows_of(length), length))
+
+
+@torch.no_grad()
+def test_rows_with_something_between_them() -> None:
+    assert fetches(REDUCE["var"], torch.randn(rows_of(1000), 1500)[:, 17:1017])
+
+
+@torch.no_grad()
+def test_the_last_row_ends_where_memory_ends() -> None:
+    x = torch.randn(rows_of(1024) * 1024)
+    assert fetches(REDUCE["var"], x.view(-1, 1024))
+
+
+@torch.no_grad()
+def test_what_is_near_or_the_same_is_not_fetched() -> None:
+    assert not fetches(REDUCE["var"], torch.randn(16, 1024))
+    assert not fetches(REDUCE["var"], torch.randn(1, 1024).expand(rows_of(1024), 1024))
+
+
+@torch.no_grad()
+def test_rows_that_are_stored_are_not_fetched() -> None:
+    assert not fetches(lambda x: x.softmax(-1), torch.randn(rows_of(1024), 1024))
