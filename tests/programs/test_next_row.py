@@ -61,5 +61,14 @@ def test_what_is_near_or_the_same_is_not_fetched() -> None:
 
 
 @torch.no_grad()
-def test_rows_that_are_stored_are_not_fetched() -> None:
-    assert not fetches(lambda x: x.softmax(-1), torch.randn(rows_of(1024), 1024))
+@pytest.mark.parametrize("length", [130, 1024, 3001, 40_000])
+def test_rows_that_are_stored(length: int) -> None:
+    assert fetches(lambda x: x.softmax(-1), torch.randn(4 * rows_of(length), length))
+
+
+@torch.no_grad()
+def test_rows_that_are_stored_and_near_or_made_of_several_are_not_fetched() -> None:
+    x = torch.randn(4 * rows_of(1024), 1024)
+    y = torch.randn_like(x)
+    assert not fetches(lambda x: x.softmax(-1), x[: rows_of(1024)].clone())
+    assert not fetches(lambda x: (x + y.to(x.dtype)).softmax(-1), x)

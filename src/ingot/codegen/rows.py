@@ -35,8 +35,10 @@ from ingot.fuse.shapes import shape_of
 BLOCK = 64
 """Steps of a loop that one accumulator sums before it is added to the next: keeps the error of long
 sums low."""
-SHORT_ROW = 8192
-"""Bytes that are still in the first cache level when the next row begins."""
+SHORT_ROW = 2048
+"""Elements that are still in the first cache level when their row begins."""
+STORED = 4
+"""Times the second cache level: what is larger is worth fetching ahead where rows are stored."""
 Slots = list[tuple[str, torch.dtype]]
 """Memory of a reduction's accumulators."""
 
@@ -50,8 +52,8 @@ class RowWriter(NestWriter):
         super().__init__(nest, lanes, buffers, symbols)
         self.finished: dict[Reduce, Accumulators] = {}
         self.carries: dict[Scan, str] = {}
-        self.following: list[Load] = []
-        """What to fetch of the next row."""
+        self.following: list[tuple[Load, int]] = []
+        """What to fetch of the next row, and into which cache level."""
         self.kept: dict[Expr, str] = {}
         """Values of a row that later phases need too, and their memory."""
 
@@ -64,44 +66,46 @@ class RowWriter(NestWriter):
         phases = Phases(self.nest)
         kept = worth_keeping(phases, self.nest, self.lanes)
         self.kept = {expr: self._row_memory(expr) for expr in kept}
-        last = phases.count - 1
+        fetches = max((k for k in range(1, phases.count) if not phases.stores[k]), default=0)
         for number in range(phases.count):
-            self.following = self._read_next(phases) if 0 < number == last else []
+            self.following = self._read_next(phases) if 0 < number == fetches else []
             self.phase(phases.reductions[number], phases.stores[number])
             self.kept_ready |= {expr for expr, first in kept.items() if first == number}
         self.kept, self.kept_ready, self.following = {}, set(), []
         self.store_all(phases.row_stores)
 
-    def _read_next(self, phases: Phases) -> list[Load]:
-        """What the first phase of the next row reads, to be fetched while the last one of this row
-        is under way: processors fetch ahead along a row, but not from one to the next. Where rows
-        are stored, too, that costs more than it brings."""
-        inner = self.nest.inner
+    def _read_next(self, phases: Phases) -> list[tuple[Load, int]]:
+        """What the first phase of the next row reads, to be fetched in a later phase of this one in
+        which nothing is stored, and into which cache level: processors fetch ahead along a row, but
+        not from one to the next. Where rows are stored, less room is left for it."""
+        inner, stored = self.nest.inner, any(phases.stores)
         if self.lanes == 1 or not self.nest.outer or self.nest.vector not in inner:
-            return []
-        if any(phases.stores):
             return []
         roots = [reduce.operand for reduce in phases.reductions[0]]
         read = ordered(roots, stop=lambda e: isinstance(e, Guarded | Reduce))
-        return [e for e in read if isinstance(e, Load) and self._goes_on(e)]
+        near = this_machine().l2_bytes * (STORED if stored else 1)
+        found = [e for e in read if isinstance(e, Load) and self._goes_on(e, near)]
+        if stored and len(found) > 1:
+            return []
+        length = ix.product([v.size for v in inner])
+        short = isinstance(length, int) and length <= SHORT_ROW and not stored
+        return [(load, 1 if short else 2) for load in found]
 
-    def _goes_on(self, load: Load) -> bool:
-        """Does the next row lie elsewhere, and not in a cache that is near?"""
+    def _goes_on(self, load: Load, near: int) -> bool:
+        """Does the next row lie elsewhere, in a buffer of more than `near` bytes?"""
         step, size = load.index.coefficient(self.nest.outer[-1]), ix.product(shape_of(load.buffer))
-        far = not isinstance(size, int) or size * load.dtype.itemsize > this_machine().l2_bytes
+        far = not isinstance(size, int) or size * load.dtype.itemsize > near
         return far and isinstance(step, int) and step != 0 and self._contiguous(load.index)
 
     def _fetch_next(self) -> None:
         if self.tail is not None:
             return
-        length = ix.product([v.size for v in self.nest.inner])
-        for load in self.following:
-            short = isinstance(length, int) and length * load.dtype.itemsize <= SHORT_ROW
+        for load, level in self.following:
             step = load.index.coefficient(self.nest.outer[-1])
             assert isinstance(step, int)
             at = self.index(load.index + step, first_lane=True)
             pointer = self.b.pointer_at(self.buffers[load.buffer], at, load.dtype)
-            self.b.fetch(pointer, self.lanes * load.dtype.itemsize, level=1 if short else 2)
+            self.b.fetch(pointer, self.lanes * load.dtype.itemsize, level)
 
     def phase(self, reductions: Sequence[Reduce], stores: Sequence[Store]) -> None:
         """One pass over the inner loops."""
