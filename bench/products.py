@@ -1,6 +1,7 @@
 """What products gain from how weights are held. Goes out: a table each for one token of GPT-2 with
-weights as they are and as 8-bit integers, for BERT in bf16, and for products of one input apart and
-joined into one; all ways of a table are timed in turns, in one process.
+weights as they are and as 8-bit integers, for BERT in bf16, and for products of one input, which
+ingot runs as one step, against one layer with all of their weights; all ways of a table are timed
+in turns, in one process.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def halves(layers: int) -> Calls:
 
 
 class Layers(nn.Module):
-    """Layers, each with several products of its input, apart or joined into one."""
+    """Layers, each with several products of its input, or with one that is joined by hand."""
 
     def __init__(self, width: int, columns: int, parts: int, joined: bool, layers: int = 8):
         super().__init__()
@@ -71,7 +72,7 @@ def joining(rows: int, columns: int, parts: int) -> Calls:
     x = torch.randn(rows, 768)
     return {
         name: partial(ingot.compile(Layers(768, columns, parts, joined), (x,)), x)
-        for name, joined in (("apart", False), ("joined", True))
+        for name, joined in (("layers of their own", False), ("joined by hand", True))
     }
 
 
