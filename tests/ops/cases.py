@@ -93,12 +93,14 @@ def expectation(name: str, variant: str, dtype: str) -> list[pytest.MarkDecorato
     return []
 
 
-def case(name: str, variant: str, dtype: torch.dtype, *, slow: bool) -> Any:
+def case(name: str, variant: str, dtype: torch.dtype, *more: Any, slow: bool) -> Any:
+    """`more` are further values of the case, named by its variant."""
     text = dtype_name(dtype)
     marks = expectation(name, variant, text)
     if slow:
         marks.append(pytest.mark.slow)
-    return pytest.param(name, dtype, marks=marks, id=f"{name}-{text}")
+    label = f"{name}-{text}-{variant}" if more else f"{name}-{text}"
+    return pytest.param(name, dtype, *more, marks=marks, id=label)
 
 
 def forward_cases() -> Iterator[Any]:
@@ -144,7 +146,8 @@ def whole_cases() -> Iterator[Any]:
         dtypes = dtypes_of(op)
         if dtypes:
             slow = zlib.crc32(name.encode()) % 3 != 0
-            yield case(name, "whole", dtypes[0], slow=slow)
+            yield case(name, "static", dtypes[0], False, slow=slow)
+            yield case(name, "dynamic", dtypes[0], True, slow=slow)
 
 
 def spread(samples: list[Any], count: int) -> list[Any]:

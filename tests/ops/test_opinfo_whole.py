@@ -16,8 +16,7 @@ from .compare import assert_same_outputs
 from .harness import compile_whole, copy_tensors, run, run_eager, run_truth
 
 
-@pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
-@pytest.mark.parametrize(("name", "dtype"), whole_cases())
+@pytest.mark.parametrize(("name", "dtype", "dynamic"), whole_cases())
 def test_whole(name: str, dtype: torch.dtype, dynamic: bool) -> None:
     op = OPS[name]
     sample = samples_of(op, dtype, 1)[0]

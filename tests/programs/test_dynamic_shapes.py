@@ -136,3 +136,12 @@ def test_dynamic_means_what_it_means(dynamic: bool | None, graphs: int) -> None:
     for (x,) in rows(4, 5, 17, 33):
         torch.testing.assert_close(compiled(x), F.gelu(x).sum(0), rtol=1e-4, atol=1e-5)
     assert counters["stats"]["unique_graphs"] == graphs
+
+
+def test_a_float_that_dynamo_reads_from_a_tensor_and_settles() -> None:
+    compiled = torch.compile(
+        lambda x, q: torch.quantile(x, q), backend="ingot", dynamic=True, options={"strict": True}
+    )
+    with torch.no_grad(), torch._dynamo.config.patch(capture_scalar_outputs=True):
+        for x, q in ((torch.tensor(3.0), 0.5), (torch.randn(9), 0.25), (torch.randn(7), 0.75)):
+            torch.testing.assert_close(compiled(x, q), torch.quantile(x, q))

@@ -96,7 +96,14 @@ def _is_plain(gm: fx.GraphModule) -> bool:
     """No gradients, no graphs inside the graph, no symbols: each op can be looked at by itself."""
     if torch.is_grad_enabled() or any(isinstance(m, fx.GraphModule) for m in gm.children()):
         return False
-    return not any(symbol_names(node.meta.get("example_value")) for node in gm.graph.nodes)
+    return not any(_is_symbolic(node.meta.get("example_value")) for node in gm.graph.nodes)
+
+
+def _is_symbolic(value: Any) -> bool:
+    """Is it a number that PyTorch keeps track of, even one that it has settled, or made of such?"""
+    return isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool) or bool(
+        symbol_names(value)
+    )
 
 
 def _static_inputs() -> list[int]:
