@@ -34,6 +34,10 @@ EXPECTED: dict[tuple[str, str, str], str] = {
     ("linalg.pinv", "forward", "complex64"): PINV,
     ("linalg.pinv.singular", "forward", "complex64"): PINV,
     ("pinverse", "forward", "complex64"): PINV,
+    **{
+        (op, "grad", "complex64"): PINV
+        for op in ("pinverse", "linalg.pinv", "linalg.pinv.singular")
+    },
     ("nn.functional.interpolate.bilinear", "forward", "uint8"): UINT8_RESIZE,
     ("nn.functional.interpolate.bicubic", "forward", "uint8"): UINT8_RESIZE,
     ("nn.functional.upsample_bilinear", "forward", "uint8"): UINT8_RESIZE,
@@ -56,5 +60,8 @@ METADATA_ONLY: frozenset[str] = frozenset(
 # They multiply random matrices, or what dropout left: the random numbers are eager's, the sums of
 # products are rounded in another order. All other random ops must give eager's numbers exactly.
 SUMS_OF_RANDOM: frozenset[str] = frozenset(
-    {"svd_lowrank", "pca_lowrank", "nn.functional.multi_head_attention_forward"}
-)
+    {
+        "svd_lowrank", "pca_lowrank", "nn.functional.multi_head_attention_forward",
+        "nn.functional.scaled_dot_product_attention",
+    }
+)  # fmt: skip
