@@ -6,11 +6,14 @@ to PyTorch, or raises where `strict` is set.
 
 from __future__ import annotations
 
+import itertools
 import warnings
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from weakref import WeakValueDictionary
 
 import sympy
 import torch
@@ -46,6 +49,16 @@ from ingot.options import Options
 from ingot.stages import Fused
 
 
+@dataclass(frozen=True, eq=False)
+class Code:
+    """A kernel's machine code: it is there as long as this is."""
+
+    address: int
+    share: int
+    """The address of what does one thread's share of it; 0 where threads cannot share it."""
+    native: Native
+
+
 @dataclass(frozen=True)
 class Kernel:
     """A region's native function: `address(buffers …, symbols …) -> error code`."""
@@ -53,10 +66,8 @@ class Kernel:
     region: Region
     buffers: tuple[fx.Node, ...]
     symbols: tuple[sympy.Symbol, ...]
-    address: int
     text: str
-    share: int
-    """The address of what does one thread's share of it; 0 where threads cannot share it."""
+    code: Code
     work: Size
     """Instructions, roughly."""
     is_follower: bool
@@ -65,6 +76,14 @@ class Kernel:
     """Of a region whose reduction this one cuts into chunks: the kernel that does not, where some
     sizes want it."""
 
+    @property
+    def address(self) -> int:
+        return self.code.address
+
+    @property
+    def share(self) -> int:
+        return self.code.share
+
 
 @dataclass(frozen=True)
 class Kernels:
@@ -72,6 +91,11 @@ class Kernels:
     failures: dict[Region, str]
     """Regions that PyTorch runs, and why."""
     distinct: int
+
+    def code(self) -> list[Code]:
+        """Of all of them."""
+        kernels = self.by_region.values()
+        return [kernel.code for each in kernels for kernel in (each, each.whole) if kernel]
 
 
 @dataclass(frozen=True)
@@ -114,8 +138,13 @@ class Likeness:
         return replace(self.draft, buffers=tuple(nodes[k] for k in self.numbers))
 
 
-_compiled: dict[str, tuple[int, int, Native]] = {}
-"""Text to (address, share's address, what keeps them alive), for the life of the process."""
+_compiled: WeakValueDictionary[str, Code] = WeakValueDictionary()
+"""Text to code, for all programs."""
+MOST_MODULES = 64
+_recent: deque[list[Code]] = deque(maxlen=MOST_MODULES)
+"""The code of modules that were compiled last, which stays when no program needs it any more: the
+same may be asked for again. A module takes a megabyte or two."""
+_numbers = itertools.count()
 _known: dict[tuple[Key, int, Form], Likeness] = {}
 """Key, vector width and form to what was written for it."""
 Loops = tuple[tuple[str, str], ...]
@@ -151,32 +180,24 @@ def build_kernels(
             )
         except (IngotError, AssertionError, KeyError, ValueError) as error:
             _give_up(region, error, options, failures)
-    missing = {
-        draft.text: (region, draft)
-        for region, each in drafts.items()
-        for draft in each
-        if draft.text not in _compiled
-    }
-    _compile(list(missing.values()), options, failures)
+    texts = {draft.text: (region, draft) for region, each in drafts.items() for draft in each}
+    codes = {text: code for text in texts if (code := _compiled.get(text)) is not None}
+    missing = [pair for text, pair in texts.items() if text not in codes]
+    codes |= _compile(missing, options, failures)
     kernels = {
-        region: _kernel(region, each)
+        region: _kernel(region, each, codes)
         for region, each in drafts.items()
-        if all(draft.text in _compiled for draft in each)
+        if all(draft.text in codes for draft in each)
     }
     return Kernels(kernels, failures, len({each[0].text for each in drafts.values()}))
 
 
-def _kernel(region: Region, drafts: Sequence[Draft]) -> Kernel:
-    made = [_one_kernel(region, draft) for draft in drafts]
+def _kernel(region: Region, drafts: Sequence[Draft], codes: Mapping[str, Code]) -> Kernel:
+    made = [
+        Kernel(region, d.buffers, d.symbols, d.text, codes[d.text], d.work, d.is_follower)
+        for d in drafts
+    ]
     return replace(made[0], whole=made[1]) if len(made) > 1 else made[0]
-
-
-def _one_kernel(region: Region, draft: Draft) -> Kernel:
-    address, share, _ = _compiled[draft.text]
-    return Kernel(
-        region, draft.buffers, draft.symbols, address, draft.text, share, draft.work,
-        draft.is_follower,
-    )  # fmt: skip
 
 
 def _follower_draft(region: Region, follower: FollowerNest | None) -> Draft | None:
@@ -242,34 +263,34 @@ FEW_KERNELS = 4
 
 def _compile(
     drafts: Sequence[tuple[Region, Draft]], options: Options, failures: dict[Region, str]
-) -> None:
+) -> dict[str, Code]:
     """All of them as one module; if LLVM will not have that, one by one."""
     if not drafts:
-        return
+        return {}
     try:
-        _compile_together([draft for _, draft in drafts])
+        return _compile_together([draft for _, draft in drafts])
     except CompileError as error:
         if len(drafts) == 1:
             _give_up(drafts[0][0], error, options, failures)
-            return
+            return {}
+        codes: dict[str, Code] = {}
         for pair in drafts:
-            _compile([pair], options, failures)
+            codes |= _compile([pair], options, failures)
+        return codes
 
 
-def _compile_together(drafts: Sequence[Draft]) -> None:
+def _compile_together(drafts: Sequence[Draft]) -> dict[str, Code]:
     """As two modules, side by side, where that is worth a thread."""
-    named = [(f"kernel{len(_compiled) + i}", draft) for i, draft in enumerate(drafts)]
+    named = [(f"kernel{next(_numbers)}", draft) for draft in drafts]
     if len(drafts) < FEW_KERNELS:
-        _compile_module(dict(named))
-        return
+        return _compile_module(dict(named))
     named.sort(key=lambda pair: len(pair[1].text))
     with ThreadPoolExecutor(1) as beside:
         other = beside.submit(_compile_module, dict(named[::2]))
-        _compile_module(dict(named[1::2]))
-        other.result()
+        return _compile_module(dict(named[1::2])) | other.result()
 
 
-def _compile_module(names: Mapping[str, Draft]) -> None:
+def _compile_module(names: Mapping[str, Draft]) -> dict[str, Code]:
     declarations: dict[str, str] = {}
     for draft in names.values():
         declarations.update(draft.declarations)
@@ -278,9 +299,13 @@ def _compile_module(names: Mapping[str, Draft]) -> None:
         {name: d.text.replace("@NAME", f"@{name}") for name, d in names.items()},
         [f"{name}_task" for name, d in names.items() if d.has_share],
     )
-    for name, draft in names.items():
-        share = native.addresses.get(f"{name}_task", 0)
-        _compiled[draft.text] = native.addresses[name], share, native
+    codes = {
+        draft.text: Code(native.addresses[name], native.addresses.get(f"{name}_task", 0), native)
+        for name, draft in names.items()
+    }
+    _compiled.update(codes)
+    _recent.append(list(codes.values()))
+    return codes
 
 
 class _Symbols(dict[sympy.Symbol, Val]):

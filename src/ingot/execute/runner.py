@@ -120,6 +120,7 @@ class RunnerWriter:
             "borrow": borrow,
             "give_back": give_back,
         }
+        self.capture("code", kernels.code())  # what tables have the addresses of
         self.names: dict[fx.Node, str] = {}
         self.symbols: dict[sympy.Symbol, str] = {}
         self.in_place = written_in_place(fused, kernels)

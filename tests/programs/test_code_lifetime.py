@@ -1,0 +1,81 @@
+"""Machine code goes when the last program that needs it goes, and not before."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+import torch
+
+import ingot
+from ingot.codegen import kernels
+
+
+@pytest.fixture(autouse=True)
+def nothing_recent() -> None:
+    kernels._recent.clear()
+
+
+def texts_of(compiled: ingot.Executable) -> set[str]:
+    native = compiled.compiled.native
+    assert native is not None
+    return {kernel.text for kernel in native.by_region.values()}
+
+
+@torch.no_grad()
+def test_it_goes_with_the_last_program() -> None:
+    x = torch.randn(5, 31)
+    first, second = (ingot.compile(lambda x: x * 3.25 + 0.125, (x,)) for _ in range(2))
+    (text,) = texts_of(first)
+    assert texts_of(second) == {text}
+    kernels._recent.clear()
+    del first
+    gc.collect()
+    assert text in kernels._compiled
+    torch.testing.assert_close(second(x), x * 3.25 + 0.125)
+    del second
+    gc.collect()
+    assert text not in kernels._compiled
+
+
+@torch.no_grad()
+def test_the_run_alone_keeps_it() -> None:
+    x = torch.randn(5, 31)
+    compiled = ingot.compile(lambda x: x * 4.25 - 0.125, (x,))
+    run = compiled.compiled.run
+    (text,) = texts_of(compiled)
+    kernels._recent.clear()
+    del compiled
+    gc.collect()
+    assert text in kernels._compiled
+    (result,) = run([x])
+    torch.testing.assert_close(result, x * 4.25 - 0.125)
+
+
+@torch.no_grad()
+def test_what_torch_compile_made_goes_with_a_reset() -> None:
+    x = torch.randn(5, 31)
+    before = set(kernels._compiled)
+    compiled = torch.compile(lambda x: (x * 5.25).sin() - 0.125, backend="ingot")
+    torch.testing.assert_close(compiled(x), (x * 5.25).sin() - 0.125)
+    (text,) = set(kernels._compiled) - before
+    kernels._recent.clear()
+    gc.collect()
+    torch.testing.assert_close(compiled(x), (x * 5.25).sin() - 0.125)
+    assert text in kernels._compiled
+    torch._dynamo.reset()
+    del compiled
+    gc.collect()
+    assert text not in kernels._compiled
+
+
+@torch.no_grad()
+def test_the_last_modules_stay_for_a_while() -> None:
+    x = torch.randn(5, 31)
+    (text,) = texts_of(ingot.compile(lambda x: x * 6.25 - 0.125, (x,)))
+    gc.collect()
+    assert text in kernels._compiled
+    for k in range(kernels.MOST_MODULES):
+        ingot.compile(lambda x, k=k: x * (7.25 + k), (x,))
+    gc.collect()
+    assert text not in kernels._compiled
