@@ -67,6 +67,10 @@ def as_real(tensor: Tensor) -> Tensor:
     return tensor.to(torch.float64)
 
 
+def dense(tensor: Tensor) -> Tensor:
+    return tensor.detach() if tensor.layout is torch.strided else tensor.detach().to_dense()
+
+
 def close_to_eager(actual: Tensor, eager: Tensor, dtype: torch.dtype) -> Tensor:
     rtol, atol = DTYPE_TOLERANCE[dtype]
     return torch.isclose(actual, eager, rtol=rtol, atol=atol, equal_nan=True)
@@ -115,7 +119,7 @@ def assert_same_values(
     if exact or not (eager.is_floating_point() or eager.is_complex()):
         same = (got == want) | (got.isnan() & want.isnan())
         if eager.dtype in (torch.int64, torch.uint64):
-            same = actual.detach() == eager.detach()
+            same = dense(actual) == dense(eager)
     else:
         same = close_to_eager(got, want, eager.dtype)
         if truth is not None and not bool(same.all()):
