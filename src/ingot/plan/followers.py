@@ -1,8 +1,8 @@
 """Which regions follow products part by part. Comes in: the steps; goes out: the steps, each of
 these products moved to its region and products of one input next to each other, and what is known
-of each pair. What holds: nothing but the
-region reads the product before it is whole, the region changes no memory that the product reads,
-and what code cannot be written for stays a step of its own.
+of each pair. What holds: nothing but the region reads the product before it is whole, the region
+changes no memory that the product reads, and what code cannot be written for stays a step of its
+own.
 """
 
 from __future__ import annotations
