@@ -49,7 +49,10 @@ def widened(call: Call, model: nn.Module) -> list[Tensor]:
         torch.set_default_dtype(before)
 
 
-def assert_near(got: Tensor, eager: Tensor, truth: Tensor, label: str) -> None:
+def assert_near(
+    got: Tensor, eager: Tensor, truth: Tensor, label: str, scale: float | None = None
+) -> None:
+    """`scale` is what the slack is a part of; by default the largest number of the truth."""
     assert got.shape == eager.shape, f"{label}: {got.shape}, eager's is {eager.shape}"
     assert got.dtype == eager.dtype, f"{label}: {got.dtype}, eager's is {eager.dtype}"
     if not eager.dtype.is_floating_point:
@@ -58,7 +61,8 @@ def assert_near(got: Tensor, eager: Tensor, truth: Tensor, label: str) -> None:
     got, eager = got.double(), eager.double()
     assert torch.equal(got.isfinite(), eager.isfinite()), f"{label}: other infinities or NaNs"
     finite = eager.isfinite() & truth.isfinite()
-    scale = truth[finite].abs().max().item() if finite.any() else 0.0
+    if scale is None:
+        scale = truth[finite].abs().max().item() if finite.any() else 0.0
     own = (got - truth)[finite].abs().max().item() if finite.any() else 0.0
     eagers = (eager - truth)[finite].abs().max().item() if finite.any() else 0.0
     allowed = FARTHER_THAN_EAGER * eagers + SLACK * scale
