@@ -1,7 +1,8 @@
-"""Nests that transpose: stores walk one loop by ones, some loads another. Both loops are cut into
-tiles; what is read crosswise goes through registers, transposed, into a small buffer on the stack,
-and from there to the ordinary code. What holds: a tile's cache lines are used whole before they
-leave the cache; edges are masked, never over-read.
+"""Nests that transpose: stores walk one loop by ones, some loads another. What is read crosswise
+goes through registers, a square at a time, transposed, onto the stack, and from there to the
+ordinary code. Squares follow each other along what is read, because reads wait for memory and
+writes do not. What holds: cache lines are read and written whole; edges are masked, never
+over-read.
 """
 
 from __future__ import annotations
@@ -16,11 +17,10 @@ from ingot.codegen.values import Val
 from ingot.fuse.expr import Load
 from ingot.fuse.loops import Nest, crosswise
 
-ROW_BYTES = 512
-"""Of what is read crosswise, in one piece: eight neighbouring cache lines, which is what it takes
-to set the prefetcher going."""
-COLUMNS = 512
-"""Steps of the vector loop that one unit does."""
+LARGEST = 512
+"""Steps of either loop that one unit does, if there are enough."""
+ENOUGH = 8
+"""Units, for threads to share."""
 
 
 class Tiles:
@@ -35,10 +35,10 @@ class Tiles:
             for e in nest.expressions()
             if isinstance(e, Load) and crosswise(nest, e.index) is nest.across
         ]
-        self.rows = ROW_BYTES // min(load.dtype.itemsize for load in self.loads)
-        """Steps of the crosswise loop in a tile."""
-        self.bands = -(-nest.across.size // self.rows)
-        self.stretches = -(-nest.vector.size // COLUMNS)
+        self.rows = self.columns = LARGEST
+        """Steps of the crosswise loop and of the vector loop that one unit does."""
+        while self.count() < ENOUGH and self.columns >= 4 * writer.lanes:
+            self.rows = self.columns = self.columns // 2
         self.memory: dict[Load, str] = {}
         self.block = self._side()
         """What is transposed in registers at a time: a square of this side."""
@@ -50,37 +50,62 @@ class Tiles:
         return min(self.writer.lanes, self.writer.b.register_bytes // max(4, widest))
 
     def count(self) -> int:
-        return self.bands * self.stretches
+        return self._bands() * self._stretches()
+
+    def _bands(self) -> int:
+        assert isinstance(self.across.size, int)
+        return -(-self.across.size // self.rows)
+
+    def _stretches(self) -> int:
+        assert isinstance(self.along.size, int)
+        return -(-self.along.size // self.columns)
 
     def write(self, unit: Val) -> None:
         """One unit: a band of the crosswise loop by a stretch of the vector loop."""
         w, b = self.writer, self.writer.b
         assert isinstance(self.across.size, int) and isinstance(self.along.size, int)
-        self.memory = {load: w.slot(load.dtype, w.lanes, self.rows) for load in self.loads}
-        band, stretch = b.div(unit, w.const(self.stretches)), b.rem(unit, w.const(self.stretches))
-        top = b.mul(band, w.const(self.rows))
+        self.memory = {load: w.slot(load.dtype, w.lanes, self.block) for load in self.loads}
+        stretches = w.const(self._stretches())
+        top = b.mul(b.div(unit, stretches), w.const(self.rows))
         bottom = b.minimum(b.add(top, w.const(self.rows)), w.const(self.across.size))
-        left = b.mul(stretch, w.const(COLUMNS))
-        right = b.minimum(b.add(left, w.const(COLUMNS)), w.const(self.along.size))
+        left = b.mul(b.rem(unit, stretches), w.const(self.columns))
+        right = b.minimum(b.add(left, w.const(self.columns)), w.const(self.along.size))
         even = self.along.size if self.along.size % w.lanes == 0 else None
         w.vector_loop(self.along, left, right, even, lambda: self._tile(top, bottom))
 
     def _tile(self, top: Val, bottom: Val) -> None:
+        w, b = self.writer, self.writer.b
+        assert isinstance(self.across.size, int)
+        if self.across.size % self.block == 0:
+            self._squares(top, bottom)
+            return
+        rest = b.rem(b.sub(bottom, top), w.const(self.block))
+        whole = b.sub(bottom, rest)
+        self._squares(top, whole)
+        self._squares(whole, bottom, rest)
+
+    def _squares(self, low: Val, high: Val, rest: Val | None = None) -> None:
+        """Of a band; the last one has only `rest` steps."""
+        w, b = self.writer, self.writer.b
+        side = w.const(self.block)
+        mask = None if rest is None else b.cmp("lt", b.iota(self.block), rest)
+        name = b.fresh()
+        b.line(f"scf.for {name} = {low.name} to {high.name} step {side.name} : i64 {{")
+        with w.scope():
+            start = Val(name, low.dtype)
+            self._fill(start, mask)
+            w.loop(self.across, start, b.add(start, rest or side), lambda: self._put(start))
+        b.line("}")
+
+    def _put(self, start: Val) -> None:
+        """A row of the square that begins at `start`."""
         w = self.writer
-        self._fill(top, bottom)
-
-        def row() -> None:
-            at = w.b.sub(w.at[self.across], top)
-            for load in self.loads:
-                kind = Val("", load.dtype, w.lanes).type
-                address = self._row(load, at)
-                value = w.b.assign(
-                    f"llvm.load {address} : !llvm.ptr -> {kind}", load.dtype, w.lanes
-                )
-                w.memo[-1][load] = value
-            w.row()
-
-        w.loop(self.across, top, bottom, row)
+        at = w.b.sub(w.at[self.across], start)
+        for load in self.loads:
+            kind = Val("", load.dtype, w.lanes).type
+            text = f"llvm.load {self._row(load, at)} : !llvm.ptr -> {kind}"
+            w.memo[-1][load] = w.b.assign(text, load.dtype, w.lanes)
+        w.row()
 
     def _row(self, load: Load, at: Val) -> str:
         name = self.writer.b.fresh()
@@ -91,21 +116,13 @@ class Tiles:
         )
         return name
 
-    def _fill(self, top: Val, bottom: Val) -> None:
-        """Transpose blocks of every crosswise load into its tile."""
+    def _fill(self, start: Val, mask: Val | None) -> None:
+        """Transpose squares of every crosswise load, side by side where a vector is wider."""
         w, b, side = self.writer, self.writer.b, self.block
-        name = b.fresh()
-        b.line(f"scf.for {name} = {top.name} to {bottom.name} step {w.const(side).name} : i64 {{")
-        with w.scope():
-            start = Val(name, top.dtype)
-            mask = None
-            if self.across.size % side:
-                mask = b.cmp("lt", b.iota(side), b.sub(bottom, start))
-            for load, left in itertools.product(self.loads, range(0, w.lanes, side)):
-                columns = [self._column(load, start, left + k, mask) for k in range(side)]
-                for k, row in enumerate(transposed(b, columns)):
-                    self._keep(load, b.add(b.sub(start, top), w.const(k)), left, row)
-        b.line("}")
+        for load, left in itertools.product(self.loads, range(0, w.lanes, side)):
+            columns = [self._column(load, start, left + k, mask) for k in range(side)]
+            for k, row in enumerate(transposed(b, columns)):
+                self._keep(load, w.const(k), left, row)
 
     def _keep(self, load: Load, at: Val, left: int, row: Val) -> None:
         """Store a block's row into the tile, `left` elements into the tile's row."""
