@@ -34,6 +34,8 @@ def test_a_block_serves_again() -> None:
 HOLDERS: dict[str, Callable[[torch.Tensor], object]] = {
     "the tensor": lambda t: t,
     "a view": lambda t: t[5:6],
+    "another type of it": lambda t: t.view(torch.int32),
+    "what is detached": lambda t: t.detach(),
     "its storage": lambda t: t.untyped_storage(),
     "a typed storage": lambda t: t.storage(),
     "an array": lambda t: t.numpy(),
@@ -95,3 +97,42 @@ def test_strides_and_emptiness() -> None:
     assert wide.stride() == (COUNT, 1)
     assert wide.fill_(1).sum() == 3 * (COUNT // 2)
     assert empty_large((0, COUNT), (COUNT, 1), torch.float32).shape == (0, COUNT)
+
+
+def test_a_block_serves_any_type() -> None:
+    first = large()
+    address = first.data_ptr()
+    del first
+    for dtype in (torch.int64, torch.float32, torch.bool):
+        count = LARGE // dtype.itemsize
+        again = empty_large((count // 2, 2), (1, count // 2), dtype)
+        assert again.dtype is dtype and again.data_ptr() == address
+        assert again.shape == (count // 2, 2) and again.stride() == (1, count // 2)
+        del again
+
+
+def test_inference_mode_is_of_the_call() -> None:
+    """Whatever mode the block was made in, and whatever served from it before."""
+    for mode in (True, False, True, False):
+        with torch.inference_mode(mode):
+            result = large()
+        assert result.is_inference() is mode
+        del result
+    result = large().requires_grad_()
+    (result * result).sum().backward()
+    assert result.grad is not None
+
+
+def test_each_result_counts_its_own_changes() -> None:
+    first = large().zero_()
+    assert first._version == 1
+    del first
+    again = large()
+    assert again._version == 0 and not again.requires_grad and again._base is None
+
+
+def test_what_was_shared_goes_once_nobody_holds_it() -> None:
+    large().share_memory_()
+    for more in range(1, 2 * IDLE // LARGE):
+        large(COUNT + more)
+    assert LARGE not in memory._blocks.by_size

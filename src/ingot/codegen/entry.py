@@ -16,6 +16,7 @@ from ingot.codegen.builder import FENCE
 from ingot.codegen.columns import Columns
 from ingot.codegen.jit import FUNCTION_ATTRIBUTES
 from ingot.codegen.machine import has_symbol
+from ingot.codegen.picked import fetch_picked
 from ingot.codegen.rows import Phases, RowWriter
 from ingot.codegen.split import Cut, leave, used_chunks, within, write_chunk
 from ingot.codegen.tile import Tiles
@@ -48,6 +49,7 @@ class Units:
         self.tiles = Tiles(nest, writer) if nest.across is not None and writer.lanes > 1 else None
         if self.tiles is not None:
             self.lead = tuple(v for v in self.lead if v is not nest.across)
+        self.outer = self.lead
         self.lead, self.rest = self._shared(self.lead)
         rows = ix.product([v.size for v in self.lead])
         few = isinstance(rows, int) and rows < MANY_ROWS and self.cut is None and self.tiles is None
@@ -143,6 +145,8 @@ class Units:
                 assert chunk is not None
                 write_chunk(w, self.cut, chunk)
 
+        if self.outer and self.cut is None and low is None:
+            fetch_picked(w, self.outer[-1])
         if self.along is not None:
             w.over(self.along, roots, body, low, high)
         else:

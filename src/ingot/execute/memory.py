@@ -8,15 +8,18 @@ out; what is kept and of another size than those that are asked for is little.
 from __future__ import annotations
 
 import ctypes
-import math
 import mmap
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 
 import torch
-from torch._C._dynamo.guards import _empty_strided_cpu  # type: ignore[attr-defined]
+from torch import Tensor
+from torch._C._dynamo.guards import (  # type: ignore[attr-defined]
+    _empty_strided_cpu,
+    _reinterpret_tensor,
+)
 
 LARGE = 1 << 20
 """Bytes from which a block is kept. The C library keeps some of up to 32 MB, and gives them back to
@@ -27,23 +30,61 @@ IDLE = 1 << 25
 """Bytes that nobody uses and that stay when another size is asked for."""
 
 
+class Block:
+    """Memory that is kept."""
+
+    def __init__(self, size: int) -> None:
+        self.storage = in_huge_pages(torch.UntypedStorage(size))
+        self.address = self.storage._cdata
+        self.wholes: dict[tuple[torch.dtype, bool], Tensor] = {}
+        """Tensors of all of it: results are made like one of them."""
+        self._whole(torch.uint8)
+        self.references = sys.getrefcount(self.storage)
+        """To the object, while nothing else refers to it."""
+
+    def is_idle(self) -> bool:
+        """Does nothing but what is here refer to the memory?"""
+        if torch._C._storage_Use_Count(self.address) != 1 + len(self.wholes):
+            return False
+        return sys.getrefcount(self.storage) == self.references
+
+    def is_sound(self, size: int) -> bool:
+        """Neither resized nor shared with other processes?"""
+        return self.storage.nbytes() == size and not self.storage.is_shared()
+
+    def tensor(
+        self, shape: tuple[int, ...], strides: tuple[int, ...], dtype: torch.dtype
+    ) -> Tensor:
+        return _reinterpret_tensor(self._whole(dtype), shape, strides, 0)
+
+    def _whole(self, dtype: torch.dtype) -> Tensor:
+        kind = dtype, torch.is_inference_mode_enabled()
+        whole = self.wholes.get(kind)
+        if whole is None:
+            whole = self.wholes[kind] = torch.empty(0, dtype=dtype).set_(self.storage)
+        return whole
+
+
 class Blocks:
     """What is kept, by its size; the size that was asked for last is the last."""
 
     def __init__(self) -> None:
-        self.by_size: dict[int, list[torch.UntypedStorage]] = {}
+        self.by_size: dict[int, list[Block]] = {}
+        self.latest = 0
 
     def kept_bytes(self) -> int:
         return sum(size * len(blocks) for size, blocks in self.by_size.items())
 
-    def take(self, size: int) -> torch.UntypedStorage:
+    def take(self, size: int) -> Block:
         """A block that was kept, or a new one."""
-        alike = self.by_size[size] = self.by_size.pop(size, [])
-        for i in range(len(alike)):
-            if _is_idle(alike, i) and alike[i].nbytes() == size and not alike[i].is_shared():
-                return alike[i]
+        if size != self.latest:
+            self.by_size[size] = self.by_size.pop(size, [])
+            self.latest = size
+        for block in self.by_size.get(size, ()):
+            if block.is_idle() and block.is_sound(size):
+                return block
         self._make_room()
-        block = in_huge_pages(torch.UntypedStorage(size))
+        block = Block(size)
         if self.kept_bytes() + size <= KEPT:
             self.by_size.setdefault(size, []).append(block)
         return block
@@ -53,7 +94,7 @@ class Blocks:
         room = IDLE
         for size, blocks in reversed(list(self.by_size.items())):
             for i in reversed(range(len(blocks))):
-                if _is_idle(blocks, i):
+                if blocks[i].is_idle():
                     room -= size
                     if room < 0:
                         del blocks[i]
@@ -61,25 +102,30 @@ class Blocks:
                 del self.by_size[size]
 
 
-def _is_idle(blocks: list[torch.UntypedStorage], i: int) -> bool:
-    """The list and this call hold the object, the object alone holds the memory."""
-    return sys.getrefcount(blocks[i]) == 2 and torch._C._storage_Use_Count(blocks[i]._cdata) == 1
-
-
 _blocks = Blocks()
 _lock = threading.Lock()
 
 
-def empty_large(
-    shape: tuple[int, ...], strides: tuple[int, ...], dtype: torch.dtype
-) -> torch.Tensor:
-    last = sum((n - 1) * step for n, step in zip(shape, strides, strict=True))
-    size = (last + 1) * dtype.itemsize
-    if size < LARGE or math.prod(shape) == 0:
+def empty_large(shape: tuple[int, ...], strides: tuple[int, ...], dtype: torch.dtype) -> Tensor:
+    """For sizes that are only known now."""
+    size = extent(shape, strides) * dtype.itemsize
+    if size < LARGE:
         return _empty_strided_cpu(shape, strides, dtype)
+    return empty_kept(size, shape, strides, dtype)
+
+
+def empty_kept(
+    size: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype: torch.dtype
+) -> Tensor:
     with _lock:
-        block = _blocks.take(size)
-    return torch.empty(0, dtype=dtype).set_(block, 0, shape, strides)
+        return _blocks.take(size).tensor(shape, strides, dtype)
+
+
+def extent(shape: Sequence[int], strides: Sequence[int]) -> int:
+    """Elements from the first to the last."""
+    if 0 in shape:
+        return 0
+    return 1 + sum((n - 1) * step for n, step in zip(shape, strides, strict=True))
 
 
 def in_huge_pages(block: torch.UntypedStorage) -> torch.UntypedStorage:

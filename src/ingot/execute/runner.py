@@ -29,12 +29,11 @@ from ingot.execute.hosted import write_hosted
 from ingot.execute.in_place import written_in_place
 from ingot.execute.launch import Base, Bound, Launch, Unbound, Use
 from ingot.execute.lifetimes import last_uses, uses
-from ingot.execute.memory import LARGE, empty_large
+from ingot.execute.memory import LARGE, empty_kept, empty_large, extent
 from ingot.execute.outcome import broken, failed, is_check, plain
 from ingot.execute.regions import native_followers, share_memory, write_region
 from ingot.execute.together import Group, together, write_together
 from ingot.execute.workspace import borrow, give_back
-from ingot.fuse import index as ix
 from ingot.fuse.index import Size
 from ingot.fuse.region import Region
 from ingot.fuse.shapes import shape_of, strides_of, tensor_of
@@ -113,6 +112,7 @@ class RunnerWriter:
         self.captured: dict[str, Any] = {
             "empty_strided": _empty_strided_cpu,
             "empty_large": empty_large,
+            "empty_kept": empty_kept,
             "failed": failed,
             "broken": broken,
             "plain": plain,
@@ -440,12 +440,15 @@ class RunnerWriter:
         strides = self.values(strides_of(node))
         dtype = self.capture("dtype", tensor_of(node).dtype)
         allocate = self._allocator(node)
-        self.lines.append(f"{self.name(node)} = {allocate}({shape}, {strides}, {dtype})")
+        self.lines.append(f"{self.name(node)} = {allocate}{shape}, {strides}, {dtype})")
 
     def _allocator(self, node: fx.Node) -> str:
-        numel = ix.product(shape_of(node))
-        small = isinstance(numel, int) and numel * tensor_of(node).dtype.itemsize < LARGE
-        return "empty_strided" if small else "empty_large"
+        """The beginning of a call."""
+        numbers = [*shape_of(node), *strides_of(node)]
+        if not all(isinstance(number, int) for number in numbers):
+            return "empty_large("
+        size = extent(shape_of(node), strides_of(node)) * tensor_of(node).dtype.itemsize
+        return "empty_strided(" if size < LARGE else f"empty_kept({size}, "
 
     def _outputs(self) -> None:
         signature = self.fused.program.signature

@@ -1,0 +1,66 @@
+"""Rows that are looked up, as those of an embedding: where the next one lies no processor guesses,
+so it is asked for a few rows ahead. What holds: of what names the rows nothing is read that the
+loop does not read itself; a row that is not there is no failure here.
+"""
+
+from __future__ import annotations
+
+from ingot.codegen.machine import this_machine
+from ingot.codegen.nest import NestWriter
+from ingot.codegen.sizes import I64
+from ingot.fuse import index as ix
+from ingot.fuse.expr import Checked, Guarded, Load, Reduce, Scan, ordered
+from ingot.fuse.index import Var
+from ingot.fuse.loops import Nest
+from ingot.fuse.shapes import shape_of
+
+AHEAD = 6
+"""Rows."""
+BEGINNING = 512
+"""Bytes of a row: the processor finds the others by itself."""
+
+
+def picked_rows(nest: Nest, var: Var) -> list[Load]:
+    """What is read along the vector in rows that are looked up anew at each step of `var`."""
+    assert nest.vector is not None
+    roots = [store.value for store in nest.stores]
+    certain = ordered(roots, stop=lambda e: isinstance(e, Guarded | Reduce | Scan))
+    return [e for e in certain if isinstance(e, Load) and _is_picked(e, nest, var)]
+
+
+def _is_picked(load: Load, nest: Nest, var: Var) -> bool:
+    named = [looked.value for looked in load.index.looked()]
+    size = ix.product(shape_of(load.buffer))
+    near = isinstance(size, int) and size * load.dtype.itemsize <= this_machine().l2_bytes
+    if near or not named or load.index.coefficient(nest.vector) != 1:  # type: ignore[arg-type]
+        return False
+    return all(
+        isinstance(each, Checked)
+        and var in each.variables() <= set(nest.outer)
+        and not any(isinstance(e, Reduce | Scan) for e in ordered([each]))
+        for each in named
+    )
+
+
+def fetch_picked(w: NestWriter, var: Var) -> None:
+    """Ask for the row of a few steps of `var` later, or for the last one."""
+    if w.lanes == 1 or w.nest.vector is None:
+        return
+    picked = picked_rows(w.nest, var)
+    if not picked:
+        return
+    here, memo = w.at, w.memo
+    last = w.b.sub(w.size(var.size), w.const(1))
+    w.at = {**here, **dict.fromkeys((*w.nest.inner, w.nest.vector), w.const(0))}
+    w.at[var] = w.b.minimum(w.b.add(here[var], w.const(AHEAD)), last)
+    w.memo = [{}]
+    for load in picked:
+        for looked in load.index.looked():
+            w.memo[0][looked.value] = w.b.cast(w.value(looked.value.value), I64)
+        start = w.b.pointer_at(
+            w.buffers[load.buffer], w.index(load.index, first_lane=True), load.dtype
+        )
+        length = w.nest.vector.size
+        whole = length * load.dtype.itemsize if isinstance(length, int) else BEGINNING
+        w.b.fetch(start, min(whole, BEGINNING))
+    w.at, w.memo = here, memo
