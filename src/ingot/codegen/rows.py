@@ -5,7 +5,7 @@ value that is dear and needed in several phases is kept, others are computed aga
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import sympy
@@ -14,6 +14,7 @@ from torch import fx
 
 from ingot.codegen.machine import this_machine
 from ingot.codegen.nest import Body, NestWriter
+from ingot.codegen.positions import goes_by_blocks, write_positions
 from ingot.codegen.reduce import (
     Accumulators,
     across_lanes,
@@ -112,10 +113,13 @@ class RowWriter(NestWriter):
         if not reductions and not stores:
             return
         groups = pairs(reductions)
-        totals = [self._accumulators(group[0]) for group in groups]
+        if groups and not stores and goes_by_blocks(self, groups):
+            write_positions(self, groups)
+            return
+        totals = [self.accumulators(group[0]) for group in groups]
         summed = [k for k, group in enumerate(groups) if needs_blocks(group[0])]
         slots = [
-            self._accumulators(g[0]) if k in summed else totals[k] for k, g in enumerate(groups)
+            self.accumulators(g[0]) if k in summed else totals[k] for k, g in enumerate(groups)
         ]
         roots = [*(r.operand for r in reductions), *(s.value for s in stores)]
 
@@ -131,7 +135,7 @@ class RowWriter(NestWriter):
             for k in summed:
                 self.reset(groups[k][0], slots[k])
 
-        def close() -> None:
+        def close(low: Val) -> None:
             for k in summed:
                 self.add_block(groups[k][0], slots[k], totals[k])
 
@@ -144,15 +148,21 @@ class RowWriter(NestWriter):
             self.finish(group, total)
 
     def in_blocks(
-        self, var: Var, roots: Sequence[Expr], body: Body, open_: Body, close: Body
+        self,
+        var: Var,
+        roots: Sequence[Expr],
+        body: Body,
+        open_: Body,
+        close: Callable[[Val], None],
+        steps: int = BLOCK,
     ) -> None:
-        """The loop of `var` in blocks of BLOCK steps, with something to do before and after
-        each."""
-        step = BLOCK * (self.lanes if var is self.nest.vector else 1)
+        """The loop of `var` in blocks of so many steps, with something to do before and after
+        each. `close` is told where the block began."""
+        step = steps * (self.lanes if var is self.nest.vector else 1)
         if isinstance(var.size, int) and var.size <= 2 * step and var not in self.limits:
             open_()
             self.over(var, roots, body)
-            close()
+            close(self.const(0))
             return
         self.hoist(roots)
         name = self.b.fresh()
@@ -165,7 +175,7 @@ class RowWriter(NestWriter):
             low = Val(name, I64)
             high = self.b.minimum(self.b.add(low, self.const(step)), last)
             self.over(var, roots, body, low, high)
-            close()
+            close(low)
         self.b.line("}")
 
     # -- kept values -------------------------------------------------------------------------------
@@ -242,7 +252,7 @@ class RowWriter(NestWriter):
 
     # -- reductions --------------------------------------------------------------------------------
 
-    def _accumulators(self, reduce: Reduce) -> Slots:
+    def accumulators(self, reduce: Reduce) -> Slots:
         lanes = self._acc_lanes()
         initial = self.identity_of(reduce)
         slots = [(self.slot(value.dtype, lanes), value.dtype) for value in initial]
@@ -268,7 +278,7 @@ class RowWriter(NestWriter):
         current = tuple(self.get(s, dtype, lanes) for s, dtype in slots)
         new: Accumulators = (self.element(reduce),)
         if reduce.position is not None:
-            new = (*new, self._position(reduce.position, slots[1][1], lanes))
+            new = (*new, self.position(reduce.position, slots[1][1], lanes))
         if self.tail is not None and self.nest.vector in self.nest.inner:
             neutral = self.identity_of(reduce)
             new = tuple(self.b.select(self.tail, x, n) for x, n in zip(new, neutral, strict=True))
@@ -278,7 +288,7 @@ class RowWriter(NestWriter):
     def element(self, reduce: Reduce) -> Val:
         return self.b.broadcast(self.value(reduce.operand), self._acc_lanes())
 
-    def _position(self, position: Index, dtype: torch.dtype, lanes: int) -> Val:
+    def position(self, position: Index, dtype: torch.dtype, lanes: int) -> Val:
         """The index of this step's elements, one for each lane, in as few bits as will do."""
         b = self.b
         first = b.broadcast(b.cast(self.index(position, first_lane=True), dtype), lanes)

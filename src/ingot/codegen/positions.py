@@ -1,0 +1,124 @@
+"""Positions of the largest or smallest along rows, in two steps: the best value of each block of a
+row and where the block begins, which takes little more than the best value alone; then the position
+in the first block that has the best of all. What holds: the first of equals, and a NaN before all
+numbers, as eager; a row's elements are computed again in one of its blocks only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import torch
+
+from ingot.codegen.reduce import across_lanes, advance, is_positional
+from ingot.codegen.sizes import I64
+from ingot.codegen.values import Val, is_float
+from ingot.fuse.expr import Reduce
+
+if TYPE_CHECKING:
+    from ingot.codegen.rows import RowWriter, Slots
+
+STEPS = 2
+"""Of the vector loop in a block."""
+BLOCKS = 16
+"""From how many on it is worth it."""
+
+
+def goes_by_blocks(w: RowWriter, groups: Sequence[Sequence[Reduce]]) -> bool:
+    vector = w.nest.vector
+    if vector is None or w.lanes == 1 or w.nest.inner != (vector,):
+        return False
+    if not all(is_positional(group[0].kind) for group in groups):
+        return False
+    return isinstance(vector.size, int) and vector.size >= BLOCKS * STEPS * w.lanes
+
+
+def write_positions(w: RowWriter, groups: Sequence[Sequence[Reduce]]) -> None:
+    var = w.nest.vector
+    assert var is not None
+    best = [Best(w, group) for group in groups]
+    roots = [group[0].operand for group in groups]
+
+    def body() -> None:
+        for each in best:
+            w.accumulate(each.plain, each.block)
+
+    def open_() -> None:
+        for each in best:
+            w.reset(each.plain, each.block)
+
+    def close(low: Val) -> None:
+        for each in best:
+            each.close(low)
+
+    w.in_blocks(var, roots, body, open_, close, STEPS)
+    for each in best:
+        each.finish()
+
+
+class Best:
+    """Of one reduction."""
+
+    def __init__(self, w: RowWriter, group: Sequence[Reduce]):
+        assert w.nest.vector is not None
+        self.w, self.b, self.group, self.var = w, w.b, group, w.nest.vector
+        reduce = group[0]
+        self.plain = replace(reduce, kind=reduce.kind.removeprefix("arg"), part=0, position=None)
+        self.block: Slots = w.accumulators(self.plain)
+        self.totals: Slots = w.accumulators(reduce)
+        self.first, self.last = w.limits.get(self.var) or (w.const(0), w.size(self.var.size))
+        slot, dtype = self.totals[1]
+        w.put(slot, self._every_lane(self.first, dtype))
+
+    def _every_lane(self, value: Val, dtype: torch.dtype) -> Val:
+        return self.b.broadcast(self.b.cast(value, dtype), self.w.lanes)
+
+    def _get(self, slots: Slots) -> tuple[Val, ...]:
+        return tuple(self.w.get(slot, dtype, self.w.lanes) for slot, dtype in slots)
+
+    def close(self, low: Val) -> None:
+        """The block that begins at `low` is done."""
+        new = (*self._get(self.block), self._every_lane(low, self.totals[1][1]))
+        after = advance(self.b, self.group[0].kind, self._get(self.totals), new)
+        for (slot, _), value in zip(self.totals, after, strict=True):
+            self.w.put(slot, value)
+
+    def finish(self) -> None:
+        w, b = self.w, self.b
+        values, starts = self._get(self.totals)
+        (best,) = across_lanes(b, self.plain.kind, (values,))
+        start = b.cast(self._least(starts, self._same(values, best)), I64)
+        end = b.minimum(b.add(start, w.const(STEPS * w.lanes)), self.last)
+        slot, dtype = w.slot(starts.dtype, w.lanes), starts.dtype
+        w.put(slot, self._nowhere(dtype))
+        position = self.group[0].position
+        assert position is not None
+
+        def body() -> None:
+            here = w.position(position, dtype, w.lanes)
+            hit = self._same(w.element(self.plain), best)
+            if w.tail is not None:
+                hit = b.and_(hit, w.tail)
+            seen = w.get(slot, dtype, w.lanes)
+            w.put(slot, b.minimum(seen, b.select(hit, here, self._nowhere(dtype))))
+
+        w.over(self.var, [self.plain.operand], body, start, end)
+        (found,) = across_lanes(b, "min", (w.get(slot, dtype, w.lanes),))
+        w.finish_with(self.group, (best, b.cast(found, I64)))
+
+    def _nowhere(self, dtype: torch.dtype) -> Val:
+        return self.b.const(torch.iinfo(dtype).max, dtype, self.w.lanes)
+
+    def _least(self, positions: Val, hit: Val) -> Val:
+        among = self.b.select(hit, positions, self._nowhere(positions.dtype))
+        return across_lanes(self.b, "min", (among,))[0]
+
+    def _same(self, x: Val, best: Val) -> Val:
+        """Which lanes have the best value?"""
+        b, best = self.b, self.b.broadcast(best, x.lanes)
+        same = b.cmp("eq", x, best)
+        if is_float(x.dtype):
+            same = b.or_(same, b.and_(b.isnan(x), b.isnan(best)))
+        return same
