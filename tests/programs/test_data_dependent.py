@@ -285,3 +285,44 @@ def test_size_one_and_zero_specialize_or_work() -> None:
     for n in (4, 1, 0, 9):
         x = torch.randn(n, 3)
         torch.testing.assert_close(compiled(x), function(x))
+
+
+LOOKUPS = {
+    "elements": lambda x, at: (x.flatten()[x.flatten() > 0] * 2)[at[0]] + 1,
+    "rows": lambda x, at: x[x[:, 0] > 0].index_select(0, at[0]) * 2,
+    "long rows": lambda x, at: x[x[:, 0] > 0].repeat(1, 3000)[at[0]] * 2,
+    "of each row": lambda x, at: x[:, x[0] > 0].gather(1, at) - 1,
+    "of each column": lambda x, at: x[x[:, 0] > 0].gather(0, at.t()) - 1,
+    "negative": lambda x, at: x[x[:, 0] > 0][at[0] - 1].sum(0),
+}
+
+
+@pytest.mark.parametrize("name", LOOKUPS)
+def test_looking_up_in_what_is_empty(name: str) -> None:
+    """A table that has rows when it is compiled, and none later."""
+    function = LOOKUPS[name]
+    at = torch.zeros(3, 5, dtype=torch.int64)
+    full, empty = torch.ones(8, 8), -torch.ones(8, 8)
+    compiled = torch.compile(function, backend="ingot", fullgraph=True, options={"strict": True})
+    assert torch.equal(compiled(full, at), function(full, at))
+    with pytest.raises(Exception) as want:
+        function(empty, at)
+    with pytest.raises(Exception) as got:
+        compiled(empty, at)
+    assert isinstance(got.value, IndexError | RuntimeError), want.value
+    nothing = at[:, :0]
+    if name != "of each column":
+        assert torch.equal(compiled(empty, nothing), function(empty, nothing))
+
+
+def test_part_of_a_result_is_looked_up() -> None:
+    """Where nothing is looked up, an empty table is no failure."""
+
+    def function(x: Tensor, at: Tensor) -> Tensor:
+        table = x[x > 0]
+        return torch.cat([table[at], x, F.pad(table, (2, 1))]) * 2
+
+    compiled = torch.compile(function, backend="ingot", fullgraph=True, options={"strict": True})
+    for x in (torch.ones(40), -torch.ones(40)):
+        at = torch.zeros(int((x > 0).sum()), dtype=torch.int64)
+        assert torch.equal(compiled(x, at), function(x, at))

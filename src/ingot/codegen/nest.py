@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager
+from functools import reduce
 from itertools import pairwise
 from typing import Any
 
@@ -71,6 +72,7 @@ class NestWriter:
         self.side_by_side = False
         """Are several rows read at a time? Processors fetch ahead along each by themselves."""
         self._slots = 0
+        self._nowhere: str | None = None
 
     # -- small things ------------------------------------------------------------------------------
 
@@ -272,19 +274,46 @@ class NestWriter:
     def _load(self, expr: Load) -> Val:
         base = self.buffers[expr.buffer]
         lanes = self._lanes_of(expr.index)
+        filled = self._filled(expr.index)
         if lanes == 1:
-            offset = self.index(expr.index)
+            safe = filled
             if self.guard is not None:
-                safe = self.b.any(self.guard)
-                offset = self.b.select(safe, offset, self.const(0))
-            return self.b.load(self.b.pointer_at(base, offset, expr.dtype), expr.dtype, 1)
+                inside = self.b.any(self.guard)
+                safe = inside if filled is None else self.b.and_(inside, filled)
+            pointer = self.b.pointer_at(base, self.index(expr.index), expr.dtype)
+            return self.b.load(self._safe(pointer, safe), expr.dtype, 1)
         mask = self._mask()
         if self._contiguous(expr.index):
             pointer = self.b.pointer_at(base, self.index(expr.index, first_lane=True), expr.dtype)
             if mask is None:
                 self._fetch_below(expr, pointer)
-            return self.b.load(pointer, expr.dtype, lanes, mask)
+            return self.b.load(self._safe(pointer, filled), expr.dtype, lanes, mask)
+        if filled is not None:
+            every = self.b.broadcast(filled, lanes)
+            mask = every if mask is None else self.b.and_(mask, every)
         return self.b.gather(base, self.index(expr.index), expr.dtype, mask)
+
+    def _filled(self, index: Index) -> Val | None:
+        """Has what is looked up in anything at all? None where that is certain. In what is empty
+        the index 0, which stands for a wrong one, is wrong, too."""
+        sizes = {looked.size for looked in index.looked() if not isinstance(looked.size, int)}
+        if not sizes:
+            return None
+        zero = self.const(0)
+        each = [self.b.cmp("gt", self.size(size), zero) for size in sorted(sizes, key=str)]
+        return reduce(self.b.and_, each)
+
+    def _safe(self, pointer: str, condition: Val | None) -> str:
+        """The pointer, or one to memory of our own where the condition does not hold."""
+        if condition is None:
+            return pointer
+        if self._nowhere is None:
+            self._nowhere = self.slot(I64, self.lanes)
+        name = self.b.fresh()
+        self.b.line(
+            f"{name} = arith.select {condition.name}, {pointer}, {self._nowhere} : !llvm.ptr"
+        )
+        return name
 
     def _fetch_below(self, expr: Load, pointer: str) -> None:
         """Where rows are read one below the other, the piece of a row that comes soon: it lies on
