@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gc
+import weakref
 
 import pytest
 import torch
 
 import ingot
+from ingot import observe
 from ingot.codegen import kernels
 
 
@@ -79,3 +81,42 @@ def test_the_last_modules_stay_for_a_while() -> None:
         ingot.compile(lambda x, k=k: x * (7.25 + k), (x,))
     gc.collect()
     assert text not in kernels._compiled
+
+
+class Layer(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(32, 48)
+        self.norm = torch.nn.LayerNorm(48)
+        self.table = torch.randn(70, 32)  # neither a parameter nor a buffer: a constant
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.norm(torch.relu(self.linear(x * 1.0625 + self.table[:1])))
+
+
+@pytest.mark.parametrize("by_torch", [True, False])
+def test_graph_and_constants_go_with_the_program(by_torch: bool) -> None:
+    """Kernels that later programs may share keep nothing else of the first."""
+    x, layer, heard = torch.randn(9, 32), Layer(), []
+    with torch.no_grad(), observe.listening(heard.append):
+        if by_torch:
+            compiled = torch.compile(layer, backend="ingot")
+        else:
+            compiled = ingot.compile(layer, (x,))
+        compiled(x)
+    (record,) = heard
+    graph = weakref.ref(record.fused.program.graph)
+    table, weight = weakref.ref(layer.table), weakref.ref(layer.linear.weight)
+    del compiled, layer, record
+    heard.clear()
+    torch._dynamo.reset()
+    gc.collect()
+    assert graph() is None
+    assert table() is None and weight() is None
+
+
+def test_few_drafts_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels, "MOST_DRAFTS", 3)
+    for k in range(6):
+        ingot.compile(lambda x, k=k: x * (k + 0.375) - x.sin() * k, (torch.randn(7),))
+    assert len(kernels._known) <= 3

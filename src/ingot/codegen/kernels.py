@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import Any
 from weakref import WeakValueDictionary
 
 import sympy
@@ -130,6 +131,7 @@ class Likeness:
     """What is known of all regions of one key."""
 
     draft: Draft
+    """Without buffers: a node would keep its graph, and all that this has, for good."""
     numbers: tuple[int, ...]
     """The buffers, by the key's numbers."""
 
@@ -145,6 +147,8 @@ _recent: deque[list[Code]] = deque(maxlen=MOST_MODULES)
 """The code of modules that were compiled last, which stays when no program needs it any more: the
 same may be asked for again. A module takes a megabyte or two."""
 _numbers = itertools.count()
+MOST_DRAFTS = 1024
+"""That are remembered: some tens of kilobytes each."""
 _known: dict[tuple[Key, int, Form], Likeness] = {}
 """Key, vector width and form to what was written for it."""
 Loops = tuple[tuple[str, str], ...]
@@ -208,7 +212,7 @@ def _follower_draft(region: Region, follower: FollowerNest | None) -> Draft | No
     loops = tuple((v.name, str(v.size)) for v in follower.nest.outer)
     asked = (key, nodes.index(follower.product), loops, follower.lanes)
     if asked not in _known_followers:
-        _known_followers[asked] = _of_likeness(_written_follower(follower), nodes)
+        _remember(_known_followers, asked, _of_likeness(_written_follower(follower), nodes))
     known = _known_followers[asked]
     return None if known is None else known.draft_of(nodes)
 
@@ -226,7 +230,7 @@ def _of_likeness(draft: Draft | None, nodes: Sequence[fx.Node]) -> Likeness | No
     if draft is None:
         return None
     numbers = {node: k for k, node in enumerate(nodes)}
-    return Likeness(draft, tuple(numbers[b] for b in draft.buffers))
+    return Likeness(replace(draft, buffers=()), tuple(numbers[b] for b in draft.buffers))
 
 
 def _buffers(nest: Nest) -> dict[fx.Node, str]:
@@ -244,8 +248,14 @@ def _draft_once(region: Region, options: Options, form: Form) -> Draft:
     if known is None:
         known = _of_likeness(draft_kernel(region, options, form), nodes)
         assert known is not None
-        _known[key, options.vector_bits, form] = known
+        _remember(_known, (key, options.vector_bits, form), known)
     return known.draft_of(nodes)
+
+
+def _remember(known: dict[Any, Any], key: object, value: object) -> None:
+    known[key] = value
+    for old in list(known)[:-MOST_DRAFTS]:
+        known.pop(old, None)
 
 
 def _give_up(
