@@ -41,6 +41,8 @@ Body = Callable[[], None]
 
 ROWS_AHEAD = 4
 """Of a row that is read below another, how many rows earlier it is asked for."""
+TABLE = 16384
+"""Bytes of a row in which elements are looked up: it stays in the first cache level."""
 
 
 class NestWriter:
@@ -283,11 +285,12 @@ class NestWriter:
             pointer = self.b.pointer_at(base, self.index(expr.index), expr.dtype)
             return self.b.load(self._safe(pointer, safe), expr.dtype, 1)
         mask = self._mask()
-        if self._contiguous(expr.index):
+        if self.is_contiguous(expr.index):
             pointer = self.b.pointer_at(base, self.index(expr.index, first_lane=True), expr.dtype)
             if mask is None:
                 self._fetch_below(expr, pointer)
             return self.b.load(self._safe(pointer, filled), expr.dtype, lanes, mask)
+        self._fetch_next_table(expr)
         if filled is not None:
             every = self.b.broadcast(filled, lanes)
             mask = every if mask is None else self.b.and_(mask, every)
@@ -321,11 +324,30 @@ class NestWriter:
         inner, vector = self.nest.inner, self.nest.vector
         if self.side_by_side or not inner or vector is None or vector in inner:
             return
-        step, count = expr.index.coefficient(inner[-1]), ix.product(shape_of(expr.buffer))
-        near = isinstance(count, int) and count * expr.dtype.itemsize <= this_machine().l2_bytes
-        if isinstance(step, int) and step >= self.lanes and not near:
+        step = expr.index.coefficient(inner[-1])
+        if isinstance(step, int) and step >= self.lanes and self.is_far(expr):
             below = self.b.pointer_at(pointer, self.const(ROWS_AHEAD * step), expr.dtype)
             self.b.fetch(below, self.lanes * expr.dtype.itemsize)
+
+    def _fetch_next_table(self, expr: Load) -> None:
+        """Where elements are looked up in a row for each row of the result, the same part of the
+        next one: what is read without order is not fetched ahead."""
+        looked = [atom for atom in expr.index.terms if isinstance(atom, ix.Looked)]
+        vector, row = self.nest.vector, self.nest.outer[0] if self.nest.outer else None
+        if self._mask() is not None or len(looked) != 1 or vector is None or row is None:
+            return
+        size, rest = looked[0].size, expr.index - ix.of(looked[0])
+        step = rest.coefficient(row)
+        table = self.is_far(expr) and isinstance(size, int) and size * expr.dtype.itemsize <= TABLE
+        if table and row is not vector and isinstance(step, int) and step >= size > self.lanes:
+            ahead = self.index(rest + ix.of(vector) + step, first_lane=True)
+            start = self.b.pointer_at(self.buffers[expr.buffer], ahead, expr.dtype)
+            self.b.fetch(start, self.lanes * expr.dtype.itemsize)
+
+    def is_far(self, load: Load) -> bool:
+        """Is it of a buffer that the second cache level does not hold?"""
+        count = ix.product(shape_of(load.buffer))
+        return not isinstance(count, int) or count * load.dtype.itemsize > this_machine().l2_bytes
 
     def store(self, store: Store) -> None:
         base = self.buffers[store.buffer]
@@ -336,7 +358,7 @@ class NestWriter:
             self.b.store(self.b.pointer_at(base, self.index(store.index), value.dtype), value)
             return
         value = self.b.broadcast(value, lanes)
-        if self._contiguous(store.index):
+        if self.is_contiguous(store.index):
             pointer = self.b.pointer_at(base, self.index(store.index, first_lane=True), value.dtype)
             mask = self._mask()
             if mask is None and store.buffer in self.past_cache:
@@ -415,7 +437,7 @@ class NestWriter:
     def _lanes_of(self, index: Index) -> int:
         return self.lanes if self.nest.vector in index.variables() else 1
 
-    def _contiguous(self, index: Index) -> bool:
+    def is_contiguous(self, index: Index) -> bool:
         assert self.nest.vector is not None
         return index.coefficient(self.nest.vector) == 1
 

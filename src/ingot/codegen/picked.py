@@ -5,14 +5,10 @@ loop does not read itself; a row that is not there is no failure here.
 
 from __future__ import annotations
 
-from ingot.codegen.machine import this_machine
 from ingot.codegen.nest import NestWriter
 from ingot.codegen.sizes import I64
-from ingot.fuse import index as ix
 from ingot.fuse.expr import Checked, Guarded, Load, Reduce, Scan, ordered
 from ingot.fuse.index import Var
-from ingot.fuse.loops import Nest
-from ingot.fuse.shapes import shape_of
 
 AHEAD = 6
 """Rows."""
@@ -20,23 +16,20 @@ BEGINNING = 512
 """Bytes of a row: the processor finds the others by itself."""
 
 
-def picked_rows(nest: Nest, var: Var) -> list[Load]:
+def picked_rows(w: NestWriter, var: Var) -> list[Load]:
     """What is read along the vector in rows that are looked up anew at each step of `var`."""
-    assert nest.vector is not None
-    roots = [store.value for store in nest.stores]
-    certain = ordered(roots, stop=lambda e: isinstance(e, Guarded | Reduce | Scan))
-    return [e for e in certain if isinstance(e, Load) and _is_picked(e, nest, var)]
+    roots = [store.value for store in w.nest.stores]
+    certain = ordered(roots, stop=lambda e: isinstance(e, Guarded))
+    return [e for e in certain if isinstance(e, Load) and w.is_far(e) and _is_picked(e, w, var)]
 
 
-def _is_picked(load: Load, nest: Nest, var: Var) -> bool:
+def _is_picked(load: Load, w: NestWriter, var: Var) -> bool:
     named = [looked.value for looked in load.index.looked()]
-    size = ix.product(shape_of(load.buffer))
-    near = isinstance(size, int) and size * load.dtype.itemsize <= this_machine().l2_bytes
-    if near or not named or load.index.coefficient(nest.vector) != 1:  # type: ignore[arg-type]
+    if not named or not w.is_contiguous(load.index):
         return False
     return all(
         isinstance(each, Checked)
-        and var in each.variables() <= set(nest.outer)
+        and var in each.variables() <= set(w.nest.outer)
         and not any(isinstance(e, Reduce | Scan) for e in ordered([each]))
         for each in named
     )
@@ -46,7 +39,7 @@ def fetch_picked(w: NestWriter, var: Var) -> None:
     """Ask for the row of a few steps of `var` later, or for the last one."""
     if w.lanes == 1 or w.nest.vector is None:
         return
-    picked = picked_rows(w.nest, var)
+    picked = picked_rows(w, var)
     if not picked:
         return
     here, memo = w.at, w.memo

@@ -96,7 +96,7 @@ class RowWriter(NestWriter):
         """Does the next row lie elsewhere, in a buffer of more than `near` bytes?"""
         step, size = load.index.coefficient(self.nest.outer[-1]), ix.product(shape_of(load.buffer))
         far = not isinstance(size, int) or size * load.dtype.itemsize > near
-        return far and isinstance(step, int) and step != 0 and self._contiguous(load.index)
+        return far and isinstance(step, int) and step != 0 and self.is_contiguous(load.index)
 
     def _fetch_next(self) -> None:
         if self.tail is not None:
