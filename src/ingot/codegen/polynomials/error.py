@@ -8,10 +8,9 @@ from __future__ import annotations
 import math
 
 from ingot.codegen.builder import Builder
-from ingot.codegen.polynomials.exponential import exp_in_range
+from ingot.codegen.polynomials.exponential import exp2_of_product, exp_in_range
 from ingot.codegen.polynomials.forms import (
     F64,
-    LN2,
     absolute,
     at_most,
     horner,
@@ -36,11 +35,11 @@ _ERFC_LOG = (
     -1.28717512e-1, -6.34846687e-1, -1.06777877e-1, 2.42546219e-2, -3.88396438e-3, 3.83197126e-4,
     -1.72853470e-5,
 )  # fmt: skip
-# log(erfc(x / sqrt(2))) over x, 0 <= x <= 5; minimax, 2^-23.8. Beyond, it falls too fast.
-_CDF_LOG = (
-    -0.7978864908218384, -0.3182910978794098, -0.0363982692360878, 0.004883098416030407,
-    -5.1328283007023856e-05, -0.0001713655365165323, 4.718013224191964e-05, -6.735142960678786e-06,
-    5.275326202536235e-07, -1.788688308579367e-08,
+# log2(erfc(x / sqrt(2))) over x, 0 <= x <= 5; minimax, 2^-23.8. Beyond, it falls too fast.
+_CDF_LOG2 = (
+    -1.151106834411621, -0.4591972529888153, -0.05251104384660721, 0.007044198457151651,
+    -7.36385554773733e-05, -0.00024739833315834403, 6.81107267155312e-05, -9.723782568471506e-06,
+    7.616932862219983e-07, -2.5829104188801466e-08,
 )  # fmt: skip
 # exp(x²) erfc(x) (1 + 2x) in powers of (x - 4) / (x + 4), x >= 0; minimax, 2^-37.
 _ERFCX = (
@@ -64,15 +63,15 @@ def erf(b: Builder, x: Val) -> Val:
 
 
 def normal_cdf(b: Builder, x: Val) -> Val:
-    """(1 + erf(x / sqrt(2))) / 2. In f32 it is exp(p(|x|)) left of 0 and one less that right of it:
-    nothing cancels, and there is one polynomial where erf has two."""
+    """(1 + erf(x / sqrt(2))) / 2. In f32 it is 2 to the power p(|x|) left of 0 and one less that
+    right of it: nothing cancels, and there is one polynomial where erf has two."""
     one, zero = b.const(1.0, x.dtype), b.const(0.0, x.dtype)
     if x.dtype is F64:
         scaled = b.mul(x, b.const(-math.sqrt(0.5), F64))
         return b.mul(b.const(0.5, F64), library(b, "erfc", scaled, suffix="_u15"))
     size = absolute(b, x)
     t = at_most(b, size, 11.0)
-    tail = exp_in_range(b, b.fma(split_horner(b, t, _CDF_LOG), t, b.const(-LN2, x.dtype)))
+    tail = exp2_of_product(b, split_horner(b, t, _CDF_LOG2), t, -1.0)
     tail = b.select(b.cmp("gt", size, b.const(11.0, x.dtype)), zero, tail)
     return b.select(b.cmp("lt", x, zero), tail, b.sub(one, tail))
 

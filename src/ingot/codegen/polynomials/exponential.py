@@ -77,8 +77,14 @@ def exp2(b: Builder, x: Val) -> Val:
     if x.dtype is F64:
         return library(b, "exp2", x)
     bounded = at_most(b, at_least(b, x, -151.0), 129.0)
-    n, integer = nearest_integer(b, bounded, 1.0)
-    r = b.sub(bounded, n)
+    return exp2_of_product(b, bounded, b.const(1.0, x.dtype), 0.0)
+
+
+def exp2_of_product(b: Builder, x: Val, y: Val, more: float) -> Val:
+    """2 to the power x y + `more`, a whole number, where -151 <= x y + more <= 129. The sum is not
+    rounded: what is left of it beside the nearest integer is small."""
+    n, integer = nearest_integer(b, x, y, more)
+    r = b.fma(x, y, b.sub(b.const(more, x.dtype), n))
     return scale_sum(b, b.mul(r, horner(b, r, EXP2_TAIL)), n, integer)
 
 

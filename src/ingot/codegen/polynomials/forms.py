@@ -93,12 +93,13 @@ def scale_sum(b: Builder, p: Val, whole: Val, n: Val) -> Val:
     return b.mul(b.fma(first, p, first), second)
 
 
-def nearest_integer(b: Builder, x: Val, factor: float) -> tuple[Val, Val]:
-    """n = round(x · factor) as a float and as an integer. Adding 1.5 · 2²³ leaves n in the low
+def nearest_integer(b: Builder, x: Val, y: Val | float, more: float = 0.0) -> tuple[Val, Val]:
+    """n = round(x · y + more) as a float and as an integer. Adding 1.5 · 2²³ leaves n in the low
     bits."""
     kind, magic = (I32, 12582912.0) if x.dtype is F32 else (torch.int64, 6755399441055744.0)
     shifter = b.const(magic, x.dtype)
-    shifted = b.fma(x, b.const(factor, x.dtype), shifter)
+    factor = b.const(y, x.dtype) if isinstance(y, float) else y
+    shifted = b.fma(x, factor, b.const(magic + more, x.dtype))
     integer = b.sub(b.bitcast(shifted, kind), b.bitcast(shifter, kind))
     return b.sub(shifted, shifter), integer
 
