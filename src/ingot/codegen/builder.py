@@ -5,6 +5,8 @@ rule computes in f32 and rounds where eager rounds.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 
 from ingot.codegen.machine import this_machine
@@ -218,6 +220,23 @@ class Builder(OpBuilder):
             f"(vector<{lanes}x!llvm.ptr>, {all_on.type}, {kind}) -> {kind}"
         )
         return self._from_memory(name, dtype, lanes)
+
+    def collect(self, pointers: Sequence[str], dtype: torch.dtype) -> Val:
+        """One element from each address: where these are plain sums, faster than to gather, of
+        narrow elements several times."""
+        lanes, element = len(pointers), MEMORY[dtype]
+        kind = vector_type(element, lanes)
+        total = self._zero(dtype, lanes)
+        for k, pointer in enumerate(pointers):
+            part, after = self.fresh(), self.fresh()
+            self.line(
+                f"{part} = llvm.load {pointer} {{alignment = {dtype.itemsize} : i64}} : "
+                f"!llvm.ptr -> {element}"
+            )
+            at = self.const(k, torch.int64)
+            self.line(f"{after} = llvm.insertelement {part}, {total}[{at.name} : i64] : {kind}")
+            total = after
+        return self._from_memory(total, dtype, lanes)
 
     def store(self, pointer: str, x: Val, mask: Val | None = None) -> None:
         name, kind = self._to_memory(x)

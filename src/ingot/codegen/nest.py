@@ -294,6 +294,14 @@ class NestWriter:
         if filled is not None:
             every = self.b.broadcast(filled, lanes)
             mask = every if mask is None else self.b.and_(mask, every)
+        assert self.nest.vector is not None
+        step = expr.index.coefficient(self.nest.vector)
+        if mask is None and isinstance(step, int):
+            first = self.b.pointer_at(base, self.index(expr.index, first_lane=True), expr.dtype)
+            steps = [self.const(k * step) for k in range(lanes)]
+            return self.b.collect(
+                [self.b.pointer_at(first, k, expr.dtype) for k in steps], expr.dtype
+            )
         return self.b.gather(base, self.index(expr.index), expr.dtype, mask)
 
     def _filled(self, index: Index) -> Val | None:

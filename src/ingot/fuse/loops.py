@@ -160,11 +160,7 @@ def _with_vector(nest: Nest) -> Nest:
     loops = (*nest.outer, *nest.inner)
     if not loops:
         return nest
-    accesses = nest.accesses()
-    weights = [
-        _elements(a) * (1.5 if k < len(nest.stores) else 1.0) for k, a in enumerate(accesses)
-    ]
-    scores = {v: _score(v, accesses, weights) for v in loops}
+    scores = {v: _score(v, nest) for v in loops}
     best = max(reversed(loops), key=lambda v: scores[v])
     outer, inner = ([v for v in group if v is not best] for group in (nest.outer, nest.inner))
     if best in nest.outer:
@@ -172,17 +168,29 @@ def _with_vector(nest: Nest) -> Nest:
     return replace(nest, inner=(*inner, best), vector=best)
 
 
-def _score(var: Var, accesses: Sequence[Index], weights: Sequence[float]) -> float:
-    total = 0.0
-    for access, weight in zip(accesses, weights, strict=True):
-        stride = access.coefficient(var)
-        if stride == 1:
-            total += weight
-        elif stride != 0:
-            total -= weight if stride is not None else 2 * weight
+def _score(var: Var, nest: Nest) -> float:
+    """For it count steps by ones and, where something is read, short ones."""
+    total = everything = 0.0
+    for k, access in enumerate(nest.accesses()):
+        stored = k < len(nest.stores)
+        weight = _elements(access) * (1.5 if stored else 1.0)
+        everything += weight
+        total += weight * _ease(access.coefficient(var), stored)
     if isinstance(var.size, int) and var.size < 8:
-        total -= sum(weights) / var.size
+        total -= everything / var.size
     return total
+
+
+def _ease(step: Size | None, stored: bool) -> float:
+    if step is None:
+        return -2.0
+    if step == 0:
+        return 0.0
+    if not isinstance(step, int):
+        return -1.0
+    if stored:
+        return 1.0 if step == 1 else -0.8
+    return 2 / abs(step) - 1
 
 
 def _elements(access: Index) -> float:

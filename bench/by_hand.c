@@ -1,0 +1,207 @@
+// Memory-bound kernels written by hand, for bench/by_hand.py: what a careful programmer gets out of
+// this machine with AVX-512 and two passes where accuracy wants two. Rows are multiples of 16.
+
+#include <immintrin.h>
+#include <math.h>
+#include <omp.h>
+#include <stdint.h>
+
+typedef int64_t L;
+typedef __m512 V;
+
+#define LOAD(p) _mm512_loadu_ps(p)
+#define STORE(p, v) _mm512_storeu_ps(p, v)
+#define ALL(x) _mm512_set1_ps(x)
+#define FMA(a, b, c) _mm512_fmadd_ps(a, b, c)
+
+// Runs what follows n for i in this thread's share of 0 … n - 1.
+#define SHARED(n, ...)                                                                             \
+    _Pragma("omp parallel") {                                                                      \
+        L threads = omp_get_num_threads(), thread = omp_get_thread_num();                          \
+        L begin = (n) * thread / threads, end = (n) * (thread + 1) / threads;                      \
+        for (L i = begin; i < end; i++) __VA_ARGS__                                                \
+    }
+
+static inline float total(const float *p, L n) {
+    V s[8];
+    for (int k = 0; k < 8; k++) s[k] = ALL(0);
+    L j = 0;
+    for (; j + 128 <= n; j += 128)
+        for (int k = 0; k < 8; k++) s[k] = _mm512_add_ps(s[k], LOAD(p + j + 16 * k));
+    for (; j < n; j += 16) s[0] = _mm512_add_ps(s[0], LOAD(p + j));
+    for (int k = 1; k < 8; k++) s[0] = _mm512_add_ps(s[0], s[k]);
+    return _mm512_reduce_add_ps(s[0]);
+}
+
+static inline float squares(const float *p, L n, float mean) {
+    V s[8], m = ALL(mean);
+    for (int k = 0; k < 8; k++) s[k] = ALL(0);
+    L j = 0;
+    for (; j + 128 <= n; j += 128)
+        for (int k = 0; k < 8; k++) {
+            V d = _mm512_sub_ps(LOAD(p + j + 16 * k), m);
+            s[k] = FMA(d, d, s[k]);
+        }
+    for (; j < n; j += 16) {
+        V d = _mm512_sub_ps(LOAD(p + j), m);
+        s[0] = FMA(d, d, s[0]);
+    }
+    for (int k = 1; k < 8; k++) s[0] = _mm512_add_ps(s[0], s[k]);
+    return _mm512_reduce_add_ps(s[0]);
+}
+
+static inline void scaled(const float *p, float *q, L n, float factor, float more) {
+    V a = ALL(factor), b = ALL(more);
+    for (L j = 0; j < n; j += 16) STORE(q + j, FMA(LOAD(p + j), a, b));
+}
+
+void mul_add(const float *x, const float *y, const float *z, float *o, L n) {
+    SHARED(n / 64, {
+        for (L j = 64 * i; j < 64 * i + 64; j += 16)
+            STORE(o + j, FMA(LOAD(x + j), LOAD(y + j), LOAD(z + j)));
+    })
+}
+
+void var_mean(const float *x, float *var, float *mean, L rows, L n) {
+    SHARED(rows, {
+        mean[i] = total(x + i * n, n) / n;
+        var[i] = squares(x + i * n, n, mean[i]) / (n - 1);
+    })
+}
+
+void layer_norm(const float *x, const float *w, const float *b, float *o, L rows, L n) {
+    SHARED(rows, {
+        const float *p = x + i * n;
+        float mean = total(p, n) / n;
+        V m = ALL(mean), s = ALL(1.0f / sqrtf(squares(p, n, mean) / n + 1e-5f));
+        for (L j = 0; j < n; j += 16) {
+            V normal = _mm512_mul_ps(_mm512_sub_ps(LOAD(p + j), m), s);
+            STORE(o + i * n + j, FMA(normal, LOAD(w + j), LOAD(b + j)));
+        }
+    })
+}
+
+void group_norm(const float *x, const float *w, const float *b, float *o, L images, L groups,
+                L channels, L pixels) {
+    L n = channels * pixels;
+    SHARED(images * groups, {
+        const float *p = x + i * n;
+        float mean = total(p, n) / n;
+        float s = 1.0f / sqrtf(squares(p, n, mean) / n + 1e-5f);
+        for (L k = 0; k < channels; k++) {
+            L c = i % groups * channels + k;
+            scaled(p + k * pixels, o + i * n + k * pixels, pixels, s * w[c], b[c] - mean * s * w[c]);
+        }
+    })
+}
+
+void batch_norm(const float *x, const float *w, const float *b, float *o, L images, L channels,
+                L pixels) {
+    SHARED(channels, {
+        float sum = 0, square = 0, n = images * pixels;
+        for (L k = 0; k < images; k++) sum += total(x + (k * channels + i) * pixels, pixels);
+        float mean = sum / n;
+        for (L k = 0; k < images; k++)
+            square += squares(x + (k * channels + i) * pixels, pixels, mean);
+        float s = 1.0f / sqrtf(square / n + 1e-5f);
+        for (L k = 0; k < images; k++) {
+            L at = (k * channels + i) * pixels;
+            scaled(x + at, o + at, pixels, s * w[i], b[i] - mean * s * w[i]);
+        }
+    })
+}
+
+// NaN is not looked for.
+void argmax(const float *x, L *o, L rows, L n) {
+    SHARED(rows, {
+        const float *p = x + i * n;
+        V m[8];
+        for (int k = 0; k < 8; k++) m[k] = ALL(-INFINITY);
+        for (L j = 0; j < n; j += 128)
+            for (int k = 0; k < 8; k++) m[k] = _mm512_max_ps(m[k], LOAD(p + j + 16 * k));
+        for (int k = 1; k < 8; k++) m[0] = _mm512_max_ps(m[0], m[k]);
+        V best = ALL(_mm512_reduce_max_ps(m[0]));
+        for (L j = 0; j < n; j += 16) {
+            int hit = _mm512_cmp_ps_mask(LOAD(p + j), best, _CMP_EQ_OQ);
+            if (hit) {
+                o[i] = j + __builtin_ctz(hit);
+                break;
+            }
+        }
+    })
+}
+
+static inline void square_of_16(const float *x, float *o, L from, L to) {
+    V r[16], t[16];
+    for (int i = 0; i < 16; i++) r[i] = LOAD(x + i * from);
+    for (int i = 0; i < 16; i += 2) {
+        t[i] = _mm512_unpacklo_ps(r[i], r[i + 1]);
+        t[i + 1] = _mm512_unpackhi_ps(r[i], r[i + 1]);
+    }
+    for (int i = 0; i < 16; i += 4)
+        for (int k = 0; k < 2; k++) {
+            __m512d a = _mm512_castps_pd(t[i + k]), b = _mm512_castps_pd(t[i + k + 2]);
+            r[i + 2 * k] = _mm512_castpd_ps(_mm512_unpacklo_pd(a, b));
+            r[i + 2 * k + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(a, b));
+        }
+    for (int i = 0; i < 4; i++)
+        for (int k = 0; k < 16; k += 8) {
+            t[i + k] = _mm512_shuffle_f32x4(r[i + k], r[i + k + 4], 0x88);
+            t[i + k + 4] = _mm512_shuffle_f32x4(r[i + k], r[i + k + 4], 0xdd);
+        }
+    for (int i = 0; i < 8; i++) {
+        r[i] = _mm512_shuffle_f32x4(t[i], t[i + 8], 0x88);
+        r[i + 8] = _mm512_shuffle_f32x4(t[i], t[i + 8], 0xdd);
+    }
+    for (int i = 0; i < 16; i++) STORE(o + i * to, r[i]);
+}
+
+void transpose(const float *x, float *o, L n) {
+    SHARED(n / 16, {
+        for (L j = 0; j < n / 16; j++)
+            square_of_16(x + i * 16 * n + j * 16, o + j * 16 * n + i * 16, n, n);
+    })
+}
+
+void heads(const float *x, float *o, L batch, L length, L count, L width) {
+    SHARED(batch * count, {
+        for (L t = 0; t < length; t++)
+            for (L d = 0; d < width; d += 16) {
+                V v = LOAD(x + ((i / count * length + t) * count + i % count) * width + d);
+                STORE(o + (i * length + t) * width + d, _mm512_mul_ps(v, ALL(1.5f)));
+            }
+    })
+}
+
+// Indices are checked 16 at a time; a wrong one ends the thread's share.
+void gather(const float *x, const L *at, float *o, L rows, L n) {
+    __m512i most = _mm512_set1_epi64(n);
+    SHARED(rows, {
+        const float *p = x + i * n;
+        const L *q = at + i * n;
+        for (L k = 0; k < n; k += 16) {
+            _mm_prefetch((const char *)(p + n + k), _MM_HINT_T0);
+            if (_mm512_cmpge_epu64_mask(_mm512_loadu_si512(q + k), most) |
+                _mm512_cmpge_epu64_mask(_mm512_loadu_si512(q + k + 8), most)) {
+                i = end;
+                break;
+            }
+            for (int h = k; h < k + 16; h += 4) {
+                __m128 v = _mm_load_ss(p + q[h]);
+                v = _mm_insert_ps(v, _mm_load_ss(p + q[h + 1]), 0x10);
+                v = _mm_insert_ps(v, _mm_load_ss(p + q[h + 2]), 0x20);
+                v = _mm_insert_ps(v, _mm_load_ss(p + q[h + 3]), 0x30);
+                _mm_storeu_ps(o + i * n + h, v);
+            }
+        }
+    })
+}
+
+void index_select(const float *x, const L *at, float *o, L picks, L rows, L n) {
+    SHARED(picks, {
+        const char *soon = (const char *)(x + at[i + 6 < picks ? i + 6 : picks - 1] * n);
+        for (L k = 0; k < 4 * n; k += 64) _mm_prefetch(soon + k, _MM_HINT_T0);
+        if ((uint64_t)at[i] >= (uint64_t)rows) break;
+        for (L k = 0; k < n; k += 16) STORE(o + i * n + k, LOAD(x + at[i] * n + k));
+    })
+}

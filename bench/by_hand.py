@@ -1,0 +1,124 @@
+"""Kernels that stay below a copy's speed, against the same ones written by hand in C.
+
+Comes in: `by_hand.c`, compiled with the C compiler that is there (this measurement is the only
+thing that needs one), and the memory-bound rows of `kernel_cases`. Goes out: one table. Both are
+called without torch.compile's guards; the C code writes into memory that it is given and runs on
+PyTorch's own threads. Every result is compared with eager's before anything is timed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")  # read when torch loads
+
+import click
+import torch
+from torch import Tensor
+from torch.utils._pytree import tree_leaves
+
+import ingot
+import kernel_cases
+from caches import forget_tuning
+from contenders import THREADS
+from ingot.codegen.machine import openmp_library
+from kernel_cases import Case
+from kernels import bytes_moved, inputs_of, medians_us
+from provenance import provenance
+from table import aligned
+
+SOURCE = Path(__file__).parent / "by_hand.c"
+FLAGS = ("-O3", "-march=native", "-mprefer-vector-width=512", "-fopenmp", "-fPIC")
+Call = Callable[[ctypes.CDLL, tuple[Tensor, ...], list[Tensor]], None]
+
+BY_HAND: dict[str, Call] = {
+    "mul_add": lambda c, x, o: c.mul_add(*at(x), *at(o), n(x[0].numel())),
+    "layer_norm": lambda c, x, o: c.layer_norm(*at(x), *at(o), *sizes(x[0])),
+    "group_norm": lambda c, x, o: c.group_norm(
+        *at(x), *at(o), n(x[0].size(0)), n(32), n(x[0].size(1) // 32), n(x[0][0, 0].numel())
+    ),
+    "batch_norm_training": lambda c, x, o: c.batch_norm(
+        *at(x), *at(o), *sizes(x[0][:, :, 0, 0]), n(x[0][0, 0].numel())
+    ),
+    "mean_var": lambda c, x, o: c.var_mean(*at(x), *at(o), *sizes(x[0])),
+    "argmax": lambda c, x, o: c.argmax(*at(x), *at(o), *sizes(x[0])),
+    "transpose": lambda c, x, o: c.transpose(*at(x), *at(o), n(x[0].size(0))),
+    "heads_permute": lambda c, x, o: c.heads(*at(x), *at(o), *sizes(x[0])),
+    "gather": lambda c, x, o: c.gather(*at(x), *at(o), *sizes(x[0])),
+    "index_select": lambda c, x, o: c.index_select(*at(x), *at(o), n(x[1].numel()), *sizes(x[0])),
+}
+n = ctypes.c_int64
+
+
+def at(tensors: Any) -> list[ctypes.c_void_p]:
+    return [ctypes.c_void_p(tensor.data_ptr()) for tensor in tensors]
+
+
+def sizes(tensor: Tensor) -> list[ctypes.c_int64]:
+    return [n(size) for size in tensor.shape]
+
+
+def library(folder: Path) -> ctypes.CDLL:
+    """The C code, on the threads that PyTorch has."""
+    threads = openmp_library()
+    assert threads is not None, "PyTorch has no OpenMP here"
+    ctypes.CDLL(threads._name, ctypes.RTLD_GLOBAL)
+    parts = folder / "by_hand.o", folder / "by_hand.so"
+    subprocess.run(["cc", *FLAGS, "-c", SOURCE, "-o", parts[0]], check=True)
+    subprocess.run(["cc", "-shared", parts[0], "-o", parts[1], "-lm"], check=True)
+    return ctypes.CDLL(str(parts[1]))
+
+
+def measure(case: Case, code: ctypes.CDLL, rounds: int) -> list[str]:
+    inputs = inputs_of(case)
+    expected = [t.contiguous() for t in tree_leaves(case.function(*inputs))]
+    outputs = [torch.zeros_like(t) for t in expected]
+    by_hand = BY_HAND[case.name]
+    by_hand(code, inputs, outputs)
+    compiled = ingot.compile(case.function, inputs)
+    for results in (outputs, tree_leaves(compiled(*inputs))):
+        for result, want in zip(results, expected, strict=True):
+            torch.testing.assert_close(result, want, rtol=1e-4, atol=1e-4)
+    half = bytes_moved(inputs, case) // 2
+    source, target = torch.zeros(half, dtype=torch.uint8), torch.zeros(half, dtype=torch.uint8)
+    us = medians_us(
+        {
+            "copy": lambda: target.copy_(source),
+            "by hand": lambda: by_hand(code, inputs, outputs),
+            "ingot": lambda: compiled(*inputs),
+        },
+        rounds,
+    )
+    share = [f"{100 * us['copy'] / us[name]:.0f}" for name in ("by hand", "ingot")]
+    times = [f"{us[name]:.1f}" for name in ("copy", "by hand", "ingot")]
+    return [case.label, *times, *share, f"{us['by hand'] / us['ingot']:.2f}"]
+
+
+@click.command()
+@click.option("--rounds", default=21)
+@click.option("--out", type=click.Path(path_type=Path), help="Write the table to PATH.")
+@torch.no_grad()
+def main(rounds: int, out: Path | None) -> None:
+    """Compare memory-bound kernels with the same ones written by hand."""
+    forget_tuning()
+    torch.set_num_threads(THREADS)
+    head = ["kernel, dtype, size", "copy µs", "by hand µs", "ingot µs"]
+    head += ["by hand, % of copy", "ingot, % of copy", "by hand / ingot"]
+    with tempfile.TemporaryDirectory() as folder:
+        code = library(Path(folder))
+        cases = [c for c in kernel_cases.cases(quick=True) if c.name in BY_HAND]
+        rows = [measure(case, code, rounds) for case in cases]
+    text = "\n".join([provenance(), *aligned([head, *rows]), ""])
+    click.echo(text)
+    if out:
+        out.write_text(text)
+
+
+if __name__ == "__main__":
+    main()
