@@ -1,4 +1,4 @@
-"""What is read in even steps: slices with a step, flips, channels apart."""
+"""What is read or written in even steps: slices with a step, flips, channels apart."""
 
 from __future__ import annotations
 
@@ -27,8 +27,12 @@ READ: dict[str, Callable[[Tensor], Tensor]] = {
     "columns": lambda x: x[::2].sum(0),
     "diagonal": lambda x: x.diagonal() + 1,
     "apart": lambda x: x[:, : x.size(1) // 3 * 3].reshape(len(x), -1, 3).transpose(1, 2) + 1,
+    "interleaved": lambda x: (
+        x[:, : x.size(1) // 3 * 3].reshape(len(x), 3, -1).transpose(1, 2).contiguous()
+    ),
     "together": lambda x: torch.stack([x, x + 1], -1).flatten(1),
 }
+NEED_MORE = ("neighbours", "apart", "flipped rows", "every third", "interleaved")
 
 
 @torch.no_grad()
@@ -36,7 +40,7 @@ READ: dict[str, Callable[[Tensor], Tensor]] = {
 @pytest.mark.parametrize("name", READ)
 def test_even_steps(name: str, dtype: torch.dtype) -> None:
     for length in LENGTHS:
-        if length == 1 and name in ("neighbours", "apart", "flipped rows", "every third"):
+        if length == 1 and name in NEED_MORE:
             continue
         x = torch.randint(0, 100, (70, length)).to(dtype)
         x = x[:, : length // 2 * 2] if name == "neighbours" else x

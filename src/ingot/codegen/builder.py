@@ -238,6 +238,17 @@ class Builder(OpBuilder):
             total = after
         return self._from_memory(total, dtype, lanes)
 
+    def spread(self, x: Val, pointers: Sequence[str]) -> None:
+        """Each lane to its address."""
+        name, kind = self._to_memory(x)
+        for k, pointer in enumerate(pointers):
+            part, at = self.fresh(), self.const(k, torch.int64)
+            self.line(f"{part} = llvm.extractelement {name}[{at.name} : i64] : {kind}")
+            self.line(
+                f"llvm.store {part}, {pointer} {{alignment = {x.dtype.itemsize} : i64}} : "
+                f"{MEMORY[x.dtype]}, !llvm.ptr"
+            )
+
     def store(self, pointer: str, x: Val, mask: Val | None = None) -> None:
         name, kind = self._to_memory(x)
         align = x.dtype.itemsize

@@ -294,15 +294,18 @@ class NestWriter:
         if filled is not None:
             every = self.b.broadcast(filled, lanes)
             mask = every if mask is None else self.b.and_(mask, every)
-        assert self.nest.vector is not None
-        step = expr.index.coefficient(self.nest.vector)
-        if mask is None and isinstance(step, int):
-            first = self.b.pointer_at(base, self.index(expr.index, first_lane=True), expr.dtype)
-            steps = [self.const(k * step) for k in range(lanes)]
-            return self.b.collect(
-                [self.b.pointer_at(first, k, expr.dtype) for k in steps], expr.dtype
-            )
+        if mask is None and (addresses := self._addresses(base, expr.index, expr.dtype)):
+            return self.b.collect(addresses, expr.dtype)
         return self.b.gather(base, self.index(expr.index), expr.dtype, mask)
+
+    def _addresses(self, base: str, index: Index, dtype: torch.dtype) -> list[str]:
+        """Of all lanes where they lie in even steps, or none."""
+        assert self.nest.vector is not None
+        step = index.coefficient(self.nest.vector)
+        if not isinstance(step, int):
+            return []
+        first = self.b.pointer_at(base, self.index(index, first_lane=True), dtype)
+        return [self.b.pointer_at(first, self.const(k * step), dtype) for k in range(self.lanes)]
 
     def _filled(self, index: Index) -> Val | None:
         """Has what is looked up in anything at all? None where that is certain. In what is empty
@@ -374,7 +377,11 @@ class NestWriter:
             else:
                 self.b.store(pointer, value, mask)
             return
-        self.b.scatter(base, self.index(store.index), value, self._mask())
+        mask = self._mask()
+        if mask is None and (addresses := self._addresses(base, store.index, value.dtype)):
+            self.b.spread(value, addresses)
+        else:
+            self.b.scatter(base, self.index(store.index), value, mask)
 
     def store_all(self, stores: Iterable[Store]) -> None:
         for store in stores:
