@@ -32,6 +32,7 @@ SECTIONS = (
     Section("Networks", "models", "models.py"),
     Section("The cost of a call", "launch", "launch.py"),
     Section("Kernels", "kernels", "kernels.py"),
+    Section("Kernels written by hand", "by_hand", "by_hand.py", has_quick=False),
     Section("Products", "products", "products.py"),
     Section("Range dispatch", "dispatch", "dispatch.py"),
     Section("Sizes that move", "dynamic", "dynamic.py", has_quick=False),
