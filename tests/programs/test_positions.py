@@ -65,3 +65,5 @@ def test_of_what_is_computed() -> None:
     check(lambda x: torch.stack([x.argmax(-1), x.argmin(-1)]), x)
     check(lambda x: x.flatten().argmax(), x)
     check(lambda x: x.softmax(-1).argmax(-1), x)
+    check(lambda x: (x > 0).long().cumsum(-1).argmax(-1), x)
+    check(lambda x: torch.stack([x.argmax(-1), (x > 1).sum(-1)]), x)

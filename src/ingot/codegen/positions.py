@@ -15,7 +15,7 @@ import torch
 from ingot.codegen.reduce import across_lanes, advance, is_positional
 from ingot.codegen.sizes import I64
 from ingot.codegen.values import Val, is_float
-from ingot.fuse.expr import Reduce
+from ingot.fuse.expr import Reduce, Scan, ordered
 
 if TYPE_CHECKING:
     from ingot.codegen.rows import RowWriter, Slots
@@ -32,6 +32,8 @@ def goes_by_blocks(w: RowWriter, groups: Sequence[Sequence[Reduce]]) -> bool:
         return False
     if not all(is_positional(group[0].kind) for group in groups):
         return False
+    if any(isinstance(e, Scan) for e in ordered(group[0].operand for group in groups)):
+        return False  # its elements cannot be computed again
     return isinstance(vector.size, int) and vector.size >= BLOCKS * STEPS * w.lanes
 
 
