@@ -160,7 +160,8 @@ def _with_vector(nest: Nest) -> Nest:
     loops = (*nest.outer, *nest.inner)
     if not loops:
         return nest
-    scores = {v: _score(v, nest) for v in loops}
+    accesses = nest.accesses()
+    scores = {v: _score(v, accesses, len(nest.stores)) for v in loops}
     best = max(reversed(loops), key=lambda v: scores[v])
     outer, inner = ([v for v in group if v is not best] for group in (nest.outer, nest.inner))
     if best in nest.outer:
@@ -168,11 +169,11 @@ def _with_vector(nest: Nest) -> Nest:
     return replace(nest, inner=(*inner, best), vector=best)
 
 
-def _score(var: Var, nest: Nest) -> float:
-    """For it count steps by ones and, where something is read, short ones."""
+def _score(var: Var, accesses: Sequence[Index], stores: int) -> float:
+    """For it count steps by ones and, where something is read, short ones. Stores come first."""
     total = everything = 0.0
-    for k, access in enumerate(nest.accesses()):
-        stored = k < len(nest.stores)
+    for k, access in enumerate(accesses):
+        stored = k < stores
         weight = _elements(access) * (1.5 if stored else 1.0)
         everything += weight
         total += weight * _ease(access.coefficient(var), stored)
