@@ -131,6 +131,26 @@ void argmax(const float *x, L *o, L rows, L n) {
     })
 }
 
+// Sums in double precision, as eager's.
+void cumsum(const float *x, float *o, L rows, L n) {
+    const __m512d none = _mm512_setzero_pd();
+    const __m512i last = _mm512_set1_epi64(7);
+#define AFTER(v, k)                                                                                \
+    _mm512_castsi512_pd(                                                                           \
+        _mm512_alignr_epi64(_mm512_castpd_si512(v), _mm512_castpd_si512(none), 8 - k))
+    SHARED(rows, {
+        __m512d carry = none;
+        for (L j = 0; j < n; j += 8) {
+            __m512d v = _mm512_cvtps_pd(_mm256_loadu_ps(x + i * n + j));
+            v = _mm512_add_pd(v, AFTER(v, 1));
+            v = _mm512_add_pd(v, AFTER(v, 2));
+            v = _mm512_add_pd(v, AFTER(v, 4));
+            _mm256_storeu_ps(o + i * n + j, _mm512_cvtpd_ps(_mm512_add_pd(v, carry)));
+            carry = _mm512_add_pd(carry, _mm512_permutexvar_pd(last, v));
+        }
+    })
+}
+
 static inline void square_of_16(const float *x, float *o, L from, L to) {
     V r[16], t[16];
     for (int i = 0; i < 16; i++) r[i] = LOAD(x + i * from);

@@ -48,6 +48,7 @@ BY_HAND: dict[str, Call] = {
     ),
     "mean_var": lambda c, x, o: c.var_mean(*at(x), *at(o), *sizes(x[0])),
     "argmax": lambda c, x, o: c.argmax(*at(x), *at(o), *sizes(x[0])),
+    "cumsum": lambda c, x, o: c.cumsum(*at(x), *at(o), *sizes(x[0])),
     "transpose": lambda c, x, o: c.transpose(*at(x), *at(o), n(x[0].size(0))),
     "heads_permute": lambda c, x, o: c.heads(*at(x), *at(o), *sizes(x[0])),
     "gather": lambda c, x, o: c.gather(*at(x), *at(o), *sizes(x[0])),
