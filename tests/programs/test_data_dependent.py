@@ -309,7 +309,9 @@ def test_looking_up_in_what_is_empty(name: str) -> None:
         function(empty, at)
     with pytest.raises(Exception) as got:
         compiled(empty, at)
-    assert isinstance(got.value, IndexError | RuntimeError), want.value
+    # Of an empty table index_select says something else than of others; ours is as for others.
+    expected = IndexError if name == "rows" else type(want.value)
+    assert type(got.value) is expected, (got.value, want.value)
     nothing = at[:, :0]
     if name != "of each column":
         assert torch.equal(compiled(empty, nothing), function(empty, nothing))

@@ -20,6 +20,7 @@ LOOKUPS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "embedding": lambda table, at: F.embedding(at, table) * 2,
     "index": lambda table, at: table[at - table.size(0)] + 1,
     "of two tables": lambda table, at: table[at] + (table * 2)[at],
+    "by what is looked up": lambda table, at: table[(at * 2)[torch.arange(len(at))] // 2] - 1,
     "rows are summed": lambda table, at: table[at].sum(-1),
 }
 

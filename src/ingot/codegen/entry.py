@@ -49,7 +49,6 @@ class Units:
         self.tiles = Tiles(nest, writer) if nest.across is not None and writer.lanes > 1 else None
         if self.tiles is not None:
             self.lead = tuple(v for v in self.lead if v is not nest.across)
-        self.outer = self.lead
         self.lead, self.rest = self._shared(self.lead)
         rows = ix.product([v.size for v in self.lead])
         few = isinstance(rows, int) and rows < MANY_ROWS and self.cut is None and self.tiles is None
@@ -145,8 +144,9 @@ class Units:
                 assert chunk is not None
                 write_chunk(w, self.cut, chunk)
 
-        if self.outer and self.cut is None and low is None:
-            fetch_picked(w, self.outer[-1])
+        rows = (*self.lead, *self.rest)
+        if rows and self.cut is None and low is None:
+            fetch_picked(w, rows[-1])
         if self.along is not None:
             w.over(self.along, roots, body, low, high)
         else:

@@ -344,13 +344,14 @@ class NestWriter:
         """Where elements are looked up in a row for each row of the result, the same part of the
         next one: what is read without order is not fetched ahead."""
         looked = [atom for atom in expr.index.terms if isinstance(atom, ix.Looked)]
-        vector, row = self.nest.vector, self.nest.outer[0] if self.nest.outer else None
-        if self._mask() is not None or len(looked) != 1 or vector is None or row is None:
+        vector = self.nest.vector
+        rows = [v for v in self.nest.outer if v is not vector]
+        if self._mask() is not None or len(looked) != 1 or vector is None or not rows:
             return
         size, rest = looked[0].size, expr.index - ix.of(looked[0])
-        step = rest.coefficient(row)
+        step = rest.coefficient(rows[-1])
         table = self.is_far(expr) and isinstance(size, int) and size * expr.dtype.itemsize <= TABLE
-        if table and row is not vector and isinstance(step, int) and step >= size > self.lanes:
+        if table and isinstance(step, int) and step >= size > self.lanes:
             ahead = self.index(rest + ix.of(vector) + step, first_lane=True)
             start = self.b.pointer_at(self.buffers[expr.buffer], ahead, expr.dtype)
             self.b.fetch(start, self.lanes * expr.dtype.itemsize)

@@ -70,9 +70,9 @@ class Best:
         self.plain = replace(reduce, kind=reduce.kind.removeprefix("arg"), part=0, position=None)
         self.block: Slots = w.accumulators(self.plain)
         self.totals: Slots = w.accumulators(reduce)
-        self.first, self.last = w.limits.get(self.var) or (w.const(0), w.size(self.var.size))
+        first, self.last = w.limits.get(self.var) or (w.const(0), w.size(self.var.size))
         slot, dtype = self.totals[1]
-        w.put(slot, self._every_lane(self.first, dtype))
+        w.put(slot, self._every_lane(first, dtype))  # where nothing is better than the worst
 
     def _every_lane(self, value: Val, dtype: torch.dtype) -> Val:
         return self.b.broadcast(self.b.cast(value, dtype), self.w.lanes)

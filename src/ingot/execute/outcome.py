@@ -45,6 +45,6 @@ def failed(error: int, steps: Sequence[AnyStep]) -> None:
     if code == ZERO_DIVISION:
         raise RuntimeError("ZeroDivisionError")
     if code == OUT_OF_BOUNDS:
-        raise RuntimeError("index is out of bounds for dimension with size")
+        raise RuntimeError("index is out of bounds for the dimension that it is looked up in")
     assert code == OUT_OF_RANGE, f"step {steps[error >> STEP_SHIFT]} failed with code {code}"
     raise IndexError("index out of range in self")
