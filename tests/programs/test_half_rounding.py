@@ -42,3 +42,42 @@ def test_nans_of_f32_with_all_bits() -> None:
     assert x.isnan().all()
     for chain in (lambda x: x.bfloat16(), lambda x: (x * 2).bfloat16() + 1):
         assert ingot.compile(chain, (x,))(x).isnan().all()
+
+
+MIXED: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "a factor": lambda x, y: x * y,
+    "a first factor": lambda x, y: y * x,
+    "a divisor": lambda x, y: x / y,
+    "a dividend": lambda x, y: y / x,
+    "a term": lambda x, y: x + y,
+    "a base": lambda x, y: (y * 0 + 1 + y % 7) ** x,
+    "an exponent": lambda x, y: x.abs() ** (y % 300),
+    "an angle": torch.atan2,
+    "a remainder": torch.remainder,
+    "logarithms": torch.xlogy,
+    "logarithms of one more": torch.special.xlog1py,
+    "a product to add": lambda x, y: torch.addcmul(x, x, y),
+    "a comparison": lambda x, y: x * 600 < y,
+    "a choice": lambda x, y: torch.where(x > 0, x, y),
+}
+OTHERS = {
+    "int64": torch.arange(1000) * 13,
+    "int32": (torch.arange(1000) * 13).int(),
+    "truth": torch.arange(1000) % 3 == 0,
+    "one int64": torch.tensor(2571),
+    "one int64 with a dimension": torch.tensor([2571]),
+    "one f32": torch.tensor(1.2345),
+    "one f64": torch.tensor(2571.3, dtype=torch.float64),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+@pytest.mark.parametrize("other", OTHERS)
+@pytest.mark.parametrize("name", MIXED)
+def test_halves_beside_other_types(name: str, other: str, dtype: torch.dtype) -> None:
+    """Eager brings tensors to the common type first, but not a factor or divisor of one element."""
+    function, y = MIXED[name], OTHERS[other]
+    x = torch.randn(1000, generator=torch.Generator().manual_seed(7)).to(dtype)
+    expected = function(x, y)
+    actual = ingot.compile(function, (x, y), options={"strict": True})(x, y)
+    torch.testing.assert_close(actual, expected, rtol=0, atol=0, equal_nan=True)

@@ -25,6 +25,9 @@ class Builder(OpBuilder):
         super().__init__(lanes)
         self.register_bytes = this_machine().vector_bits // 8
         """Of the widest registers that the function may use."""
+        self.in_pairs = False
+        """Do vectors of `lanes` hold what lies at even places in memory first, then what lies at
+        odd ones? Of two bf16 in 32 bits a shift gives one and a mask the other."""
 
     # -- exponents ---------------------------------------------------------------------------------
 
@@ -36,7 +39,7 @@ class Builder(OpBuilder):
         """x · 2ⁿ for an f32 n that is whole, rounded once: denormals, 0 and inf as they come."""
         mask, mode = self._constant("-1", "i16"), self._constant("4", "i32")
         kind = vector_type("f32", 16)
-        total = Val(self._zero(torch.float32, x.lanes), torch.float32, x.lanes)
+        total = self.const(0.0, torch.float32, x.lanes)
         for start in range(0, x.lanes, 16):
             a, by = (self.lanes_from(each, start, 16) for each in (x, n))
             part = self.assign(
@@ -45,6 +48,7 @@ class Builder(OpBuilder):
                 torch.float32,
                 16,
             )
+            self._nans_of([x, n], part)
             total = part if x.lanes == 16 else self._with_lanes(total, start, part)
         return total
 
@@ -61,12 +65,11 @@ class Builder(OpBuilder):
         )
 
     def _with_lanes(self, x: Val, start: int, part: Val) -> Val:
-        return self.assign(
+        text = (
             f"vector.insert_strided_slice {part.name}, {x.name} "
-            f"{{offsets = [{start}], strides = [1]}} : {part.type} into {x.type}",
-            x.dtype,
-            x.lanes,
+            f"{{offsets = [{start}], strides = [1]}} : {part.type} into {x.type}"
         )
+        return self._nans_of([x, part], self.assign(text, x.dtype, x.lanes))
 
     # -- conversion --------------------------------------------------------------------------------
 
@@ -189,6 +192,7 @@ class Builder(OpBuilder):
         """`lanes` neighbours, or those of them that `mask` names (the others are 0)."""
         kind = vector_type(MEMORY[dtype], lanes)
         align = max(1, dtype.itemsize)
+        mask = mask and self._as_in_memory(mask)
         if mask is None or lanes == 1:
             text = f"llvm.load {pointer} {{alignment = {align} : i64}} : !llvm.ptr -> {kind}"
         else:
@@ -199,7 +203,7 @@ class Builder(OpBuilder):
             )
         name = self.fresh()
         self.line(f"{name} = {text}")
-        return self._from_memory(name, dtype, lanes)
+        return self._from_neighbours(name, dtype, lanes)
 
     def gather(self, base: str, offsets: Val, dtype: torch.dtype, mask: Val | None = None) -> Val:
         """One element for each lane of `offsets` (i64), counted in elements from `base`."""
@@ -250,8 +254,9 @@ class Builder(OpBuilder):
             )
 
     def store(self, pointer: str, x: Val, mask: Val | None = None) -> None:
-        name, kind = self._to_memory(x)
+        name, kind = self._to_neighbours(x)
         align = x.dtype.itemsize
+        mask = mask and self._as_in_memory(mask)
         if mask is None or x.lanes == 1:
             self.line(
                 f"llvm.store {name}, {pointer} {{alignment = {align} : i64}} : {kind}, !llvm.ptr"
@@ -277,7 +282,7 @@ class Builder(OpBuilder):
         if x.lanes * x.dtype.itemsize < 16:
             self.store(pointer, x)
             return
-        name, kind = self._to_memory(x)
+        name, kind = self._to_neighbours(x)
         align = min(x.lanes * x.dtype.itemsize, this_machine().vector_bits // 8)
         address = self.assign(f"llvm.ptrtoint {pointer} : !llvm.ptr to i64", torch.int64, 1)
         beside = self.and_(address, self.const(align - 1, torch.int64))
@@ -307,6 +312,53 @@ class Builder(OpBuilder):
             f"{{alignment = {x.dtype.itemsize} : i32}} : "
             f"{kind}, {all_on.type} into vector<{x.lanes}x!llvm.ptr>"
         )
+
+    # -- the order of lanes ------------------------------------------------------------------------
+
+    def places(self, lanes: int) -> list[int]:
+        """Where in memory, counted from the first, the element of each lane lies."""
+        if not self._paired(lanes):
+            return list(range(lanes))
+        return [*range(0, lanes, 2), *range(1, lanes, 2)]
+
+    def _paired(self, lanes: int) -> bool:
+        return self.in_pairs and lanes == self.lanes > 1
+
+    def _as_in_memory(self, x: Val) -> Val:
+        """Its lanes in the order of memory."""
+        if not self._paired(x.lanes):
+            return x
+        half = x.lanes // 2
+        return self.shuffle(x, x, [k // 2 + half * (k % 2) for k in range(x.lanes)])
+
+    def _from_neighbours(self, name: str, dtype: torch.dtype, lanes: int) -> Val:
+        """What was read from memory in one piece."""
+        if not self._paired(lanes):
+            return self._from_memory(name, dtype, lanes)
+        if dtype is not torch.bfloat16:
+            value = self._from_memory(name, dtype, lanes)
+            return self._nans_of([value], self.shuffle(value, value, self.places(lanes)))
+        half = lanes // 2
+        both = self.assign(
+            f"vector.bitcast {name} : vector<{lanes}xi16> to vector<{half}xi32>", torch.int32, half
+        )
+        even = self.shl(both, self.const(16, torch.int32))
+        odd = self.and_(both, self.const(-65536, torch.int32))
+        return self._bfloat16(self.shuffle(even, odd, range(lanes)))
+
+    def _to_neighbours(self, x: Val) -> tuple[str, str]:
+        """What is to be written to memory in one piece, and its type."""
+        if not self._paired(x.lanes) or x.dtype is not torch.bfloat16:
+            return self._to_memory(self._as_in_memory(x))
+        half = x.lanes // 2
+        bits = self.bitcast(Val(x.name, torch.float32, x.lanes), torch.int32)
+        even = self.shr_logical(self.lanes_from(bits, 0, half), self.const(16, torch.int32))
+        odd = self.and_(self.lanes_from(bits, half, half), self.const(-65536, torch.int32))
+        both, name, kind = self.or_(even, odd), self.fresh(), f"vector<{x.lanes}xi16>"
+        self.line(f"{name} = vector.bitcast {both.name} : {both.type} to {kind}")
+        return name, kind
+
+    # -- registers and memory ----------------------------------------------------------------------
 
     def _zero(self, dtype: torch.dtype, lanes: int) -> str:
         element = MEMORY[dtype]

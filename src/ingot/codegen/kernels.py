@@ -20,8 +20,7 @@ import sympy
 import torch
 from torch import fx
 
-from ingot.codegen.builder import CACHE_LINE
-from ingot.codegen.columns import columns_of, is_columnar, wants_split
+from ingot.codegen.columns import columns_of, wants_split
 from ingot.codegen.entry import (
     WORK_PER_THREAD,
     Frame,
@@ -32,15 +31,15 @@ from ingot.codegen.entry import (
 )
 from ingot.codegen.follower import FollowerNest, write_follower
 from ingot.codegen.jit import Native, compile_module
+from ingot.codegen.lanes import choose_lanes, in_pairs, register_bytes
 from ingot.codegen.machine import this_machine
-from ingot.codegen.reduce import is_positional
 from ingot.codegen.rows import RowWriter
 from ingot.codegen.rules import pointwise_rules
 from ingot.codegen.split import write_finish
-from ingot.codegen.values import HALVES, NATIVE_DTYPES, Val
+from ingot.codegen.values import Val
 from ingot.errors import CompileError, IngotError, UnsupportedError
 from ingot.fuse import index as ix
-from ingot.fuse.expr import Apply, Expr, Load, Reduce, Scan
+from ingot.fuse.expr import Apply, Expr, Load, Reduce
 from ingot.fuse.index import Size
 from ingot.fuse.likeness import Key, likeness
 from ingot.fuse.loops import Nest, make_nest
@@ -333,6 +332,7 @@ def draft_kernel(region: Region, options: Options, form: Form = USUAL) -> Draft:
     names, symbols = _buffers(nest), _Symbols()
     writer = RowWriter(nest, choose_lanes(nest, cost, options), names, symbols)
     writer.b.register_bytes = register_bytes(options)
+    writer.b.in_pairs = in_pairs(nest, writer.lanes, options)
     if writer.lanes > 1 and nest.across is None:
         writer.past_cache = frozenset(filter(outgrows_cache, (s.buffer for s in nest.stores)))
     units = Units(nest, writer, columns_of(writer, cost))
@@ -342,6 +342,7 @@ def draft_kernel(region: Region, options: Options, form: Form = USUAL) -> Draft:
         lanes = writer.lanes if nest.vector in nest.outer else 1
         finish = RowWriter(nest, lanes, names, symbols)
         finish.b.register_bytes = register_bytes(options)
+        finish.b.in_pairs = writer.b.in_pairs
         write_finish(finish, units.cut)
     frame = Frame(list(names.values()), symbols)
     text = assemble(frame, writer, units, finish, max(1, form.work // cost))
@@ -366,33 +367,6 @@ def cost_of(expressions: Sequence[Expr]) -> int:
     return total
 
 
-COLUMNS = (2048, 1024, 512)
-"""Bytes: a sum down columns goes from row to row, each on another page, and takes as long a piece
-of each as leaves nothing over."""
-
-
-def choose_lanes(nest: Nest, cost: int, options: Options) -> int:
-    if nest.vector is None or options.vector_bits == 1:
-        return 1
-    register = register_bytes(options)
-    widest = max(
-        [e.dtype.itemsize for e in nest.expressions() if e.dtype in NATIVE_DTYPES], default=4
-    )
-    if nest.across is not None:
-        # Whole cache lines: the next store to a line may come too late.
-        lanes = max(CACHE_LINE, register) // _narrowest(nest)
-    else:
-        lanes = max(2, _width(nest, cost, register, max(4, widest)) // max(4, widest))
-    size = nest.vector.size
-    if isinstance(size, int):
-        lanes = min(lanes, 1 << (size - 1).bit_length())
-    return max(1, lanes)
-
-
-def register_bytes(options: Options) -> int:
-    return (options.vector_bits or this_machine().vector_bits) // 8
-
-
 def outgrows_cache(buffer: fx.Node) -> bool:
     """Is it more than the last cache could hold until somebody reads it?"""
     size = ix.product(shape_of(buffer))
@@ -401,36 +375,3 @@ def outgrows_cache(buffer: fx.Node) -> bool:
         and isinstance(size, int)
         and size * tensor_of(buffer).dtype.itemsize >= this_machine().l3_bytes
     )
-
-
-def _narrowest(nest: Nest) -> int:
-    """Bytes of an element in memory; a truth value counts as four, it takes code for each."""
-    dtypes = [s.value.dtype for s in nest.stores]
-    dtypes += [e.dtype for e in nest.expressions() if isinstance(e, Load)]
-    return min(4 if dtype is torch.bool else dtype.itemsize for dtype in dtypes)
-
-
-def _waits(reduce: Reduce) -> bool:
-    """Does each step wait long for the one before it in the same lanes? Two comparisons and two
-    selections for the position of the largest; of wide elements fewer lanes fit the registers."""
-    return is_positional(reduce.kind) and reduce.operand.dtype.itemsize <= 4
-
-
-def _width(nest: Nest, cost: int, register: int, element: int) -> int:
-    """How many bytes of a value one step of the vector loop takes."""
-    assert nest.vector is not None
-    if cost > 150 or any(isinstance(e, Scan) for e in nest.expressions()):
-        return register
-    if is_columnar(nest, cost):
-        return register * 4
-    down_columns = bool(nest.inner) and nest.vector not in nest.inner
-    if down_columns and cost <= 8:
-        size = nest.vector.size
-        whole = (n for n in COLUMNS if isinstance(size, int) and size % (n // element) == 0)
-        return next(whole, COLUMNS[-1])
-    reductions = [e for e in nest.expressions() if isinstance(e, Reduce)]
-    if reductions and all(map(_waits, reductions)):
-        return register * 8
-    # Halves are packed into whole registers only from twice as many on.
-    packed = not nest.inner and all(s.value.dtype in HALVES for s in nest.stores)
-    return register * (4 if cost <= 30 else 2) * (2 if packed else 1)

@@ -41,8 +41,27 @@ Body = Callable[[], None]
 
 ROWS_AHEAD = 4
 """Of a row that is read below another, how many rows earlier it is asked for."""
+MOST_CUTS = 4
+"""A loop with more guards on it is not cut at them."""
 TABLE = 16384
 """Bytes of a row in which elements are looked up: it stays in the first cache level."""
+
+
+def cuts_of(var: Var, expressions: Iterable[Expr]) -> list[int]:
+    """Where along a loop of known size the value of a guard on it changes."""
+    if not isinstance(var.size, int):
+        return []
+    cuts = set()
+    for expr in expressions:
+        if (
+            isinstance(expr, Guarded)
+            and expr.index.terms.keys() == {var}
+            and expr.index.terms[var] == 1
+        ):
+            for bound in (expr.low - expr.index.const, expr.high - expr.index.const):
+                if isinstance(bound, int) and 0 < bound < var.size:
+                    cuts.add(bound)
+    return sorted(cuts)
 
 
 class NestWriter:
@@ -161,21 +180,8 @@ class NestWriter:
 
     def segments(self, var: Var, roots: Iterable[Expr]) -> list[tuple[Size, Size]]:
         """The parts of a loop in each of which every guard on it is settled."""
-        if not isinstance(var.size, int):
-            return [(0, var.size)]
-        cuts = {0, var.size}
-        for expr in ordered(roots):
-            if (
-                isinstance(expr, Guarded)
-                and expr.index.terms.keys() == {var}
-                and expr.index.terms[var] == 1
-            ):
-                for bound in (expr.low - expr.index.const, expr.high - expr.index.const):
-                    if isinstance(bound, int) and 0 < bound < var.size:
-                        cuts.add(bound)
-        if len(cuts) > 6:
-            return [(0, var.size)]
-        return list(pairwise(sorted(cuts)))
+        cuts = cuts_of(var, ordered(roots))
+        return [(0, var.size)] if len(cuts) > MOST_CUTS else list(pairwise([0, *cuts, var.size]))
 
     def over(
         self,
@@ -305,7 +311,8 @@ class NestWriter:
         if not isinstance(step, int):
             return []
         first = self.b.pointer_at(base, self.index(index, first_lane=True), dtype)
-        return [self.b.pointer_at(first, self.const(k * step), dtype) for k in range(self.lanes)]
+        places = self.b.places(self.lanes)
+        return [self.b.pointer_at(first, self.const(k * step), dtype) for k in places]
 
     def _filled(self, index: Index) -> Val | None:
         """Has what is looked up in anything at all? None where that is certain. In what is empty

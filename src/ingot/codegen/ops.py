@@ -276,11 +276,15 @@ class OpBuilder:
             f"llvm.call @{symbol}({names}) : ({kinds}) -> {result}", dtype, values[0].lanes
         )
 
+    def places(self, lanes: int) -> list[int]:
+        """Where, counted from the first, the element of each lane stands."""
+        return list(range(lanes))
+
     def iota(self, lanes: int) -> Val:
-        """0, 1, 2 … as i64."""
+        """0, 1, 2 … as i64, in the order of the lanes."""
         if lanes == 1:
             return self.const(0, torch.int64)
-        text = f"dense<[{', '.join(map(str, range(lanes)))}]>"
+        text = f"dense<[{', '.join(map(str, self.places(lanes)))}]>"
         return Val(self._constant(text, f"vector<{lanes}xi64>"), torch.int64, lanes)
 
     def shuffle(self, x: Val, y: Val, indices: Sequence[int]) -> Val:

@@ -52,6 +52,8 @@ class RowWriter(NestWriter):
     ):
         super().__init__(nest, lanes, buffers, symbols)
         self.finished: dict[Reduce, Accumulators] = {}
+        self.long_nans: set[Reduce] = set()
+        """Reductions of values whose NaNs may have something in their lower 16 bits."""
         self.carries: dict[Scan, str] = {}
         self.following: list[tuple[Load, int]] = []
         """What to fetch of the next row, and into which cache level."""
@@ -286,7 +288,10 @@ class RowWriter(NestWriter):
             self.put(slot, value)
 
     def element(self, reduce: Reduce) -> Val:
-        return self.b.broadcast(self.value(reduce.operand), self._acc_lanes())
+        value = self.value(reduce.operand)
+        if value.name not in self.b.short_nans:
+            self.long_nans.add(reduce)
+        return self.b.broadcast(value, self._acc_lanes())
 
     def position(self, position: Index, dtype: torch.dtype, lanes: int) -> Val:
         """The index of this step's elements, one for each lane, in as few bits as will do."""
@@ -319,6 +324,8 @@ class RowWriter(NestWriter):
         result: Accumulators = tuple(self.get(s, dtype, lanes) for s, dtype in slots)
         if self.nest.vector in self.nest.inner:
             result = across_lanes(self.b, reduce.kind, result)
+        if reduce not in self.long_nans:
+            self.b.short_nans.add(result[0].name)
         if reduce.position is not None:
             result = (result[0], self.b.cast(result[1], I64))
         self.finish_with(group, result)

@@ -16,7 +16,7 @@ from torch import fx
 
 import ingot.codegen.scalar  # noqa: F401  (registers the pointwise rules)
 from ingot.codegen.rules import compute_dtypes, pointwise_rules
-from ingot.codegen.values import NATIVE_DTYPES
+from ingot.codegen.values import HALVES, NATIVE_DTYPES
 from ingot.errors import UnsupportedError
 from ingot.fuse import index as ix
 from ingot.fuse.expr import Apply, Checked, Expr, FromIndex, Guarded, Number
@@ -86,9 +86,26 @@ def _pointwise(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Exp
     result = tensor_of(node).dtype
     names, operands = [], []
     for name, value in arguments.items():
+        operand = _operand(context, value, index, shape_of(node))
+        if _is_rounded(node.target, name, value, result):
+            operand = cast_to(context, operand, result)
         names.append(name)
-        operands.append(_operand(context, value, index, shape_of(node)))
+        operands.append(operand)
     return context.make(Apply, result, node.target, tuple(names), tuple(operands), compute)
+
+
+_KEEPS_SCALARS = (aten.mul.Tensor, aten.div.Tensor)
+
+
+def _is_rounded(target: Any, name: str, value: Any, result: torch.dtype) -> bool:
+    """Does eager bring this operand to a half first? It does with all tensors but a factor or a
+    divisor of one element."""
+    if result not in HALVES or name not in pointwise_rules[target].promoted:
+        return False
+    if not isinstance(value, fx.Node) or not isinstance(value.meta["val"], torch.Tensor):
+        return False
+    one = all(size == 1 for size in shape_of(value))
+    return not (one and name == "other" and target in _KEEPS_SCALARS)
 
 
 def _operand(context: Context, value: Any, index: tuple[Index, ...], shape: Sequence[Size]) -> Any:

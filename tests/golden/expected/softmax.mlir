@@ -18,9 +18,10 @@
     %c16 = arith.constant 0x3D2AAC2D : f32
     %c17 = arith.constant 0x3E2AAA46 : f32
     %c18 = arith.constant 0x3EFFFFFE : f32
-    %c19 = arith.constant 1 : i32
-    %c20 = arith.constant 127 : i32
-    %c21 = arith.constant 23 : i32
+    %c19 = arith.constant 0x3F800000 : f32
+    %c20 = arith.constant 1 : i32
+    %c21 = arith.constant 127 : i32
+    %c22 = arith.constant 23 : i32
     %slot1n = llvm.mlir.constant(2 : i64) : i64
     %slot1 = llvm.alloca %slot1n x vector<32xf32> {alignment = 64 : i64} : (i64) -> !llvm.ptr
     %slot2n = llvm.mlir.constant(1 : i64) : i64
@@ -101,71 +102,73 @@
         %58 = math.fma %56, %57, %47 : vector<32xf32>
         %59 = vector.broadcast %c13 : f32 to vector<32xf32>
         %60 = math.fma %56, %59, %58 : vector<32xf32>
-        %61 = arith.mulf %60, %60 : vector<32xf32>
-        %62 = vector.broadcast %c14 : f32 to vector<32xf32>
-        %63 = vector.broadcast %c15 : f32 to vector<32xf32>
-        %64 = math.fma %62, %60, %63 : vector<32xf32>
-        %65 = vector.broadcast %c16 : f32 to vector<32xf32>
-        %66 = math.fma %64, %60, %65 : vector<32xf32>
-        %67 = vector.broadcast %c17 : f32 to vector<32xf32>
-        %68 = math.fma %66, %60, %67 : vector<32xf32>
-        %69 = vector.broadcast %c18 : f32 to vector<32xf32>
-        %70 = math.fma %68, %60, %69 : vector<32xf32>
-        %71 = math.fma %61, %70, %60 : vector<32xf32>
-        %72 = vector.broadcast %c19 : i32 to vector<32xi32>
-        %73 = arith.shrsi %54, %72 : vector<32xi32>
+        %61 = vector.broadcast %c14 : f32 to vector<32xf32>
+        %62 = vector.broadcast %c15 : f32 to vector<32xf32>
+        %63 = math.fma %61, %60, %62 : vector<32xf32>
+        %64 = vector.broadcast %c16 : f32 to vector<32xf32>
+        %65 = math.fma %63, %60, %64 : vector<32xf32>
+        %66 = vector.broadcast %c17 : f32 to vector<32xf32>
+        %67 = math.fma %65, %60, %66 : vector<32xf32>
+        %68 = vector.broadcast %c18 : f32 to vector<32xf32>
+        %69 = math.fma %67, %60, %68 : vector<32xf32>
+        %70 = vector.broadcast %c19 : f32 to vector<32xf32>
+        %71 = math.fma %69, %60, %70 : vector<32xf32>
+        %72 = vector.broadcast %c19 : f32 to vector<32xf32>
+        %73 = math.fma %71, %60, %72 : vector<32xf32>
         %74 = vector.broadcast %c20 : i32 to vector<32xi32>
-        %75 = arith.addi %73, %74 : vector<32xi32>
+        %75 = arith.shrsi %54, %74 : vector<32xi32>
         %76 = vector.broadcast %c21 : i32 to vector<32xi32>
-        %77 = arith.shli %75, %76 : vector<32xi32>
-        %78 = arith.bitcast %77 : vector<32xi32> to vector<32xf32>
-        %79 = arith.subi %54, %73 : vector<32xi32>
-        %80 = vector.broadcast %c20 : i32 to vector<32xi32>
-        %81 = arith.addi %79, %80 : vector<32xi32>
-        %82 = vector.broadcast %c21 : i32 to vector<32xi32>
-        %83 = arith.shli %81, %82 : vector<32xi32>
-        %84 = arith.bitcast %83 : vector<32xi32> to vector<32xf32>
-        %85 = math.fma %78, %71, %78 : vector<32xf32>
-        %86 = arith.mulf %85, %84 : vector<32xf32>
-        %87 = llvm.getelementptr %slot1[%c2] : (!llvm.ptr, i64) -> !llvm.ptr, f32
-        llvm.store %86, %87 {alignment = 4 : i64} : vector<32xf32>, !llvm.ptr
-        %88 = arith.select %32, %86, %c7 : vector<32xi1>, vector<32xf32>
-        %89 = arith.addf %33, %88 : vector<32xf32>
-        llvm.store %89, %slot4 : vector<32xf32>, !llvm.ptr
+        %77 = arith.addi %75, %76 : vector<32xi32>
+        %78 = vector.broadcast %c22 : i32 to vector<32xi32>
+        %79 = arith.shli %77, %78 : vector<32xi32>
+        %80 = arith.bitcast %79 : vector<32xi32> to vector<32xf32>
+        %81 = arith.mulf %73, %80 : vector<32xf32>
+        %82 = arith.subi %54, %75 : vector<32xi32>
+        %83 = vector.broadcast %c21 : i32 to vector<32xi32>
+        %84 = arith.addi %82, %83 : vector<32xi32>
+        %85 = vector.broadcast %c22 : i32 to vector<32xi32>
+        %86 = arith.shli %84, %85 : vector<32xi32>
+        %87 = arith.bitcast %86 : vector<32xi32> to vector<32xf32>
+        %88 = arith.mulf %81, %87 : vector<32xf32>
+        %89 = llvm.getelementptr %slot1[%c2] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+        llvm.store %88, %89 {alignment = 4 : i64} : vector<32xf32>, !llvm.ptr
+        %90 = arith.select %32, %88, %c7 : vector<32xi1>, vector<32xf32>
+        %91 = arith.addf %33, %90 : vector<32xf32>
+        llvm.store %91, %slot4 : vector<32xf32>, !llvm.ptr
       }
-      %90 = llvm.load %slot4 : !llvm.ptr -> vector<32xf32>
-      %91 = llvm.load %slot3 : !llvm.ptr -> vector<32xf32>
-      %92 = arith.addf %91, %90 : vector<32xf32>
-      llvm.store %92, %slot3 : vector<32xf32>, !llvm.ptr
+      %92 = llvm.load %slot4 : !llvm.ptr -> vector<32xf32>
       %93 = llvm.load %slot3 : !llvm.ptr -> vector<32xf32>
-      %94 = vector.extract_strided_slice %93 {offsets = [0], sizes = [16], strides = [1]} : vector<32xf32> to vector<16xf32>
-      %95 = vector.extract_strided_slice %93 {offsets = [16], sizes = [16], strides = [1]} : vector<32xf32> to vector<16xf32>
-      %96 = arith.addf %94, %95 : vector<16xf32>
-      %97 = vector.extract_strided_slice %96 {offsets = [0], sizes = [8], strides = [1]} : vector<16xf32> to vector<8xf32>
-      %98 = vector.extract_strided_slice %96 {offsets = [8], sizes = [8], strides = [1]} : vector<16xf32> to vector<8xf32>
-      %99 = arith.addf %97, %98 : vector<8xf32>
-      %100 = vector.extract_strided_slice %99 {offsets = [0], sizes = [4], strides = [1]} : vector<8xf32> to vector<4xf32>
-      %101 = vector.extract_strided_slice %99 {offsets = [4], sizes = [4], strides = [1]} : vector<8xf32> to vector<4xf32>
-      %102 = arith.addf %100, %101 : vector<4xf32>
-      %103 = vector.extract_strided_slice %102 {offsets = [0], sizes = [2], strides = [1]} : vector<4xf32> to vector<2xf32>
-      %104 = vector.extract_strided_slice %102 {offsets = [2], sizes = [2], strides = [1]} : vector<4xf32> to vector<2xf32>
-      %105 = arith.addf %103, %104 : vector<2xf32>
-      %106 = vector.extract %105[0] : f32 from vector<2xf32>
-      %107 = vector.extract %105[1] : f32 from vector<2xf32>
-      %108 = arith.addf %106, %107 : f32
-      %109 = arith.cmpi slt, %c2, %c3 : i64
-      scf.if %109 {
-        %110 = arith.subi %c3, %c2 : i64
-        %111 = vector.broadcast %110 : i64 to vector<32xi64>
-        %112 = arith.cmpi slt, %c5, %111 : vector<32xi64>
-        %113 = llvm.getelementptr %slot1[%c2] : (!llvm.ptr, i64) -> !llvm.ptr, f32
-        %114 = llvm.load %113 {alignment = 4 : i64} : !llvm.ptr -> vector<32xf32>
-        %115 = vector.broadcast %108 : f32 to vector<32xf32>
-        %116 = arith.divf %114, %115 : vector<32xf32>
-        %117 = arith.muli %1, %c3 : i64
-        %118 = arith.addi %117, %c2 : i64
-        %119 = llvm.getelementptr %buffer1[%118] : (!llvm.ptr, i64) -> !llvm.ptr, f32
-        llvm.intr.masked.store %116, %119, %112 {alignment = 4 : i32} : vector<32xf32>, vector<32xi1> into !llvm.ptr
+      %94 = arith.addf %93, %92 : vector<32xf32>
+      llvm.store %94, %slot3 : vector<32xf32>, !llvm.ptr
+      %95 = llvm.load %slot3 : !llvm.ptr -> vector<32xf32>
+      %96 = vector.extract_strided_slice %95 {offsets = [0], sizes = [16], strides = [1]} : vector<32xf32> to vector<16xf32>
+      %97 = vector.extract_strided_slice %95 {offsets = [16], sizes = [16], strides = [1]} : vector<32xf32> to vector<16xf32>
+      %98 = arith.addf %96, %97 : vector<16xf32>
+      %99 = vector.extract_strided_slice %98 {offsets = [0], sizes = [8], strides = [1]} : vector<16xf32> to vector<8xf32>
+      %100 = vector.extract_strided_slice %98 {offsets = [8], sizes = [8], strides = [1]} : vector<16xf32> to vector<8xf32>
+      %101 = arith.addf %99, %100 : vector<8xf32>
+      %102 = vector.extract_strided_slice %101 {offsets = [0], sizes = [4], strides = [1]} : vector<8xf32> to vector<4xf32>
+      %103 = vector.extract_strided_slice %101 {offsets = [4], sizes = [4], strides = [1]} : vector<8xf32> to vector<4xf32>
+      %104 = arith.addf %102, %103 : vector<4xf32>
+      %105 = vector.extract_strided_slice %104 {offsets = [0], sizes = [2], strides = [1]} : vector<4xf32> to vector<2xf32>
+      %106 = vector.extract_strided_slice %104 {offsets = [2], sizes = [2], strides = [1]} : vector<4xf32> to vector<2xf32>
+      %107 = arith.addf %105, %106 : vector<2xf32>
+      %108 = vector.extract %107[0] : f32 from vector<2xf32>
+      %109 = vector.extract %107[1] : f32 from vector<2xf32>
+      %110 = arith.addf %108, %109 : f32
+      %111 = arith.cmpi slt, %c2, %c3 : i64
+      scf.if %111 {
+        %112 = arith.subi %c3, %c2 : i64
+        %113 = vector.broadcast %112 : i64 to vector<32xi64>
+        %114 = arith.cmpi slt, %c5, %113 : vector<32xi64>
+        %115 = llvm.getelementptr %slot1[%c2] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+        %116 = llvm.load %115 {alignment = 4 : i64} : !llvm.ptr -> vector<32xf32>
+        %117 = vector.broadcast %110 : f32 to vector<32xf32>
+        %118 = arith.divf %116, %117 : vector<32xf32>
+        %119 = arith.muli %1, %c3 : i64
+        %120 = arith.addi %119, %c2 : i64
+        %121 = llvm.getelementptr %buffer1[%120] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+        llvm.intr.masked.store %118, %121, %114 {alignment = 4 : i32} : vector<32xf32>, vector<32xi1> into !llvm.ptr
       }
     }
     llvm.return
@@ -190,22 +193,23 @@
     %c16 = arith.constant 0x3D2AAC2D : f32
     %c17 = arith.constant 0x3E2AAA46 : f32
     %c18 = arith.constant 0x3EFFFFFE : f32
-    %c19 = arith.constant 1 : i32
-    %c20 = arith.constant 127 : i32
-    %c21 = arith.constant 23 : i32
-    %c22 = arith.constant 5 : i64
-    %c23 = arith.constant 95 : i64
+    %c19 = arith.constant 0x3F800000 : f32
+    %c20 = arith.constant 1 : i32
+    %c21 = arith.constant 127 : i32
+    %c22 = arith.constant 23 : i32
+    %c23 = arith.constant 5 : i64
+    %c24 = arith.constant 95 : i64
     %thread32 = llvm.call @omp_get_thread_num() : () -> i32
     %threads32 = llvm.call @omp_get_num_threads() : () -> i32
     %thread = arith.extsi %thread32 : i32 to i64
     %threads = arith.extsi %threads32 : i32 to i64
     %one = arith.constant 1 : i64
-    %rounded = arith.addi %c22, %threads : i64
+    %rounded = arith.addi %c23, %threads : i64
     %upper = arith.subi %rounded, %one : i64
     %share = arith.divsi %upper, %threads : i64
     %begin = arith.muli %thread, %share : i64
     %stop = arith.addi %begin, %share : i64
-    %end = arith.minsi %stop, %c22 : i64
+    %end = arith.minsi %stop, %c23 : i64
     %some = arith.cmpi slt, %begin, %end : i64
     scf.if %some {
       llvm.call @NAME_body(%frame, %begin, %end) : (!llvm.ptr, i64, i64) -> ()
@@ -232,18 +236,19 @@
     %c16 = arith.constant 0x3D2AAC2D : f32
     %c17 = arith.constant 0x3E2AAA46 : f32
     %c18 = arith.constant 0x3EFFFFFE : f32
-    %c19 = arith.constant 1 : i32
-    %c20 = arith.constant 127 : i32
-    %c21 = arith.constant 23 : i32
-    %c22 = arith.constant 5 : i64
-    %c23 = arith.constant 95 : i64
+    %c19 = arith.constant 0x3F800000 : f32
+    %c20 = arith.constant 1 : i32
+    %c21 = arith.constant 127 : i32
+    %c22 = arith.constant 23 : i32
+    %c23 = arith.constant 5 : i64
+    %c24 = arith.constant 95 : i64
     %nothing = arith.constant 0 : i64
     %errorat = llvm.getelementptr %frame[2] : (!llvm.ptr) -> !llvm.ptr, i64
     llvm.store %nothing, %errorat : i64, !llvm.ptr
     %one = arith.constant 1 : i64
     %grain = arith.constant 3120 : i64
-    %wanted = arith.divsi %c23, %grain : i64
-    %useful = arith.minsi %wanted, %c22 : i64
+    %wanted = arith.divsi %c24, %grain : i64
+    %useful = arith.minsi %wanted, %c23 : i64
     %several = arith.cmpi sgt, %useful, %one : i64
     scf.if %several {
       %most32 = llvm.call @omp_get_max_threads() : () -> i32
@@ -251,7 +256,7 @@
       %threads = arith.minsi %useful, %most : i64
       %alone = arith.cmpi sle, %threads, %one : i64
       scf.if %alone {
-        llvm.call @NAME_body(%frame, %nothing, %c22) : (!llvm.ptr, i64, i64) -> ()
+        llvm.call @NAME_body(%frame, %nothing, %c23) : (!llvm.ptr, i64, i64) -> ()
       } else {
         %task = llvm.mlir.addressof @NAME_task : !llvm.ptr
         %threads32 = arith.trunci %threads : i64 to i32
@@ -259,7 +264,7 @@
         llvm.call @GOMP_parallel(%task, %frame, %threads32, %flags) : (!llvm.ptr, !llvm.ptr, i32, i32) -> ()
       }
     } else {
-      llvm.call @NAME_body(%frame, %nothing, %c22) : (!llvm.ptr, i64, i64) -> ()
+      llvm.call @NAME_body(%frame, %nothing, %c23) : (!llvm.ptr, i64, i64) -> ()
     }
     %error = llvm.load %errorat : !llvm.ptr -> i64
     llvm.return %error : i64

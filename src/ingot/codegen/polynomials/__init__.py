@@ -4,7 +4,7 @@ otherwise, f64 is Sleef's; every function is total (NaN, ±inf, denormals) and i
 tested.
 """
 
-from ingot.codegen.polynomials.error import erf, erfc, erfcx, log_ndtr, normal_cdf
+from ingot.codegen.polynomials.error import erf, erfc, erfcx, log_ndtr, normal_cdf, times_normal_cdf
 from ingot.codegen.polynomials.exponential import exp, exp2, expm1, sigmoid, tanh
 from ingot.codegen.polynomials.gamma import digamma, lgamma
 from ingot.codegen.polynomials.hyperbolic import acosh, asinh, atanh, cosh, sinh
@@ -50,4 +50,5 @@ __all__ = [
     "sinh",
     "tan",
     "tanh",
+    "times_normal_cdf",
 ]  # fmt: skip

@@ -12,6 +12,7 @@ from ingot.codegen.polynomials.exponential import exp2_of_product, exp_in_range
 from ingot.codegen.polynomials.forms import (
     F64,
     absolute,
+    at_least,
     at_most,
     horner,
     narrow,
@@ -41,6 +42,8 @@ _CDF_LOG2 = (
     -7.36385554773733e-05, -0.00024739833315834403, 6.81107267155312e-05, -9.723782568471506e-06,
     7.616932862219983e-07, -2.5829104188801466e-08,
 )  # fmt: skip
+# Where half of it is 2^-150.5, which is 0 in f32.
+_CDF_END = 11.5525
 # exp(x²) erfc(x) (1 + 2x) in powers of (x - 4) / (x + 4), x >= 0; minimax, 2^-37.
 _ERFCX = (
     1.232995118625438, -0.13962111671711955, 0.015379652106513543, 0.06809704827862496,
@@ -69,11 +72,22 @@ def normal_cdf(b: Builder, x: Val) -> Val:
     if x.dtype is F64:
         scaled = b.mul(x, b.const(-math.sqrt(0.5), F64))
         return b.mul(b.const(0.5, F64), library(b, "erfc", scaled, suffix="_u15"))
-    size = absolute(b, x)
-    t = at_most(b, size, 11.0)
-    tail = exp2_of_product(b, split_horner(b, t, _CDF_LOG2), t, -1.0)
-    tail = b.select(b.cmp("gt", size, b.const(11.0, x.dtype)), zero, tail)
+    tail = _normal_tail(b, absolute(b, x))
     return b.select(b.cmp("lt", x, zero), tail, b.sub(one, tail))
+
+
+def times_normal_cdf(b: Builder, x: Val) -> Val:
+    """x times `normal_cdf` of it: what is left of x right of 0, less what the tail takes."""
+    if x.dtype is F64:
+        return b.mul(x, normal_cdf(b, x))
+    size = absolute(b, at_most(b, x, _CDF_END))
+    return b.fma(b.neg(size), _normal_tail(b, size), at_least(b, x, 0.0))
+
+
+def _normal_tail(b: Builder, size: Val) -> Val:
+    """The normal distribution at -size in f32."""
+    t = at_most(b, size, _CDF_END)
+    return exp2_of_product(b, split_horner(b, t, _CDF_LOG2), t, halvings=1)
 
 
 def erfc(b: Builder, x: Val) -> Val:

@@ -17,7 +17,7 @@ from ingot.codegen.polynomials.forms import (
     keep_zero_sign,
     nearest_integer,
     power_of_two,
-    scale_sum,
+    scale,
     with_sign_of,
 )
 from ingot.codegen.polynomials.library import library
@@ -50,7 +50,7 @@ def exp(b: Builder, x: Val) -> Val:
     if x.dtype is F64:
         return library(b, "exp", x)
     r, whole, n = _reduce(b, at_most(b, at_least(b, x, -104.0), 89.0))
-    return scale_sum(b, _expm1_of_rest(b, r), whole, n)
+    return scale(b, _exp_of_rest(b, r), whole, n)
 
 
 def _reduce(b: Builder, x: Val) -> tuple[Val, Val, Val]:
@@ -58,6 +58,10 @@ def _reduce(b: Builder, x: Val) -> tuple[Val, Val, Val]:
     n, integer = nearest_integer(b, x, LOG2_E)
     r = b.fma(n, b.const(-LN2_HIGH, x.dtype), x)
     return b.fma(n, b.const(-LN2_LOW, x.dtype), r), n, integer
+
+
+def _exp_of_rest(b: Builder, r: Val) -> Val:
+    return horner(b, r, (1.0, 1.0, *EXP_TAIL))
 
 
 def _expm1_of_rest(b: Builder, r: Val) -> Val:
@@ -68,24 +72,24 @@ def exp_in_range(b: Builder, x: Val) -> Val:
     """exp where the result is surely normal: -87 < x < 88.7."""
     r, whole, n = _reduce(b, x)
     if b.can_scale(x):
-        return scale_sum(b, _expm1_of_rest(b, r), whole, n)
-    power = power_of_two(b, n)
-    return b.fma(power, _expm1_of_rest(b, r), power)
+        return b.scale(_exp_of_rest(b, r), whole)
+    return b.mul(_exp_of_rest(b, r), power_of_two(b, n))
 
 
 def exp2(b: Builder, x: Val) -> Val:
     if x.dtype is F64:
         return library(b, "exp2", x)
     bounded = at_most(b, at_least(b, x, -151.0), 129.0)
-    return exp2_of_product(b, bounded, b.const(1.0, x.dtype), 0.0)
+    return exp2_of_product(b, bounded, b.const(1.0, x.dtype))
 
 
-def exp2_of_product(b: Builder, x: Val, y: Val, more: float) -> Val:
-    """2 to the power x y + `more`, a whole number, where -151 <= x y + more <= 129. The sum is not
-    rounded: what is left of it beside the nearest integer is small."""
-    n, integer = nearest_integer(b, x, y, more)
-    r = b.fma(x, y, b.sub(b.const(more, x.dtype), n))
-    return scale_sum(b, b.mul(r, horner(b, r, EXP2_TAIL)), n, integer)
+def exp2_of_product(b: Builder, x: Val, y: Val, halvings: int = 0) -> Val:
+    """2 to the power x y, halved so many times, where -151 <= x y - halvings <= 129. The product is
+    not rounded: what is left of it beside the nearest integer is small."""
+    n, integer = nearest_integer(b, x, y)
+    r = b.fma(x, y, b.neg(n))
+    halved = [c * 0.5**halvings for c in (1.0, *EXP2_TAIL)]
+    return scale(b, horner(b, r, halved), n, integer)
 
 
 def expm1(b: Builder, x: Val) -> Val:

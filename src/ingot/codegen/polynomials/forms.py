@@ -83,23 +83,21 @@ def power_of_two(b: Builder, n: Val) -> Val:
     return b.bitcast(b.shl(biased, b.const(mantissa, n.dtype)), dtype)
 
 
-def scale_sum(b: Builder, p: Val, whole: Val, n: Val) -> Val:
-    """(1 + p) · 2ⁿ for n as a float and as an integer. Without an instruction for it, it is right
-    in overflow and in denormals because each half of the exponent is a factor of its own."""
-    if b.can_scale(p):
-        return b.scale(b.add(p, b.const(1.0, p.dtype)), whole)
+def scale(b: Builder, x: Val, whole: Val, n: Val) -> Val:
+    """x · 2ⁿ for n as a float and as an integer. Without an instruction for it, it is right in
+    overflow and in denormals because each half of the exponent is a factor of its own."""
+    if b.can_scale(x):
+        return b.scale(x, whole)
     half = b.shr(n, b.const(1, n.dtype))
-    first, second = power_of_two(b, half), power_of_two(b, b.sub(n, half))
-    return b.mul(b.fma(first, p, first), second)
+    return b.mul(b.mul(x, power_of_two(b, half)), power_of_two(b, b.sub(n, half)))
 
 
-def nearest_integer(b: Builder, x: Val, y: Val | float, more: float = 0.0) -> tuple[Val, Val]:
-    """n = round(x · y + more) as a float and as an integer. Adding 1.5 · 2²³ leaves n in the low
-    bits."""
+def nearest_integer(b: Builder, x: Val, y: Val | float) -> tuple[Val, Val]:
+    """n = round(x · y) as a float and as an integer. Adding 1.5 · 2²³ leaves n in the low bits."""
     kind, magic = (I32, 12582912.0) if x.dtype is F32 else (torch.int64, 6755399441055744.0)
     shifter = b.const(magic, x.dtype)
     factor = b.const(y, x.dtype) if isinstance(y, float) else y
-    shifted = b.fma(x, factor, b.const(magic + more, x.dtype))
+    shifted = b.fma(x, factor, shifter)
     integer = b.sub(b.bitcast(shifted, kind), b.bitcast(shifter, kind))
     return b.sub(shifted, shifter), integer
 

@@ -26,7 +26,7 @@ SELU_SCALE = 1.0507009873554804934193349852946
 def gelu(b: Builder, x: Val, approximate: str) -> Val:
     if approximate == "tanh":
         return b.mul(x, polynomials.sigmoid(b, double_gelu_inner(b, x)))
-    return b.mul(x, polynomials.normal_cdf(b, x))
+    return polynomials.times_normal_cdf(b, x)
 
 
 def double_gelu_inner(b: Builder, x: Val) -> Val:

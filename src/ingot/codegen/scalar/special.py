@@ -5,6 +5,7 @@ holds: values at the poles and outside the domain are those of ATen's kernels.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -22,9 +23,9 @@ from ingot.errors import UnsupportedError
 special = partial(pointwise, kind=Kind.INT_TO_FLOAT)
 
 
-@special("xlogy.Tensor", "xlogy.Scalar_Other", "xlogy.Scalar_Self", cost=18)
+@special("xlogy.Tensor", "xlogy.Scalar_Other", "xlogy.Scalar_Self", cost=18, halves="exact")
 def xlogy(b: Builder, x: Val, y: Val) -> Val:
-    return _times_or_zero(b, x, y, polynomials.log(b, y))
+    return _times_or_zero(b, x, y, polynomials.log)
 
 
 @special(
@@ -32,15 +33,18 @@ def xlogy(b: Builder, x: Val, y: Val) -> Val:
     "special_xlog1py.other_scalar",
     "special_xlog1py.self_scalar",
     cost=20,
+    halves="exact",
 )
 def xlog1py(b: Builder, x: Val, y: Val) -> Val:
-    return _times_or_zero(b, x, y, polynomials.log1p(b, y))
+    return _times_or_zero(b, x, y, polynomials.log1p)
 
 
-def _times_or_zero(b: Builder, x: Val, y: Val, value: Val) -> Val:
-    """x · value, but 0 where x is 0 and NaN where y is."""
-    zero = b.const(0.0, x.dtype)
-    product = b.select(b.cmp("eq", x, zero), zero, b.mul(x, value))
+def _times_or_zero(b: Builder, x: Val, y: Val, log: Callable[[Builder, Val], Val]) -> Val:
+    """x · log(y), but 0 where x is 0 and NaN where y is. Eager rounds the logarithm to a half."""
+    register = torch.float64 if x.dtype is torch.float64 else torch.float32
+    value = b.cast(log(b, b.cast(y, register)), x.dtype)
+    product = b.cast(b.mul(b.cast(x, register), b.cast(value, register)), x.dtype)
+    product = b.select(b.cmp("eq", x, b.const(0.0, x.dtype)), b.const(0.0, x.dtype), product)
     return b.select(b.isnan(y), b.const(math.nan, x.dtype), product)
 
 

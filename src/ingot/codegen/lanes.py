@@ -1,0 +1,112 @@
+"""How wide the vectors of a kernel are, and in which order their lanes lie. Comes in: a Nest and
+what one element of it costs; goes out: a number of lanes, 1 where there is nothing to vectorize.
+"""
+
+from __future__ import annotations
+
+import os
+from math import gcd
+
+import torch
+
+from ingot.codegen.builder import CACHE_LINE
+from ingot.codegen.columns import is_columnar
+from ingot.codegen.machine import this_machine
+from ingot.codegen.nest import MOST_CUTS, cuts_of
+from ingot.codegen.reduce import is_positional
+from ingot.codegen.values import HALVES, NATIVE_DTYPES
+from ingot.fuse.expr import Load, Reduce, Scan
+from ingot.fuse.loops import Nest
+from ingot.options import Options
+
+WPAIR = int(os.environ.get("WPAIR", "2"))
+COLUMNS = (2048, 1024, 512)
+"""Bytes: a sum down columns goes from row to row, each on another page, and takes as long a piece
+of each as leaves nothing over."""
+
+
+def choose_lanes(nest: Nest, cost: int, options: Options) -> int:
+    if nest.vector is None or options.vector_bits == 1:
+        return 1
+    register = register_bytes(options)
+    widest = max(
+        [e.dtype.itemsize for e in nest.expressions() if e.dtype in NATIVE_DTYPES], default=4
+    )
+    if nest.across is not None:
+        # Whole cache lines: the next store to a line may come too late.
+        lanes = max(CACHE_LINE, register) // _narrowest(nest)
+    else:
+        lanes = max(2, _width(nest, cost, register, max(4, widest)) // max(4, widest))
+    size = nest.vector.size
+    if isinstance(size, int):
+        lanes = min(lanes, 1 << (size - 1).bit_length())
+    return max(1, _within_cuts(nest, lanes, register // max(4, widest)))
+
+
+def _within_cuts(nest: Nest, lanes: int, fewest: int) -> int:
+    """As few lanes as let a step end where a guard changes, if that leaves whole registers."""
+    assert nest.vector is not None
+    if nest.across is not None or not isinstance(nest.vector.size, int):
+        return lanes
+    cuts = cuts_of(nest.vector, nest.expressions())
+    if not 0 < len(cuts) <= MOST_CUTS:
+        return lanes
+    even = gcd(*cuts, nest.vector.size)
+    return lanes if even % lanes == 0 or even % fewest else gcd(even, lanes)
+
+
+def in_pairs(nest: Nest, lanes: int, options: Options) -> bool:
+    """Do the lanes hold even places first? Two registers at least: each half is whole ones."""
+    return lanes * 4 >= 2 * register_bytes(options) and comes_in_pairs(nest)
+
+
+def comes_in_pairs(nest: Nest) -> bool:
+    """Is bf16 most of what is read and written along the vector? Anything else must be brought into
+    its order."""
+    if nest.across is not None or any(isinstance(e, Scan) for e in nest.expressions()):
+        return False
+    assert nest.vector is not None
+    loads = [(e.index, e.dtype) for e in nest.expressions() if isinstance(e, Load)]
+    moved = [*loads, *((s.index, s.value.dtype) for s in nest.stores)]
+    along = [dtype for index, dtype in moved if index.coefficient(nest.vector) == 1]
+    pairs = along.count(torch.bfloat16)
+    return pairs > len(along) - pairs
+
+
+def register_bytes(options: Options) -> int:
+    return (options.vector_bits or this_machine().vector_bits) // 8
+
+
+def _narrowest(nest: Nest) -> int:
+    """Bytes of an element in memory; a truth value counts as four, it takes code for each."""
+    dtypes = [s.value.dtype for s in nest.stores]
+    dtypes += [e.dtype for e in nest.expressions() if isinstance(e, Load)]
+    return min(4 if dtype is torch.bool else dtype.itemsize for dtype in dtypes)
+
+
+def _waits(reduce: Reduce) -> bool:
+    """Does each step wait long for the one before it in the same lanes? Two comparisons and two
+    selections for the position of the largest; of wide elements fewer lanes fit the registers."""
+    return is_positional(reduce.kind) and reduce.operand.dtype.itemsize <= 4
+
+
+def _width(nest: Nest, cost: int, register: int, element: int) -> int:
+    """How many bytes of a value one step of the vector loop takes."""
+    assert nest.vector is not None
+    if cost > 150 or any(isinstance(e, Scan) for e in nest.expressions()):
+        return register
+    if is_columnar(nest, cost):
+        return register * 4
+    down_columns = bool(nest.inner) and nest.vector not in nest.inner
+    if down_columns and cost <= 8:
+        size = nest.vector.size
+        whole = (n for n in COLUMNS if isinstance(size, int) and size % (n // element) == 0)
+        return next(whole, COLUMNS[-1])
+    reductions = [e for e in nest.expressions() if isinstance(e, Reduce)]
+    if reductions and all(map(_waits, reductions)):
+        return register * 8
+    if comes_in_pairs(nest):
+        return register * 4
+    # Halves are packed into whole registers only from twice as many on.
+    packed = not nest.inner and all(s.value.dtype in HALVES for s in nest.stores)
+    return register * (4 if cost <= 30 else 2) * (2 if packed else 1)
