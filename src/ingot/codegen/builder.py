@@ -5,7 +5,7 @@ rule computes in f32 and rounds where eager rounds.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import torch
 
@@ -205,6 +205,12 @@ class Builder(OpBuilder):
         self.line(f"{name} = {text}")
         return self._from_neighbours(name, dtype, lanes)
 
+    def load_again(self, pointer: str, dtype: torch.dtype) -> Val:
+        """One element of what a vector holds already: from memory, which takes less than to take it
+        out of the vector."""
+        text = f"llvm.load volatile {pointer} : !llvm.ptr -> {MEMORY[dtype]}"
+        return self._from_memory(self.assign(text, dtype, 1).name, dtype, 1)
+
     def gather(self, base: str, offsets: Val, dtype: torch.dtype, mask: Val | None = None) -> Val:
         """One element for each lane of `offsets` (i64), counted in elements from `base`."""
         if offsets.lanes == 1:
@@ -225,10 +231,10 @@ class Builder(OpBuilder):
         )
         return self._from_memory(name, dtype, lanes)
 
-    def collect(self, pointers: Sequence[str], dtype: torch.dtype) -> Val:
+    def collect(self, pointers: Iterable[str], dtype: torch.dtype, lanes: int) -> Val:
         """One element from each address: where these are plain sums, faster than to gather, of
         narrow elements several times."""
-        lanes, element = len(pointers), MEMORY[dtype]
+        element = MEMORY[dtype]
         kind = vector_type(element, lanes)
         total = self._zero(dtype, lanes)
         for k, pointer in enumerate(pointers):

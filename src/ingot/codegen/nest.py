@@ -64,6 +64,10 @@ def cuts_of(var: Var, expressions: Iterable[Expr]) -> list[int]:
     return sorted(cuts)
 
 
+def _without(index: Index, atom: ix.Atom) -> Index:
+    return index - ix.of(atom) * index.terms[atom]
+
+
 class NestWriter:
     """Writes one body. Buffers and symbols are SSA names that the caller loads at the function's
     top."""
@@ -301,8 +305,51 @@ class NestWriter:
             every = self.b.broadcast(filled, lanes)
             mask = every if mask is None else self.b.and_(mask, every)
         if mask is None and (addresses := self._addresses(base, expr.index, expr.dtype)):
-            return self.b.collect(addresses, expr.dtype)
+            return self.b.collect(addresses, expr.dtype, self.lanes)
+        if mask is None and (looked := self._looked_up(expr.index)):
+            return self._one_by_one(expr, looked)
         return self.b.gather(base, self.index(expr.index), expr.dtype, mask)
+
+    def _looked_up(self, index: Index) -> ix.Looked | None:
+        """What alone changes along the vector, and lies side by side in memory."""
+        found = [atom for atom in index.terms if isinstance(atom, ix.Looked)]
+        if len(found) != 1 or self.nest.vector in _without(index, found[0]).variables():
+            return None
+        read = found[0].value.value
+        if not isinstance(read, Load) or read.dtype not in (I64, torch.int32):
+            return None
+        beside = self.is_contiguous(read.index) and not read.index.has_looked()
+        return found[0] if beside else None
+
+    def _one_by_one(self, expr: Load, looked: ix.Looked) -> Val:
+        """Where every place is inside, each is read and then its element, which is faster than to
+        gather them; the usual way sees to the others."""
+        b, read = self.b, looked.value.value
+        places, size = b.cast(self.value(read), I64), self.size(looked.size)
+        below = b.cmp("lt", places, self.const(0))
+        outside = b.any(b.or_(below, b.cmp("ge", places, size)))
+        table = self.buffers[expr.buffer]
+        start = b.pointer_at(table, self.index(_without(expr.index, looked)), expr.dtype)
+        at = self.index(read.index, first_lane=True)
+        first = b.pointer_at(self.buffers[read.buffer], at, read.dtype)
+
+        def address(k: int) -> str:
+            pointer = b.pointer_at(first, self.const(k), read.dtype)
+            place = b.cast(b.load_again(pointer, read.dtype), I64)
+            return b.pointer_at(
+                start, b.mul(place, self.size(expr.index.terms[looked])), expr.dtype
+            )
+
+        def gathered() -> Val:
+            self.memo.append({})
+            value = b.gather(table, self.index(expr.index), expr.dtype)
+            self.memo.pop()
+            return value
+
+        def collected() -> Val:
+            return b.collect((address(k) for k in b.places(self.lanes)), expr.dtype, self.lanes)
+
+        return b.branch(outside, gathered, collected)
 
     def _addresses(self, base: str, index: Index, dtype: torch.dtype) -> list[str]:
         """Of all lanes where they lie in even steps, or none."""
