@@ -330,20 +330,26 @@ class Builder(OpBuilder):
     def _paired(self, lanes: int) -> bool:
         return self.in_pairs and lanes == self.lanes > 1
 
-    def _as_in_memory(self, x: Val) -> Val:
+    def _as_in_memory(self, mask: Val) -> Val:
         """Its lanes in the order of memory."""
-        if not self._paired(x.lanes):
-            return x
-        half = x.lanes // 2
-        return self.shuffle(x, x, [k // 2 + half * (k % 2) for k in range(x.lanes)])
+        if not self._paired(mask.lanes):
+            return mask
+        return Val(self._picked(mask.name, "i1", _interleaved(mask.lanes)), mask.dtype, mask.lanes)
+
+    def _picked(self, name: str, element: str, lanes: Sequence[int]) -> str:
+        """A vector of these elements with its lanes in another order."""
+        after, kind = self.fresh(), vector_type(element, len(lanes))
+        picks = ", ".join(map(str, lanes))
+        self.line(f"{after} = vector.shuffle {name}, {name} [{picks}] : {kind}, {kind}")
+        return after
 
     def _from_neighbours(self, name: str, dtype: torch.dtype, lanes: int) -> Val:
         """What was read from memory in one piece."""
         if not self._paired(lanes):
             return self._from_memory(name, dtype, lanes)
         if dtype is not torch.bfloat16:
-            value = self._from_memory(name, dtype, lanes)
-            return self._nans_of([value], self.shuffle(value, value, self.places(lanes)))
+            ordered = self._picked(name, MEMORY[dtype], self.places(lanes))
+            return self._from_memory(ordered, dtype, lanes)
         half = lanes // 2
         both = self.assign(
             f"vector.bitcast {name} : vector<{lanes}xi16> to vector<{half}xi32>", torch.int32, half
@@ -354,8 +360,11 @@ class Builder(OpBuilder):
 
     def _to_neighbours(self, x: Val) -> tuple[str, str]:
         """What is to be written to memory in one piece, and its type."""
-        if not self._paired(x.lanes) or x.dtype is not torch.bfloat16:
-            return self._to_memory(self._as_in_memory(x))
+        if not self._paired(x.lanes):
+            return self._to_memory(x)
+        if x.dtype is not torch.bfloat16:
+            name, kind = self._to_memory(x)
+            return self._picked(name, MEMORY[x.dtype], _interleaved(x.lanes)), kind
         half = x.lanes // 2
         bits = self.bitcast(Val(x.name, torch.float32, x.lanes), torch.int32)
         even = self.shr_logical(self.lanes_from(bits, 0, half), self.const(16, torch.int32))
@@ -401,3 +410,8 @@ class Builder(OpBuilder):
             )
             return short.name, kind
         return x.name, kind
+
+
+def _interleaved(lanes: int) -> list[int]:
+    """The lanes that hold places 0, 1, 2 … where even ones come first."""
+    return [k // 2 + lanes // 2 * (k % 2) for k in range(lanes)]
