@@ -1,5 +1,6 @@
 // Memory-bound kernels written by hand, for bench/by_hand.py: what a careful programmer gets out of
-// this machine with AVX-512 and two passes where accuracy wants two. Rows are multiples of 16.
+// this machine with AVX-512 and two passes where accuracy wants two. Rows are multiples of 16, in
+// bf16 of 64.
 
 #include <immintrin.h>
 #include <math.h>
@@ -223,5 +224,96 @@ void index_select(const float *x, const L *at, float *o, L picks, L rows, L n) {
         for (L k = 0; k < 4 * n; k += 64) _mm_prefetch(soon + k, _MM_HINT_T0);
         if ((uint64_t)at[i] >= (uint64_t)rows) break;
         for (L k = 0; k < n; k += 16) STORE(o + i * n + k, LOAD(x + at[i] * n + k));
+    })
+}
+
+// bf16: two in 32 bits; `even` and `odd` are f32. Rounded to the nearest after each operation, as
+// PyTorch does; the processor's own instruction would lose denormals.
+
+typedef uint16_t H;
+typedef __m512i B;
+#define HIGH _mm512_set1_epi32(0xffff0000)
+#define PAIR(p) _mm512_loadu_si512(p)
+
+static inline V even(B pair) { return (V)_mm512_slli_epi32(pair, 16); }
+
+static inline V odd(B pair) { return (V)_mm512_and_si512(pair, HIGH); }
+
+static inline B nearest(V x) {
+    B bits = (B)x, last = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+    return _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff)), last);
+}
+
+static inline V halved(V x) { return (V)_mm512_and_si512(nearest(x), HIGH); }
+
+static inline void put(H *p, B even, B odd) {
+    _mm512_storeu_si512(p, _mm512_or_si512(_mm512_srli_epi32(even, 16), _mm512_and_si512(odd, HIGH)));
+}
+
+static inline V chained(V x, V y) {
+    V z = halved(_mm512_add_ps(halved(_mm512_mul_ps(x, ALL(2))), y));
+    z = halved(_mm512_sub_ps(_mm512_max_ps(ALL(0), z), ALL(0.5f)));
+    z = _mm512_max_ps(z, halved(_mm512_mul_ps(y, ALL(0.25f))));
+    z = _mm512_min_ps(ALL(3), _mm512_max_ps(ALL(-3), z));
+    __mmask16 large = _mm512_cmp_ps_mask(z, ALL(0.10009765625f), _CMP_GT_OQ);
+    return _mm512_mask_mul_ps(_mm512_sub_ps(z, y), large, z, x);
+}
+
+void pointwise_chain_bf16(const H *x, const H *y, H *o, L n) {
+    SHARED(n / 32, {
+        B a = PAIR(x + 32 * i), b = PAIR(y + 32 * i);
+        put(o + 32 * i, nearest(chained(even(a), even(b))), nearest(chained(odd(a), odd(b))));
+    })
+}
+
+void layer_norm_bf16(const H *x, const H *w, const H *b, H *o, L rows, L n) {
+    SHARED(rows, {
+        const H *p = x + i * n;
+        V sums[4];
+        for (int k = 0; k < 4; k++) sums[k] = ALL(0);
+        for (L j = 0; j < n; j += 64)
+            for (int k = 0; k < 2; k++) {
+                B pair = PAIR(p + j + 32 * k);
+                sums[2 * k] = _mm512_add_ps(sums[2 * k], even(pair));
+                sums[2 * k + 1] = _mm512_add_ps(sums[2 * k + 1], odd(pair));
+            }
+        V sum = _mm512_add_ps(_mm512_add_ps(sums[0], sums[1]), _mm512_add_ps(sums[2], sums[3]));
+        V m = ALL(_mm512_reduce_add_ps(sum) / n);
+        for (int k = 0; k < 4; k++) sums[k] = ALL(0);
+        for (L j = 0; j < n; j += 64)
+            for (int k = 0; k < 2; k++) {
+                B pair = PAIR(p + j + 32 * k);
+                V first = _mm512_sub_ps(even(pair), m), second = _mm512_sub_ps(odd(pair), m);
+                sums[2 * k] = FMA(first, first, sums[2 * k]);
+                sums[2 * k + 1] = FMA(second, second, sums[2 * k + 1]);
+            }
+        sum = _mm512_add_ps(_mm512_add_ps(sums[0], sums[1]), _mm512_add_ps(sums[2], sums[3]));
+        V s = ALL(1.0f / sqrtf(_mm512_reduce_add_ps(sum) / n + 1e-5f));
+        for (L j = 0; j < n; j += 32) {
+            B pair = PAIR(p + j), scale = PAIR(w + j), more = PAIR(b + j);
+            V first = _mm512_mul_ps(_mm512_sub_ps(even(pair), m), s);
+            V second = _mm512_mul_ps(_mm512_sub_ps(odd(pair), m), s);
+            put(o + i * n + j, nearest(FMA(first, even(scale), even(more))),
+                nearest(FMA(second, odd(scale), odd(more))));
+        }
+    })
+}
+
+static inline V turned(V x, V cos, V other, V sin, V sign) {
+    V right = halved(_mm512_mul_ps(_mm512_mul_ps(other, sign), sin));
+    return _mm512_add_ps(halved(_mm512_mul_ps(x, cos)), right);
+}
+
+// Rows of 64: the halves of each are turned by the angles of row i % angles.
+void rotary_bf16(const H *x, const H *cos, const H *sin, H *o, L rows, L angles) {
+    SHARED(rows, {
+        const H *p = x + 64 * i, *c = cos + i % angles * 64, *s = sin + i % angles * 64;
+        B half[2] = {PAIR(p), PAIR(p + 32)};
+        for (int k = 0; k < 2; k++) {
+            B here = half[k], other = half[1 - k], a = PAIR(c + 32 * k), b = PAIR(s + 32 * k);
+            V sign = ALL(k ? 1.0f : -1.0f);
+            put(o + 64 * i + 32 * k, nearest(turned(even(here), even(a), even(other), even(b), sign)),
+                nearest(turned(odd(here), odd(a), odd(other), odd(b), sign)));
+        }
     })
 }

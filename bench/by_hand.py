@@ -53,6 +53,13 @@ BY_HAND: dict[str, Call] = {
     "heads_permute": lambda c, x, o: c.heads(*at(x), *at(o), *sizes(x[0])),
     "gather": lambda c, x, o: c.gather(*at(x), *at(o), *sizes(x[0])),
     "index_select": lambda c, x, o: c.index_select(*at(x), *at(o), n(x[1].numel()), *sizes(x[0])),
+    "pointwise_chain bfloat16": lambda c, x, o: c.pointwise_chain_bf16(
+        *at(x), *at(o), n(x[0].numel())
+    ),
+    "layer_norm bfloat16": lambda c, x, o: c.layer_norm_bf16(*at(x), *at(o), *sizes(x[0])),
+    "rotary bfloat16": lambda c, x, o: c.rotary_bf16(
+        *at(x), *at(o), n(x[0].numel() // 64), n(x[0].size(2))
+    ),
 }
 n = ctypes.c_int64
 
@@ -63,6 +70,14 @@ def at(tensors: Any) -> list[ctypes.c_void_p]:
 
 def sizes(tensor: Tensor) -> list[ctypes.c_int64]:
     return [n(size) for size in tensor.shape]
+
+
+def is_half(case: Case) -> bool:
+    return case.dtype is torch.bfloat16
+
+
+def name_of(case: Case) -> str:
+    return f"{case.name} bfloat16" if is_half(case) else case.name
 
 
 def library(folder: Path) -> ctypes.CDLL:
@@ -80,12 +95,13 @@ def measure(case: Case, code: ctypes.CDLL, rounds: int) -> list[str]:
     inputs = inputs_of(case)
     expected = [t.contiguous() for t in tree_leaves(case.function(*inputs))]
     outputs = [torch.zeros_like(t) for t in expected]
-    by_hand = BY_HAND[case.name]
+    by_hand = BY_HAND[name_of(case)]
     by_hand(code, inputs, outputs)
     compiled = ingot.compile(case.function, inputs)
     for results in (outputs, tree_leaves(compiled(*inputs))):
         for result, want in zip(results, expected, strict=True):
-            torch.testing.assert_close(result, want, rtol=1e-4, atol=1e-4)
+            close = {"rtol": 1e-4, "atol": 1e-4} if case.dtype is torch.float32 else {}
+            torch.testing.assert_close(result, want, **close)
     half = bytes_moved(inputs, case) // 2
     source, target = torch.zeros(half, dtype=torch.uint8), torch.zeros(half, dtype=torch.uint8)
     us = medians_us(
@@ -113,7 +129,8 @@ def main(rounds: int, out: Path | None) -> None:
     head += ["by hand, % of copy", "ingot, % of copy", "by hand / ingot"]
     with tempfile.TemporaryDirectory() as folder:
         code = library(Path(folder))
-        cases = [c for c in kernel_cases.cases(quick=True) if c.name in BY_HAND]
+        cases = [*kernel_cases.cases(quick=True), *filter(is_half, kernel_cases.cases())]
+        cases = [case for case in cases if name_of(case) in BY_HAND]
         rows = [measure(case, code, rounds) for case in cases]
     text = "\n".join([provenance(), *aligned([head, *rows]), ""])
     click.echo(text)
