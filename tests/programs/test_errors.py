@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -93,6 +95,40 @@ def test_errors_are_raised_as_in_eager(name: str) -> None:
         assert "UnsupportedError: no native lowering: eager" in str(got), f"eager's is {want!r}"
     at_compile_time = type(got).__module__.startswith("torch._dynamo")
     assert at_compile_time or isinstance(got, type(want)), f"{got!r}, eager's is {want!r}"
+
+
+def divides(x: Tensor, y: Tensor) -> Tensor:
+    return (x + 1) // y  # here
+
+
+def looks_up(x: Tensor, i: Tensor) -> Tensor:
+    y = x * 2
+    z = y[i]  # here
+    return z.relu() + 1
+
+
+def looks_up_twice(x: Tensor, i: Tensor) -> Tensor:
+    first = x.gather(0, i)  # here
+    return first + x.gather(0, i + 1)  # and here
+
+
+@pytest.mark.parametrize("compiler", [torch.compile, ingot.compile], ids=["torch", "ingot"])
+@pytest.mark.parametrize("function", [divides, looks_up, looks_up_twice])
+def test_errors_of_values_name_the_line(
+    function: Callable[..., Tensor], compiler: Callable[..., Any]
+) -> None:
+    source, start = inspect.getsourcelines(function)
+    x, bad = torch.arange(9), torch.tensor([1, 0, 2, 20])
+    args = (x[:4], bad) if function is divides else (x, bad)
+    if compiler is torch.compile:
+        compiled = torch.compile(function, backend="ingot", options={"strict": True})
+    else:
+        compiled = ingot.compile(function, args, options={"strict": True})
+    error = raised(compiled, args)
+    assert isinstance(error, raised(function, args).__class__)
+    for number, line in enumerate(source, start):
+        said = f"{__file__}:{number}\n" in str(error)
+        assert said == line.rstrip().endswith("here"), f"{line} in {error}"
 
 
 @pytest.mark.parametrize(

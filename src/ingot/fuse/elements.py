@@ -231,6 +231,17 @@ def _looked(
     return ix.of(ix.Looked(*resolve(indices, at), size, (wraps, failure), checked))
 
 
+_LOOK_UP = (
+    aten.gather.default, aten.index_select.default, aten.embedding.default, aten.index.Tensor,
+    aten._unsafe_index.Tensor,
+)  # fmt: skip
+
+
+def looks_up(node: fx.Node) -> bool:
+    """May it find an index outside what it looks up in?"""
+    return node.target in _LOOK_UP
+
+
 @element(aten.gather.default)
 def gather(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
     arguments = arguments_of(node)
