@@ -49,6 +49,9 @@ MIXED: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "a first factor": lambda x, y: y * x,
     "a divisor": lambda x, y: x / y,
     "a dividend": lambda x, y: y / x,
+    "whole quotients": lambda x, y: torch.div(y, x, rounding_mode="trunc"),
+    "whole quotients of it": lambda x, y: torch.div(x * 40, y, rounding_mode="trunc"),
+    "quotients rounded down": lambda x, y: (x * 40) // y,
     "a term": lambda x, y: x + y,
     "a base": lambda x, y: (y * 0 + 1 + y % 7) ** x,
     "an exponent": lambda x, y: x.abs() ** (y % 300),
@@ -67,6 +70,7 @@ OTHERS = {
     "one int64": torch.tensor(2571),
     "one int64 with a dimension": torch.tensor([2571]),
     "one f32": torch.tensor(1.2345),
+    "one bf16": torch.tensor(1.1875, dtype=torch.bfloat16),
     "one f64": torch.tensor(2571.3, dtype=torch.float64),
 }
 

@@ -188,5 +188,7 @@ def _operand(
         value = b.const(value, compute)
     if not isinstance(value, Val) or (name not in rule.promoted and kind not in _SCALARS):
         return value
+    if name in rule.raw and compute in HALVES and value.dtype is torch.float32:
+        return value  # stands for a number
     value = b.cast(value, compute)
     return Val(value.name, torch.float32, value.lanes) if widened else value

@@ -80,32 +80,36 @@ def broadcast(
 
 
 def _pointwise(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
+    target: Any = node.target
     arguments = arguments_of(node)
     fake = {k: v.meta["val"] if isinstance(v, fx.Node) else v for k, v in arguments.items()}
-    compute, _ = compute_dtypes(node.target, fake)  # type: ignore[arg-type]
+    compute, _ = compute_dtypes(target, fake)
     result = tensor_of(node).dtype
     names, operands = [], []
     for name, value in arguments.items():
         operand = _operand(context, value, index, shape_of(node))
-        if _is_rounded(node.target, name, value, result):
-            operand = cast_to(context, operand, result)
+        if result in HALVES and name in pointwise_rules[target].promoted:
+            operand = _beside_halves(context, target, name, value, operand, result)
         names.append(name)
         operands.append(operand)
-    return context.make(Apply, result, node.target, tuple(names), tuple(operands), compute)
+    return context.make(Apply, result, target, tuple(names), tuple(operands), compute)
 
 
-_KEEPS_SCALARS = (aten.mul.Tensor, aten.div.Tensor)
+_KEEPS_SCALARS = (
+    aten.mul.Tensor, aten.div.Tensor, aten.div.Tensor_mode, aten.floor_divide.default,
+)  # fmt: skip
 
 
-def _is_rounded(target: Any, name: str, value: Any, result: torch.dtype) -> bool:
-    """Does eager bring this operand to a half first? It does with all tensors but a factor or a
-    divisor of one element."""
-    if result not in HALVES or name not in pointwise_rules[target].promoted:
-        return False
+def _beside_halves(
+    context: Context, target: Any, name: str, value: Any, operand: Any, half: torch.dtype
+) -> Any:
+    """Eager brings every tensor to the half first, but a factor or a divisor of one element to
+    f32."""
     if not isinstance(value, fx.Node) or not isinstance(value.meta["val"], torch.Tensor):
-        return False
+        return operand
     one = all(size == 1 for size in shape_of(value))
-    return not (one and name == "other" and target in _KEEPS_SCALARS)
+    keeps = one and name == "other" and target in _KEEPS_SCALARS
+    return cast_to(context, operand, torch.float32 if keeps else half)
 
 
 def _operand(context: Context, value: Any, index: tuple[Index, ...], shape: Sequence[Size]) -> Any:

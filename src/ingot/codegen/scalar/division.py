@@ -74,14 +74,14 @@ def floor_divide(b: Builder, x: Val, other: Operand) -> Val:
 
 def _in_steps(b: Builder, x: Val, other: Operand) -> tuple[Val, Val, Settle]:
     """The operands to compute with, and what is done to each intermediate value: ATen rounds every
-    step of a half to a half, unless the divisor is a number, which it keeps in f32 like all the
-    steps."""
+    step of a half to a half, unless the divisor is a number or a tensor of one element, which it
+    keeps in f32 like all the steps."""
     if x.dtype not in HALVES:
         return x, as_val(b, other, x.dtype), lambda value: value
     wide = Val(x.name, torch.float32, x.lanes)
-    if not isinstance(other, Val):
-        return wide, b.const(other, torch.float32), lambda value: value
     half = x.dtype
+    if not isinstance(other, Val) or other.dtype is not half:
+        return wide, as_val(b, other, torch.float32), lambda value: value
     return (
         wide,
         Val(other.name, torch.float32, other.lanes),
