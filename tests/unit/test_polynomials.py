@@ -168,6 +168,21 @@ def test_normal_cdf_does_not_cancel() -> None:
     assert ends[6].isnan()
 
 
+def test_times_normal_cdf() -> None:
+    x = torch.linspace(-5.0, 9.0, 100001)
+    actual = run_on(polynomials.times_normal_cdf, [x])
+    truth = x.double() * torch.special.ndtr(x.double())
+    error = (actual - truth).abs() / truth.abs()
+    assert error[x > -1].max() < 2.5e-7
+    assert error[x != 0].max() < 2e-6
+    ends = torch.tensor([-12.0, -1e30, -0.0, 0.0, 12.0, 1e30, math.inf, -math.inf, math.nan])
+    actual = run_on(polynomials.times_normal_cdf, [ends])
+    expected = torch.nn.functional.gelu(ends.double()).float()  # in f32 eager's is NaN at inf
+    assert torch.equal(actual[:7], expected[:7])
+    assert torch.equal(actual[:7].signbit(), expected[:7].signbit())
+    assert torch.equal(actual[7:].isnan(), expected[7:].isnan())
+
+
 @pytest.mark.parametrize("lanes", [1, 4, 16, 64])
 def test_all_widths_agree(lanes: int) -> None:
     x = whole_range()[::97].contiguous()

@@ -4,7 +4,6 @@ what one element of it costs; goes out: a number of lanes, 1 where there is noth
 
 from __future__ import annotations
 
-import os
 from math import gcd
 
 import torch
@@ -19,7 +18,6 @@ from ingot.fuse.expr import Load, Reduce, Scan
 from ingot.fuse.loops import Nest
 from ingot.options import Options
 
-WPAIR = int(os.environ.get("WPAIR", "2"))
 COLUMNS = (2048, 1024, 512)
 """Bytes: a sum down columns goes from row to row, each on another page, and takes as long a piece
 of each as leaves nothing over."""

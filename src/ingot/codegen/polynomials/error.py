@@ -42,7 +42,7 @@ _CDF_LOG2 = (
     -7.36385554773733e-05, -0.00024739833315834403, 6.81107267155312e-05, -9.723782568471506e-06,
     7.616932862219983e-07, -2.5829104188801466e-08,
 )  # fmt: skip
-# Where half of it is 2^-150.5, which is 0 in f32.
+# Where half of what these give is less than 2^-150, which is 0 in f32.
 _CDF_END = 11.5525
 # exp(x²) erfc(x) (1 + 2x) in powers of (x - 4) / (x + 4), x >= 0; minimax, 2^-37.
 _ERFCX = (
@@ -77,11 +77,12 @@ def normal_cdf(b: Builder, x: Val) -> Val:
 
 
 def times_normal_cdf(b: Builder, x: Val) -> Val:
-    """x times `normal_cdf` of it: what is left of x right of 0, less what the tail takes."""
+    """x times `normal_cdf` of it: what is left of x right of 0, less what the tail takes. Far left
+    it is -0.0, as x times 0 is."""
     if x.dtype is F64:
         return b.mul(x, normal_cdf(b, x))
     size = absolute(b, at_most(b, x, _CDF_END))
-    return b.fma(b.neg(size), _normal_tail(b, size), at_least(b, x, 0.0))
+    return b.fma(b.neg(size), _normal_tail(b, size), at_least(b, x, -0.0))
 
 
 def _normal_tail(b: Builder, size: Val) -> Val:
