@@ -34,7 +34,7 @@ from ingot.codegen.jit import Native, compile_module
 from ingot.codegen.lanes import choose_lanes, in_pairs, register_bytes
 from ingot.codegen.machine import this_machine
 from ingot.codegen.rows import RowWriter
-from ingot.codegen.rules import pointwise_rules
+from ingot.codegen.rules import instructions
 from ingot.codegen.split import write_finish
 from ingot.codegen.values import Val
 from ingot.errors import CompileError, IngotError, UnsupportedError
@@ -361,7 +361,7 @@ def cost_of(expressions: Sequence[Expr]) -> int:
     total = 1
     for expr in expressions:
         if isinstance(expr, Apply):
-            total += pointwise_rules[expr.target].cost
+            total += instructions(expr.target, expr.dtype)
         elif isinstance(expr, Load | Reduce):
             total += 1
     return total

@@ -24,7 +24,7 @@ from ingot.codegen.reduce import (
     is_positional,
     prefix,
 )
-from ingot.codegen.rules import pointwise_rules
+from ingot.codegen.rules import instructions
 from ingot.codegen.sizes import I64
 from ingot.codegen.values import Val, is_float
 from ingot.fuse import index as ix
@@ -387,7 +387,7 @@ def worth_keeping(phases: Phases, nest: Nest, lanes: int) -> dict[Expr, int]:
         work = [
             e for e in below if isinstance(e, Apply) and e not in kept and e.variables() & inner
         ]
-        cost = sum(pointwise_rules[e.target].cost for e in work)
+        cost = sum(instructions(e.target, e.dtype) for e in work)
         if cost >= DEAR and expr.variables() & inner and 4 * length <= ROW_BYTES:
             kept[expr] = where[expr][0]
             covered.update(below)

@@ -57,7 +57,15 @@ class Rule:
     """Whether eager has this op in bool where promotion leaves it be."""
 
 
+ROUNDING = 6
+"""Instructions that round an f32 to bf16."""
 pointwise_rules: dict[torch._ops.OpOverload, Rule] = {}
+
+
+def instructions(target: torch._ops.OpOverload, dtype: torch.dtype) -> int:
+    """Roughly how many one element of this op takes where it gives that type."""
+    rule = pointwise_rules[target]
+    return rule.cost + (ROUNDING if dtype is torch.bfloat16 and rule.halves != "exact" else 0)
 
 
 def pointwise(
