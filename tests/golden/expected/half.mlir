@@ -191,7 +191,7 @@
     %errorat = llvm.getelementptr %frame[3] : (!llvm.ptr) -> !llvm.ptr, i64
     llvm.store %nothing, %errorat : i64, !llvm.ptr
     %one = arith.constant 1 : i64
-    %grain = arith.constant 13107 : i64
+    %grain = arith.constant 3855 : i64
     %wanted = arith.divsi %c1, %grain : i64
     %useful = arith.minsi %wanted, %122 : i64
     %several = arith.cmpi sgt, %useful, %one : i64
