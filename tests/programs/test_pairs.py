@@ -50,6 +50,16 @@ REDUCED: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
+KEPT: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "rows": lambda x, y: F.gelu(x * y) - F.gelu(x * y).amax(-1, keepdim=True),
+    "several rows": lambda x, y: F.gelu(x * y) - F.gelu(x * y).amax((1, 2), keepdim=True),
+    "joined rows": lambda x, y: torch.cat([x * y, x[..., :20]], -1).tanh().softmax(-1),
+    "several joined rows": lambda x, y: (
+        (z := torch.cat([x[..., :20] - y[:20], x * y], -1).exp()) - z.amax((1, 2), keepdim=True)
+    ),
+}
+
+
 def awkward(rows: int, length: int) -> Tensor:
     """Every kind of number: denormals, halfway cases, infinities, NaNs of all kinds."""
     generator = torch.Generator().manual_seed(length)
@@ -81,6 +91,18 @@ def test_reductions(name: str, shape: tuple[int, int]) -> None:
     compiled = ingot.compile(function, (x,), options={"strict": True})
     for result in by_threads(lambda: compiled(x)):
         torch.testing.assert_close(result, function(x))
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("length", [25, 32, 33, 63, 64, 90, 129])
+@pytest.mark.parametrize("name", KEPT)
+def test_values_that_are_kept_for_later(name: str, length: int) -> None:
+    """What one pass over a row leaves for the next: no step may reach into another's."""
+    x, y = torch.randn(3, 5, length).to(BF16), torch.randn(length).to(BF16)
+    function = KEPT[name]
+    compiled = ingot.compile(function, (x, y), options={"strict": True})
+    for result in by_threads(lambda: compiled(x, y)):
+        torch.testing.assert_close(result, function(x, y))
 
 
 @torch.no_grad()

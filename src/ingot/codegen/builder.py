@@ -11,7 +11,16 @@ import torch
 
 from ingot.codegen.machine import this_machine
 from ingot.codegen.ops import OpBuilder
-from ingot.codegen.values import HALVES, MEMORY, UNSIGNED, Val, bits_of, is_float, vector_type
+from ingot.codegen.values import (
+    HALVES,
+    MEMORY,
+    REGISTER,
+    UNSIGNED,
+    Val,
+    bits_of,
+    is_float,
+    vector_type,
+)
 
 CACHE_LINE = 64
 FENCE = '    llvm.call_intrinsic "llvm.x86.sse.sfence"() : () -> ()'
@@ -192,7 +201,7 @@ class Builder(OpBuilder):
         """`lanes` neighbours, or those of them that `mask` names (the others are 0)."""
         kind = vector_type(MEMORY[dtype], lanes)
         align = max(1, dtype.itemsize)
-        mask = mask and self._as_in_memory(mask)
+        mask = mask and self.as_in_memory(mask)
         if mask is None or lanes == 1:
             text = f"llvm.load {pointer} {{alignment = {align} : i64}} : !llvm.ptr -> {kind}"
         else:
@@ -262,7 +271,7 @@ class Builder(OpBuilder):
     def store(self, pointer: str, x: Val, mask: Val | None = None) -> None:
         name, kind = self._to_neighbours(x)
         align = x.dtype.itemsize
-        mask = mask and self._as_in_memory(mask)
+        mask = mask and self.as_in_memory(mask)
         if mask is None or x.lanes == 1:
             self.line(
                 f"llvm.store {name}, {pointer} {{alignment = {align} : i64}} : {kind}, !llvm.ptr"
@@ -330,11 +339,17 @@ class Builder(OpBuilder):
     def _paired(self, lanes: int) -> bool:
         return self.in_pairs and lanes == self.lanes > 1
 
-    def _as_in_memory(self, mask: Val) -> Val:
+    def as_in_memory(self, x: Val) -> Val:
         """Its lanes in the order of memory."""
-        if not self._paired(mask.lanes):
-            return mask
-        return Val(self._picked(mask.name, "i1", _interleaved(mask.lanes)), mask.dtype, mask.lanes)
+        return self._moved(x, _interleaved(x.lanes)) if self._paired(x.lanes) else x
+
+    def as_in_lanes(self, x: Val) -> Val:
+        """What has the order of memory in that of the lanes."""
+        return self._moved(x, self.places(x.lanes)) if self._paired(x.lanes) else x
+
+    def _moved(self, x: Val, lanes: Sequence[int]) -> Val:
+        after = Val(self._picked(x.name, REGISTER[x.dtype], lanes), x.dtype, x.lanes)
+        return self._nans_of([x], after)
 
     def _picked(self, name: str, element: str, lanes: Sequence[int]) -> str:
         """A vector of these elements with its lanes in another order."""

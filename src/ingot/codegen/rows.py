@@ -13,7 +13,7 @@ import torch
 from torch import fx
 
 from ingot.codegen.machine import this_machine
-from ingot.codegen.nest import Body, NestWriter
+from ingot.codegen.nest import Body, NestWriter, cuts_of
 from ingot.codegen.positions import goes_by_blocks, write_positions
 from ingot.codegen.reduce import (
     Accumulators,
@@ -188,16 +188,23 @@ class RowWriter(NestWriter):
             return self._computed(expr)
         kind = Val("", expr.dtype, self.lanes)
         align = f"{{alignment = {max(1, expr.dtype.itemsize)} : i64}}"
+        address = self._row_address(expr)
         if expr in self.kept_ready:
-            address = self._row_address(expr)
-            return self.b.assign(
-                f"llvm.load {address} {align} : !llvm.ptr -> {kind.type}", expr.dtype, self.lanes
-            )
+            text = f"llvm.load {address} {align} : !llvm.ptr -> {kind.type}"
+            value = self.b.assign(text, expr.dtype, self.lanes)
+            return value if self._in_whole_steps() else self.b.as_in_lanes(value)
         value = self.b.broadcast(self._computed(expr), self.lanes)
-        self.b.line(
-            f"llvm.store {value.name}, {self._row_address(expr)} {align} : {kind.type}, !llvm.ptr"
-        )
+        put = value if self._in_whole_steps() else self.b.as_in_memory(value)
+        self.b.line(f"llvm.store {put.name}, {address} {align} : {kind.type}, !llvm.ptr")
         return value
+
+    def _in_whole_steps(self) -> bool:
+        """Does a step along the vector never reach into the memory of the next one?"""
+        vector = self.nest.vector
+        if vector is None or vector not in self.nest.inner:
+            return True
+        ends = [vector.size, *cuts_of(vector, self.nest.expressions())]
+        return all(isinstance(end, int) and end % self.lanes == 0 for end in ends)
 
     def _computed(self, expr: Expr) -> Val:
         return self._scan(expr) if isinstance(expr, Scan) else super()._write(expr)
