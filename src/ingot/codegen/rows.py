@@ -188,13 +188,13 @@ class RowWriter(NestWriter):
             return self._computed(expr)
         kind = Val("", expr.dtype, self.lanes)
         align = f"{{alignment = {max(1, expr.dtype.itemsize)} : i64}}"
-        address = self._row_address(expr)
         if expr in self.kept_ready:
-            text = f"llvm.load {address} {align} : !llvm.ptr -> {kind.type}"
+            text = f"llvm.load {self._row_address(expr)} {align} : !llvm.ptr -> {kind.type}"
             value = self.b.assign(text, expr.dtype, self.lanes)
             return value if self._in_whole_steps() else self.b.as_in_lanes(value)
         value = self.b.broadcast(self._computed(expr), self.lanes)
         put = value if self._in_whole_steps() else self.b.as_in_memory(value)
+        address = self._row_address(expr)
         self.b.line(f"llvm.store {put.name}, {address} {align} : {kind.type}, !llvm.ptr")
         return value
 
