@@ -10,7 +10,7 @@ from functools import partial, reduce
 
 import torch
 
-from ingot.codegen.nest import Body
+from ingot.codegen.looping import Body
 from ingot.codegen.rows import BLOCK, Phases, RowWriter, Slots, needs_blocks, pairs
 from ingot.codegen.values import Val
 from ingot.fuse.expr import Reduce, Scan

@@ -10,8 +10,8 @@ import torch
 
 from ingot.codegen.builder import CACHE_LINE
 from ingot.codegen.columns import is_columnar
+from ingot.codegen.looping import MOST_CUTS, cuts_of
 from ingot.codegen.machine import this_machine
-from ingot.codegen.nest import MOST_CUTS, cuts_of
 from ingot.codegen.reduce import is_positional
 from ingot.codegen.values import HALVES, NATIVE_DTYPES
 from ingot.fuse.expr import Load, Reduce, Scan

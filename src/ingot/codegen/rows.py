@@ -12,8 +12,9 @@ import sympy
 import torch
 from torch import fx
 
+from ingot.codegen.looping import Body, cuts_of
 from ingot.codegen.machine import this_machine
-from ingot.codegen.nest import Body, NestWriter, cuts_of
+from ingot.codegen.nest import NestWriter
 from ingot.codegen.positions import goes_by_blocks, write_positions
 from ingot.codegen.reduce import (
     Accumulators,

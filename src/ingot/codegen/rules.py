@@ -55,6 +55,8 @@ class Rule:
     """Overrides promotion: (compute, result) from the arguments."""
     bools: bool = True
     """Whether eager has this op in bool where promotion leaves it be."""
+    single: str | None = None
+    """The operand that eager keeps in f32 beside halves where it is a tensor of one element."""
 
 
 ROUNDING = 6
@@ -79,6 +81,7 @@ def pointwise(
     checks: str | None = None,
     dtypes: Dtypes | None = None,
     bools: bool = True,
+    single: str | None = None,
 ) -> Callable[[Emit], Emit]:
     """Register a rule for the ATen overloads `names`, such as "add.Tensor" or "prims::sin.default".
     Arguments of the schema that are tensors or Scalars become Vals of the compute dtype, but those
@@ -98,8 +101,9 @@ def pointwise(
                 if str(argument.type) in _SCALARS | _TENSORS and argument.name not in unpromoted
             )
             pointwise_rules[target] = Rule(
-                emit, kind, promoted, cost, halves, frozenset(raw), integers, checks, dtypes, bools
-            )
+                emit, kind, promoted, cost, halves, frozenset(raw), integers, checks, dtypes, bools,
+                single,
+            )  # fmt: skip
         return emit
 
     return register
@@ -196,7 +200,7 @@ def _operand(
         value = b.const(value, compute)
     if not isinstance(value, Val) or (name not in rule.promoted and kind not in _SCALARS):
         return value
-    if name in rule.raw and compute in HALVES and value.dtype is torch.float32:
-        return value  # stands for a number
+    if name == rule.single and compute in HALVES and value.dtype is torch.float32:
+        return value
     value = b.cast(value, compute)
     return Val(value.name, torch.float32, value.lanes) if widened else value

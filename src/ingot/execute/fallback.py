@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from ingot.fuse.elements import reduction_of
+from ingot.fuse.reductions import reduction_of
 from ingot.fuse.region import Region
 from ingot.fuse.views import is_view
 

@@ -6,9 +6,7 @@ UnsupportedError, whose text the report shows.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
@@ -21,6 +19,7 @@ from ingot.errors import UnsupportedError
 from ingot.fuse import index as ix
 from ingot.fuse.expr import Apply, Checked, Expr, FromIndex, Guarded, Number
 from ingot.fuse.index import Index, Size
+from ingot.fuse.reductions import POSITIONS, reduction_of, scan_of
 from ingot.fuse.shapes import arguments_of, shape_of, size_of, tensor_of
 from ingot.fuse.views import resolve
 
@@ -81,34 +80,28 @@ def broadcast(
 
 def _pointwise(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
     target: Any = node.target
-    arguments = arguments_of(node)
+    rule, arguments = pointwise_rules[target], arguments_of(node)
     fake = {k: v.meta["val"] if isinstance(v, fx.Node) else v for k, v in arguments.items()}
     compute, _ = compute_dtypes(target, fake)
     result = tensor_of(node).dtype
     names, operands = [], []
     for name, value in arguments.items():
         operand = _operand(context, value, index, shape_of(node))
-        if result in HALVES and name in pointwise_rules[target].promoted:
-            operand = _beside_halves(context, target, name, value, operand, result)
+        if result in HALVES and name in rule.promoted:
+            operand = _beside_halves(context, value, operand, result, name == rule.single)
         names.append(name)
         operands.append(operand)
     return context.make(Apply, result, target, tuple(names), tuple(operands), compute)
 
 
-_KEEPS_SCALARS = (
-    aten.mul.Tensor, aten.div.Tensor, aten.div.Tensor_mode, aten.floor_divide.default,
-)  # fmt: skip
-
-
 def _beside_halves(
-    context: Context, target: Any, name: str, value: Any, operand: Any, half: torch.dtype
+    context: Context, value: Any, operand: Any, half: torch.dtype, single: bool
 ) -> Any:
-    """Eager brings every tensor to the half first, but a factor or a divisor of one element to
-    f32."""
+    """Eager brings every tensor to the half first, or one of one element, where `single` says so,
+    to f32."""
     if not isinstance(value, fx.Node) or not isinstance(value.meta["val"], torch.Tensor):
         return operand
-    one = all(size == 1 for size in shape_of(value))
-    keeps = one and name == "other" and target in _KEEPS_SCALARS
+    keeps = single and all(size == 1 for size in shape_of(value))
     return cast_to(context, operand, torch.float32 if keeps else half)
 
 
@@ -235,18 +228,20 @@ def _looked(
     return ix.of(ix.Looked(*resolve(indices, at), size, (wraps, failure), checked))
 
 
-_LOOK_UP = (
-    aten.gather.default, aten.index_select.default, aten.embedding.default, aten.index.Tensor,
-    aten._unsafe_index.Tensor,
-)  # fmt: skip
+_look_up: set[Any] = set()
+
+
+def _lookup(*targets: Any) -> Callable[[Element], Element]:
+    """As `element`, for what may find an index outside of what it looks up in."""
+    _look_up.update(targets)
+    return element(*targets)
 
 
 def looks_up(node: fx.Node) -> bool:
-    """May it find an index outside what it looks up in?"""
-    return node.target in _LOOK_UP
+    return node.target in _look_up
 
 
-@element(aten.gather.default)
+@_lookup(aten.gather.default)
 def gather(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
     arguments = arguments_of(node)
     base, indices = arguments["self"], arguments["index"]
@@ -261,7 +256,7 @@ def gather(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
     return context.value(base, (*index[:dim], found, *index[dim + 1 :]))
 
 
-@element(aten.index_select.default)
+@_lookup(aten.index_select.default)
 def index_select(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
     arguments = arguments_of(node)
     base, indices = arguments["self"], arguments["index"]
@@ -273,7 +268,7 @@ def index_select(context: Context, node: fx.Node, index: tuple[Index, ...]) -> E
     return context.value(base, (*index[:dim], found, *index[dim + 1 :]))
 
 
-@element(aten.embedding.default)
+@_lookup(aten.embedding.default)
 def embedding(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
     weight, indices = node.args[0], node.args[1]
     assert isinstance(weight, fx.Node) and isinstance(indices, fx.Node)
@@ -281,7 +276,7 @@ def embedding(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr
     return context.value(weight, (found, index[-1]))
 
 
-@element(aten.index.Tensor, aten._unsafe_index.Tensor)
+@_lookup(aten.index.Tensor, aten._unsafe_index.Tensor)
 def index_tensor(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
     base, given = node.args[0], node.args[1]
     assert isinstance(base, fx.Node) and isinstance(given, Sequence)
@@ -359,135 +354,6 @@ def constant_pad(context: Context, node: fx.Node, index: tuple[Index, ...]) -> E
     return result
 
 
-# -- reductions ------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Reduction:
-    """A reduction node, spelled out."""
-
-    kind: str
-    """sum, prod, max, min, any, all, argmax, argmin"""
-    operand: fx.Node
-    dims: tuple[int, ...]
-    """Dimensions of the operand that go away."""
-    accumulate: torch.dtype
-    part: int
-    """0: the value, 1: the index of the value."""
-
-
-def _sum(node: fx.Node) -> Reduction:
-    arguments = arguments_of(node)
-    operand = arguments["self"]
-    dtype = tensor_of(node).dtype
-    wide = torch.float32 if dtype in (torch.bfloat16, torch.float16) else dtype
-    return Reduction("sum", operand, _dims(operand, arguments.get("dim")), wide, 0)
-
-
-def _prod(node: fx.Node) -> Reduction:
-    arguments = arguments_of(node)
-    dtype = tensor_of(node).dtype
-    wide = torch.float32 if dtype in (torch.bfloat16, torch.float16) else dtype
-    return Reduction(
-        "prod", arguments["self"], _dims(arguments["self"], arguments.get("dim")), wide, 0
-    )
-
-
-def _extremum(kind: str) -> Callable[[fx.Node], Reduction]:
-    def rule(node: fx.Node) -> Reduction:
-        arguments = arguments_of(node)
-        operand = arguments["self"]
-        return Reduction(
-            kind, operand, _dims(operand, arguments.get("dim")), tensor_of(operand).dtype, 0
-        )
-
-    return rule
-
-
-def _logical(kind: str) -> Callable[[fx.Node], Reduction]:
-    def rule(node: fx.Node) -> Reduction:
-        arguments = arguments_of(node)
-        operand = arguments["self"]
-        return Reduction(kind, operand, _dims(operand, arguments.get("dim")), torch.bool, 0)
-
-    return rule
-
-
-def _position(kind: str) -> Callable[[fx.Node], Reduction]:
-    def rule(node: fx.Node) -> Reduction:
-        arguments = arguments_of(node)
-        operand = arguments["self"]
-        dims = _dims(operand, arguments.get("dim"))
-        return Reduction(kind, operand, dims, tensor_of(operand).dtype, 1)
-
-    return rule
-
-
-def _dims(operand: fx.Node, given: Any) -> tuple[int, ...]:
-    rank = len(shape_of(operand))
-    if given is None or given == []:
-        return tuple(range(rank))
-    dims = given if isinstance(given, Sequence) else [given]
-    return tuple(sorted({int(d) % rank for d in dims})) if rank else ()
-
-
-reduction_rules: dict[Any, Callable[[fx.Node], Reduction]] = {
-    aten.sum.default: _sum, aten.sum.dim_IntList: _sum,
-    aten.prod.default: _prod, aten.prod.dim_int: _prod,
-    aten.amax.default: _extremum("max"), aten.amin.default: _extremum("min"),
-    aten.max.default: _extremum("max"), aten.min.default: _extremum("min"),
-    aten.any.default: _logical("any"), aten.any.dim: _logical("any"),
-    aten.any.dims: _logical("any"),
-    aten.all.default: _logical("all"), aten.all.dim: _logical("all"),
-    aten.all.dims: _logical("all"),
-    aten.argmax.default: _position("argmax"), aten.argmin.default: _position("argmin"),
-}  # fmt: skip
-_POSITIONS = (aten.argmax.default, aten.argmin.default)
-_PAIRS = {aten.max.dim: "argmax", aten.min.dim: "argmin"}
-
-
-def reduction_of(node: fx.Node) -> Reduction | None:
-    """The node as a reduction, or None. max.dim and min.dim are two: one for each of their
-    results."""
-    if node.op != "call_function":
-        return None
-    if node.target is operator.getitem:
-        pair = node.args[0]
-        assert isinstance(pair, fx.Node)
-        if pair.target not in _PAIRS:
-            return None
-        whole = _position(_PAIRS[pair.target])(pair)
-        return Reduction(whole.kind, whole.operand, whole.dims, whole.accumulate, int(node.args[1]))  # type: ignore[arg-type]
-    rule = reduction_rules.get(node.target)
-    return rule(node) if rule is not None else None
-
-
-# -- scans -----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Running:
-    """A node each of whose elements combines all before it along `dim`."""
-
-    kind: str
-    operand: fx.Node
-    dim: int
-    accumulate: torch.dtype
-
-
-scan_rules = {aten.cumsum.default: "sum", aten.cumprod.default: "prod"}
-_WIDER = {torch.float32: torch.float64, torch.bfloat16: torch.float32, torch.float16: torch.float32}
-
-
-def scan_of(node: fx.Node) -> Running | None:
-    if node.op != "call_function" or node.target not in scan_rules or not shape_of(node):
-        return None
-    arguments = arguments_of(node)
-    dtype = tensor_of(node).dtype
-    dim = arguments["dim"] % len(shape_of(node))
-    return Running(scan_rules[node.target], arguments["self"], dim, _WIDER.get(dtype, dtype))
-
-
 # -- claims ----------------------------------------------------------------------------------------
 
 
@@ -497,7 +363,7 @@ def why_not_native(node: fx.Node) -> str | None:
     if not (is_elementwise(node) or reduction is not None or scan_of(node) is not None):
         return "no rule for this op"
     operands = [reduction.operand] if reduction is not None else []
-    if node.target in _POSITIONS and tensor_of(operands[0]).dtype is torch.bool:
+    if node.target in POSITIONS and tensor_of(operands[0]).dtype is torch.bool:
         return "eager has no position of an extreme of bool"
     for value in (node, *node.all_input_nodes, *operands):
         reason = _why_not_value(value.meta.get("val"))

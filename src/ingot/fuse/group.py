@@ -20,10 +20,11 @@ from ingot.errors import UnsupportedError
 from ingot.fuse import index as ix
 from ingot.fuse.bodies import fused_bodies
 from ingot.fuse.calls import call_kind, is_effect
-from ingot.fuse.elements import is_elementwise, reduction_of, why_not_native
+from ingot.fuse.elements import is_elementwise, why_not_native
 from ingot.fuse.fit import few_long_rows, fitted, placed
 from ingot.fuse.index import Index, Var
 from ingot.fuse.inline import worth_inlining
+from ingot.fuse.reductions import reduction_of
 from ingot.fuse.region import Point, Region, Template, mapped_region, reads_at
 from ingot.fuse.views import MAKES_SIZE, base_of, is_view
 from ingot.options import Options

@@ -14,9 +14,10 @@ from torch import fx
 
 from ingot.codegen.rules import pointwise_rules
 from ingot.fuse import index as ix
-from ingot.fuse.elements import Reduction, cast_to, element_of, reduction_of, scan_of
+from ingot.fuse.elements import cast_to, element_of
 from ingot.fuse.expr import Expr, ExprTable, Load, Number, Reduce, Scan
 from ingot.fuse.index import Index, Size, Var
+from ingot.fuse.reductions import Reduction, reduction_of, scan_of
 from ingot.fuse.shapes import shape_of, strides_of, tensor_of
 from ingot.fuse.views import resolve
 

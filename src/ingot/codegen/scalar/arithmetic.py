@@ -53,7 +53,7 @@ def rsub(b: Builder, x: Val, y: Val, alpha: Operand) -> Val:
     return sub(b, y, x, alpha)
 
 
-@pointwise("mul.Tensor", "mul.Scalar")
+@pointwise("mul.Tensor", "mul.Scalar", single="other")
 def mul(b: Builder, x: Val, y: Val) -> Val:
     return b.and_(x, y) if x.dtype is torch.bool else b.mul(x, y)
 

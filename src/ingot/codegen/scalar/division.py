@@ -32,6 +32,7 @@ Settle = Callable[[Val], Val]
     "true_divide.Scalar",
     kind=Kind.INT_TO_FLOAT,
     cost=4,
+    single="other",
 )
 def true_divide(b: Builder, x: Val, y: Val) -> Val:
     return b.div(x, y)
@@ -43,7 +44,9 @@ def _mode_dtypes(arguments: dict[str, Any]) -> tuple[torch.dtype, torch.dtype]:
     return result, result
 
 
-division = partial(pointwise, halves="exact", raw=("other",), checks="ZeroDivisionError")
+division = partial(
+    pointwise, halves="exact", raw=("other",), checks="ZeroDivisionError", single="other"
+)
 
 
 @division("div.Tensor_mode", "div.Scalar_mode", cost=8, dtypes=_mode_dtypes)

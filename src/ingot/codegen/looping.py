@@ -1,0 +1,195 @@
+"""The loops of a kernel, written as MLIR: scalar ones, those along the vector with their tail,
+loops in parts, and stack memory. Comes in: a Nest; goes out: lines. What holds: a tail runs under a
+mask; in each part of a loop the guards on it are settled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import Any
+
+import sympy
+import torch
+
+from ingot.codegen.builder import Builder
+from ingot.codegen.sizes import I64, emit_size
+from ingot.codegen.values import Val
+from ingot.fuse.expr import Expr, Guarded, ordered
+from ingot.fuse.index import Size, Var
+from ingot.fuse.loops import Nest
+
+Body = Callable[[], None]
+MOST_CUTS = 4
+"""A loop with more guards on it is not cut at them."""
+
+
+def cuts_of(var: Var, expressions: Iterable[Expr]) -> list[int]:
+    """Where along a loop of known size the value of a guard on it changes."""
+    if not isinstance(var.size, int):
+        return []
+    cuts = set()
+    for expr in expressions:
+        if (
+            isinstance(expr, Guarded)
+            and expr.index.terms.keys() == {var}
+            and expr.index.terms[var] == 1
+        ):
+            for bound in (expr.low - expr.index.const, expr.high - expr.index.const):
+                if isinstance(bound, int) and 0 < bound < var.size:
+                    cuts.add(bound)
+    return sorted(cuts)
+
+
+class LoopWriter:
+    """Writes the loops of one body; what is in them is a subclass's."""
+
+    def __init__(self, nest: Nest, lanes: int, symbols: dict[sympy.Symbol, Val]):
+        self.nest = nest
+        self.lanes = lanes
+        self.b = Builder(lanes)
+        self.symbols = symbols
+        self.entry: list[str] = []
+        self.at: dict[Var, Val] = {}
+        self.range: dict[Var, tuple[Size, Size]] = {}
+        self.limits: dict[Var, tuple[Val, Val]] = {}
+        """Loops of which only a part is to be run; a part of the vector loop starts at a multiple
+        of the lanes."""
+        self.memo: list[dict[Expr, Val]] = [{}]
+        self.tail: Val | None = None
+        self._slots = 0
+
+    # -- small things ------------------------------------------------------------------------------
+
+    def const(self, value: int) -> Val:
+        return self.b.const(value, I64)
+
+    def size(self, size: Size) -> Val:
+        return emit_size(self.b, size, self.symbols)
+
+    def slot(self, dtype: torch.dtype, lanes: int, count: int = 1) -> str:
+        """Stack memory for values as they are in registers; LLVM turns single ones into
+        registers."""
+        self._slots += 1
+        name = f"%slot{self._slots}"
+        element = Val("", dtype, lanes).type
+        self.entry.append(f"    {name}n = llvm.mlir.constant({count} : i64) : i64")
+        self.entry.append(
+            f"    {name} = llvm.alloca {name}n x {element} {{alignment = 64 : i64}} : "
+            "(i64) -> !llvm.ptr"
+        )
+        return name
+
+    def put(self, slot: str, value: Val) -> None:
+        self.b.line(f"llvm.store {value.name}, {slot} : {value.type}, !llvm.ptr")
+
+    def get(self, slot: str, dtype: torch.dtype, lanes: int) -> Val:
+        kind = Val("", dtype, lanes).type
+        return self.b.assign(f"llvm.load {slot} : !llvm.ptr -> {kind}", dtype, lanes)
+
+    @contextmanager
+    def scope(self) -> Any:
+        self.memo.append({})
+        with self.b.indented():
+            yield
+        self.memo.pop()
+
+    # -- loops -------------------------------------------------------------------------------------
+
+    def loop(self, var: Var, low: Val, high: Val, body: Body) -> None:
+        """A scalar loop."""
+        name = self.b.fresh()
+        self.b.line(
+            f"scf.for {name} = {low.name} to {high.name} step {self.const(1).name} : i64 {{"
+        )
+        self.at[var] = Val(name, I64)
+        with self.scope():
+            body()
+        del self.at[var]
+        self.b.line("}")
+
+    def vector_loop(self, var: Var, low: Val, high: Val, extent: int | None, body: Body) -> None:
+        """A loop in steps of `lanes`, its rest under a mask. `extent`: high - low where that is
+        known."""
+        lanes = self.lanes
+        if lanes == 1:
+            self.loop(var, low, high, body)
+            return
+        step = self.const(lanes)
+        if extent is None or extent >= lanes:
+            length = self.b.sub(high, low)
+            whole = self.b.sub(length, self.b.op("arith.remsi", length, step))
+            middle = self.b.add(low, whole)
+            name = self.b.fresh()
+            self.b.line(f"scf.for {name} = {low.name} to {middle.name} step {step.name} : i64 {{")
+            self.at[var] = Val(name, I64)
+            with self.scope():
+                body()
+            del self.at[var]
+            self.b.line("}")
+        else:
+            middle = low
+        if extent is not None and extent % lanes == 0:
+            return
+        some = self.b.cmp("lt", middle, high)
+        self.b.line(f"scf.if {some.name} {{")
+        with self.scope():
+            self.at[var] = middle
+            left = self.b.sub(high, middle)
+            self.tail = self.b.cmp("lt", self.b.iota(lanes), left)
+            body()
+            self.tail = None
+            del self.at[var]
+        self.b.line("}")
+
+    def segments(self, var: Var, roots: Iterable[Expr]) -> list[tuple[Size, Size]]:
+        """The parts of a loop in each of which every guard on it is settled."""
+        cuts = cuts_of(var, ordered(roots))
+        return [(0, var.size)] if len(cuts) > MOST_CUTS else list(pairwise([0, *cuts, var.size]))
+
+    def over(
+        self,
+        var: Var,
+        roots: Sequence[Expr],
+        body: Body,
+        low: Val | None = None,
+        high: Val | None = None,
+    ) -> None:
+        """The loop of `var`, or the part low … high of it, in its segments."""
+        if low is None and var in self.limits:
+            low, high = self.limits[var]
+        parts = self.segments(var, roots)
+        for start, end in parts:
+            first, last = low or self.size(start), high or self.size(end)
+            if len(parts) > 1:
+                first = self.b.maximum(first, self.size(start))
+                last = self.b.minimum(last, self.size(end))
+            known = self._extent(start, end, len(parts) == 1, low is not None)
+            self.range[var] = (start, end)
+            self.hoist(roots)
+            if var is self.nest.vector:
+                self.vector_loop(var, first, last, known, body)
+            else:
+                self.loop(var, first, last, body)
+            del self.range[var]
+
+    def _extent(self, start: Size, end: Size, whole: bool, part: bool) -> int | None:
+        """How long the loop is, as far as its tail is concerned: of a part only that there is
+        none."""
+        if not isinstance(start, int) or not isinstance(end, int):
+            return None
+        if part and not (whole and end % self.lanes == 0):
+            return None
+        return end - start
+
+    def over_all(self, loops: Sequence[Var], roots: Sequence[Expr], body: Body) -> None:
+        if not loops:
+            self.hoist(roots)
+            body()
+            return
+        self.over(loops[0], roots, lambda: self.over_all(loops[1:], roots, body))
+
+    def hoist(self, roots: Iterable[Expr]) -> None:
+        """Write now what does not depend on loops still to be opened."""
+        raise NotImplementedError
