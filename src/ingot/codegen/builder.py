@@ -147,9 +147,9 @@ class Builder(OpBuilder):
         if bits_of(x.dtype) < 32:
             x, unsigned = self.cast(x, torch.int32), False
         register = torch.float64 if dtype is torch.float64 else torch.float32
-        return self.cast(
-            self._convert("arith.uitofp" if unsigned else "arith.sitofp", x, register), dtype
-        )
+        value = self._convert("arith.uitofp" if unsigned else "arith.sitofp", x, register)
+        self.short_nans.add(value.name)
+        return self.cast(value, dtype)
 
     def round_half(self, x: Val, dtype: torch.dtype) -> Val:
         """An f32 register rounded to the nearest f16 or bf16, still held as f32."""

@@ -11,6 +11,7 @@ from functools import partial, reduce
 import torch
 
 from ingot.codegen.looping import Body
+from ingot.codegen.reduce import Accumulators, advance, combine
 from ingot.codegen.rows import BLOCK, Phases, RowWriter, Slots, needs_blocks, pairs
 from ingot.codegen.values import Val
 from ingot.fuse.expr import Reduce, Scan
@@ -182,11 +183,17 @@ class Columns:
                     else:
                         self.w.accumulate(group[0], each)
             del self.w.at[self.down]
-        for part, each in zip(parts, slots, strict=True):
+        for group, part, each in zip(self.groups, parts, slots, strict=True):
             if part:
-                ((slot, dtype),) = each
-                total = self.w.get(slot, dtype, self.w.lanes)
-                self.w.put(slot, self.w.b.add(total, reduce(self.w.b.add, part)))
+                total = tuple(self.w.get(slot, dtype, self.w.lanes) for slot, dtype in each)
+                added = combine(self.w.b, group[0].kind, total, self._sums(group[0].kind, part))
+                for (slot, _), value in zip(each, added, strict=True):
+                    self.w.put(slot, value)
+
+    def _sums(self, kind: str, elements: Sequence[Val]) -> Accumulators:
+        b, first = self.w.b, elements[0]
+        start = (b.mul(first, first), first) if kind == "spread" else (first,)
+        return reduce(lambda sums, x: advance(b, kind, sums, (x,)), elements[1:], start)
 
 
 def columns_of(writer: RowWriter, cost: int) -> Columns | None:

@@ -14,6 +14,9 @@ from ingot.codegen.builder import Builder
 from ingot.codegen.values import Val, is_float
 
 Accumulators = tuple[Val, ...]
+ADDED = ("sum", "squares", "spread")
+"""Kinds whose accumulators are sums: of elements, of their squares; of the squares of distances
+from a mean and of the distances themselves."""
 
 
 def is_positional(kind: str) -> bool:
@@ -25,8 +28,8 @@ def identity(
 ) -> Accumulators:
     """What combining with changes nothing. The position of no element is 0: where nothing is better
     than the worst value there is, the first element is the answer."""
-    if kind in ("sum", "any"):
-        return (b.const(0, dtype, lanes),)
+    if kind in (*ADDED, "any"):
+        return (b.const(0, dtype, lanes),) * (2 if kind == "spread" else 1)
     if kind in ("prod", "all"):
         return (b.const(1, dtype, lanes),)
     top = kind in ("max", "argmax")
@@ -49,8 +52,8 @@ def _highest(dtype: torch.dtype) -> float:
 
 
 def combine(b: Builder, kind: str, a: Accumulators, x: Accumulators) -> Accumulators:
-    if kind == "sum":
-        return (b.add(a[0], x[0]),)
+    if kind in ADDED:
+        return tuple(map(b.add, a, x))
     if kind == "prod":
         return (b.mul(a[0], x[0]),)
     if kind == "any":
@@ -79,12 +82,23 @@ def _better(b: Builder, kind: str, a: Accumulators, x: Accumulators) -> Accumula
 
 def advance(b: Builder, kind: str, a: Accumulators, x: Accumulators) -> Accumulators:
     """`combine` with an element that comes after all that `a` has seen."""
+    if kind in ("squares", "spread"):
+        return b.fma(x[0], x[0], a[0]), *(b.add(each, x[0]) for each in a[1:])
     if not is_positional(kind):
         return combine(b, kind, a, x)
     take = b.not_(b.cmp("le" if kind == "argmax" else "ge", x[0], a[0]))
     if is_float(x[0].dtype):
         take = b.and_(take, b.cmp("eq", a[0], a[0]))
     return b.select(take, x[0], a[0]), b.select(take, x[1], a[1])
+
+
+def corrected(b: Builder, accumulators: Accumulators, count: Val) -> Val:
+    """Of a spread: distances from the true mean would add up to 0. What the squares have too much
+    where they do not is taken away, unless numbers are so large that it is not finite."""
+    squares, rest = accumulators
+    extra = b.div(b.mul(rest, rest), b.cast(count, rest.dtype))
+    less = b.maximum(b.sub(squares, extra), b.const(0, rest.dtype))
+    return b.select(b.cmp("lt", extra, b.const(math.inf, rest.dtype)), less, squares)
 
 
 def across_lanes(b: Builder, kind: str, accumulators: Accumulators) -> Accumulators:

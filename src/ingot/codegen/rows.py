@@ -5,7 +5,7 @@ value that is dear and needed in several phases is kept, others are computed aga
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any
 
 import sympy
@@ -17,10 +17,12 @@ from ingot.codegen.machine import this_machine
 from ingot.codegen.nest import NestWriter
 from ingot.codegen.positions import goes_by_blocks, write_positions
 from ingot.codegen.reduce import (
+    ADDED,
     Accumulators,
     across_lanes,
     advance,
     combine,
+    corrected,
     identity,
     is_positional,
     prefix,
@@ -28,6 +30,7 @@ from ingot.codegen.reduce import (
 from ingot.codegen.rules import instructions
 from ingot.codegen.sizes import I64
 from ingot.codegen.values import Val, is_float
+from ingot.codegen.variance import spreads_of, write_spreads
 from ingot.fuse import index as ix
 from ingot.fuse.expr import Apply, Expr, Guarded, Load, Reduce, Scan, all_children, ordered
 from ingot.fuse.index import Index, Var
@@ -68,12 +71,19 @@ class RowWriter(NestWriter):
             self.store_all(self.nest.stores)
             return
         phases = Phases(self.nest)
-        kept = worth_keeping(phases, self.nest, self.lanes)
+        spreads = spreads_of(phases)
+        kept = worth_keeping(phases, self.nest, self.lanes, spreads)
         self.kept = {expr: self._row_memory(expr) for expr in kept}
-        fetches = max((k for k in range(1, phases.count) if not phases.stores[k]), default=0)
+        fetches = max((k for k in range(1, phases.count) if not phases.stores[k]), default=None)
+        if fetches in spreads:
+            fetches -= 1
         for number in range(phases.count):
-            self.following = self._read_next(phases) if 0 < number == fetches else []
-            self.phase(phases.reductions[number], phases.stores[number])
+            self.following = self._read_next(phases) if number == fetches else []
+            if number in spreads:
+                write_spreads(self, spreads[number])
+            else:
+                beside = [spread.squares for spread in spreads.get(number + 1, ())]
+                self.phase([*phases.reductions[number], *beside], phases.stores[number])
             self.kept_ready |= {expr for expr, first in kept.items() if first == number}
         self.kept, self.kept_ready, self.following = {}, set(), []
         self.store_all(phases.row_stores)
@@ -291,7 +301,7 @@ class RowWriter(NestWriter):
             new = (*new, self.position(reduce.position, slots[1][1], lanes))
         if self.tail is not None and self.nest.vector in self.nest.inner:
             neutral = self.identity_of(reduce)
-            new = tuple(self.b.select(self.tail, x, n) for x, n in zip(new, neutral, strict=True))
+            new = tuple(self.b.select(self.tail, x, n) for x, n in zip(new, neutral))
         for (slot, _), value in zip(slots, advance(self.b, reduce.kind, current, new), strict=True):
             self.put(slot, value)
 
@@ -333,7 +343,7 @@ class RowWriter(NestWriter):
         if self.nest.vector in self.nest.inner:
             result = across_lanes(self.b, reduce.kind, result)
         if reduce not in self.long_nans:
-            self.b.short_nans.add(result[0].name)
+            self.b.short_nans.update(value.name for value in result)
         if reduce.position is not None:
             result = (result[0], self.b.cast(result[1], I64))
         self.finish_with(group, result)
@@ -342,7 +352,13 @@ class RowWriter(NestWriter):
         """The reductions of `group` are known from here on."""
         self.finished[group[0]] = result
         for member in group:
-            self.memo[-1][member] = result[member.part if is_positional(member.kind) else 0]
+            self.memo[-1][member] = self._outcome(member, result)
+
+    def _outcome(self, reduce: Reduce, result: Accumulators) -> Val:
+        if reduce.kind == "spread":
+            count = self.size(ix.product([v.size for v in reduce.over]))
+            return corrected(self.b, result, count)
+        return result[reduce.part if is_positional(reduce.kind) else 0]
 
 
 class Phases:
@@ -370,15 +386,19 @@ DEAR = 8
 """Instructions from which a value is kept rather than computed again in the next phase."""
 
 
-def worth_keeping(phases: Phases, nest: Nest, lanes: int) -> dict[Expr, int]:
-    """Values of a row that are dear and needed in more than one phase, with the first of those."""
+def worth_keeping(phases: Phases, nest: Nest, lanes: int, rare: Container[int]) -> dict[Expr, int]:
+    """Values of a row that are dear and needed in more than one phase, with the first of those;
+    phases that are seldom run do not count."""
     length = ix.product([v.size for v in nest.inner])
     if not isinstance(length, int) or nest.vector is None or lanes == 1:
         return {}
     if nest.vector not in nest.inner:
         length *= lanes
     uses = [_reach(phases.reductions[p], phases.stores[p]) for p in range(phases.count)]
-    where = {e: [p for p, reached in enumerate(uses) if e in reached] for e in nest.expressions()}
+    where = {
+        e: [p for p, reached in enumerate(uses) if e in reached and p not in rare]
+        for e in nest.expressions()
+    }
     inner = set(nest.inner)
     kept: dict[Expr, int] = {}
     covered: set[Expr] = set()
@@ -408,7 +428,7 @@ def _reach(reductions: Sequence[Reduce], stores: Sequence[Store]) -> set[Expr]:
 
 
 def needs_blocks(reduce: Reduce) -> bool:
-    return reduce.kind == "sum" and is_float(reduce.operand.dtype)
+    return reduce.kind in ADDED and is_float(reduce.operand.dtype)
 
 
 def pairs(reductions: Sequence[Reduce]) -> list[list[Reduce]]:

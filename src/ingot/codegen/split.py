@@ -93,7 +93,7 @@ def group_identity(reduce: Reduce) -> tuple[torch.dtype, ...]:
     """Dtypes of a reduction's accumulators."""
     if reduce.kind.startswith("arg"):
         return reduce.operand.dtype, torch.int64
-    return (reduce.operand.dtype,)
+    return (reduce.operand.dtype,) * (2 if reduce.kind == "spread" else 1)
 
 
 def write_chunk(writer: RowWriter, cut: Cut, chunk: Val) -> None:

@@ -13,6 +13,7 @@ import torch
 from torch import fx
 
 from ingot.fuse.shapes import arguments_of, shape_of, tensor_of
+from ingot.program.native_ops import spread
 
 aten = torch.ops.aten
 
@@ -22,7 +23,7 @@ class Reduction:
     """A reduction node, spelled out."""
 
     kind: str
-    """sum, prod, max, min, any, all, argmax, argmin"""
+    """sum, prod, max, min, any, all, argmax, argmin, spread"""
     operand: fx.Node
     dims: tuple[int, ...]
     """Dimensions of the operand that go away."""
@@ -37,6 +38,13 @@ def _sum(node: fx.Node) -> Reduction:
     dtype = tensor_of(node).dtype
     wide = torch.float32 if dtype in (torch.bfloat16, torch.float16) else dtype
     return Reduction("sum", operand, _dims(operand, arguments.get("dim")), wide, 0)
+
+
+def _spread(node: fx.Node) -> Reduction:
+    arguments = arguments_of(node)
+    operand = arguments["distance"]
+    dims = _dims(operand, arguments["dim"])
+    return Reduction("spread", operand, dims, tensor_of(node).dtype, 0)
 
 
 def _prod(node: fx.Node) -> Reduction:
@@ -87,7 +95,7 @@ def _dims(operand: fx.Node, given: Any) -> tuple[int, ...]:
 
 
 reduction_rules: dict[Any, Callable[[fx.Node], Reduction]] = {
-    aten.sum.default: _sum, aten.sum.dim_IntList: _sum,
+    aten.sum.default: _sum, aten.sum.dim_IntList: _sum, spread: _spread,
     aten.prod.default: _prod, aten.prod.dim_int: _prod,
     aten.amax.default: _extremum("max"), aten.amin.default: _extremum("min"),
     aten.max.default: _extremum("max"), aten.min.default: _extremum("min"),

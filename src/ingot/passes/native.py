@@ -25,6 +25,7 @@ from ingot.passes.normalize import Normalize
 from ingot.passes.pool import Pool
 from ingot.passes.recur import LAYER, Recur
 from ingot.passes.simplify import Simplify
+from ingot.passes.spread import Spread
 from ingot.passes.widen import Widen
 from ingot.program.control import control_of
 from ingot.program.program import Program
@@ -39,7 +40,7 @@ def native_passes(program: Program) -> list[Pass]:
     """All that native code wants, from aten level."""
     first = [*late_passes(program), *recurrent_passes(program), *control_passes(program)]
     passes = [*first, *check_passes(program), *core_passes()]
-    return [*passes, *half_passes(program), Attention(), *image_passes(program)]
+    return [*passes, Spread(), *half_passes(program), Attention(), *image_passes(program)]
 
 
 def half_passes(program: Program) -> list[Pass]:

@@ -121,3 +121,27 @@ _library.impl("lstm", _lstm, "CompositeExplicitAutograd")
 _library.impl("lstm", _lstm_meta, "Meta")
 
 lstm = torch.ops.ingot_native.lstm.default
+
+_library.define(
+    "spread(Tensor distance, int[] dim, bool keepdim) -> Tensor",
+    tags=(torch.Tag.pt2_compliant_tag,),
+)
+
+
+def _spread(distance: Tensor, dim: list[int], keepdim: bool) -> Tensor:
+    """The squares of distances from a mean, summed, less what they have too much because the mean
+    was rounded: n times the square of how far it is off."""
+    squares = (distance * distance).sum(dim, keepdim)
+    rest = distance.sum(dim, keepdim)
+    extra = rest * rest / (distance.numel() / max(1, squares.numel()))
+    return torch.where(extra < torch.inf, (squares - extra).clamp(min=0), squares)
+
+
+def _spread_meta(distance: Tensor, dim: list[int], keepdim: bool) -> Tensor:
+    return distance.sum(dim, keepdim)
+
+
+_library.impl("spread", _spread, "CompositeExplicitAutograd")
+_library.impl("spread", _spread_meta, "Meta")
+
+spread = torch.ops.ingot_native.spread.default

@@ -1,0 +1,108 @@
+"""Squares around a mean, summed in the pass that finds the mean: Σ(x - m)² is Σx² - m Σx, one pass
+over the row instead of two. What holds: that difference is only believed where it leaves half of
+Σx² at least, so that it costs one bit; where the mean outweighs the spread, or something is not
+finite, the row is read again and the squares are summed around the mean itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING
+
+import torch
+
+from ingot.fuse import index as ix
+from ingot.fuse.expr import Apply, Expr, FromIndex, Operand, Reduce
+
+if TYPE_CHECKING:
+    from ingot.codegen.rows import Phases, RowWriter
+
+aten = torch.ops.aten
+
+
+@dataclass(frozen=True)
+class Spread:
+    around: Reduce
+    """Σ(x - mean)²"""
+    mean: Expr
+    total: Reduce
+    """Σx, which the mean is made of."""
+    squares: Reduce
+    """Σx², to be summed beside the total."""
+
+
+def spreads_of(phases: Phases) -> dict[int, list[Spread]]:
+    """The passes that do nothing but sum squares around means that the pass before them found."""
+    found: dict[int, list[Spread]] = {}
+    for number in range(1, phases.count):
+        if number - 1 in found:
+            continue
+        spreads = [_spread(r, phases.reductions[number - 1]) for r in phases.reductions[number]]
+        known = [spread for spread in spreads if spread is not None]
+        if known and len(known) == len(spreads) and not phases.stores[number]:
+            found[number] = known
+    return found
+
+
+def _spread(around: Reduce, before: Sequence[Reduce]) -> Spread | None:
+    if around.kind != "spread":
+        return None
+    x, mean = _operands(around.operand, aten.sub.Tensor, around.dtype)
+    total, count = _operands(mean, aten.div.Tensor, around.dtype)
+    if not isinstance(total, Reduce) or total not in before or total.kind != "sum":
+        return None
+    if total.operand is not x or total.over != around.over or not _counts(count, total):
+        return None
+    squares = Reduce(total.dtype, "squares", total.operand, total.over, 0, None)
+    return Spread(around, mean, total, squares)
+
+
+def _operands(expr: Operand, target: object, dtype: torch.dtype) -> tuple[Operand, Operand]:
+    """Of a call of `target` that computes in `dtype` and scales nothing."""
+    if not isinstance(expr, Apply) or expr.target is not target:
+        return None, None
+    if expr.dtype is not dtype or expr.compute is not dtype:
+        return None, None
+    by_name = dict(zip(expr.names, expr.operands, strict=True))
+    plain = by_name.get("alpha", 1) == 1
+    return (by_name["self"], by_name["other"]) if plain else (None, None)
+
+
+def _counts(value: Operand, total: Reduce) -> bool:
+    """Is it the number of elements of the sum?"""
+    elements = ix.product([v.size for v in total.over])
+    if isinstance(value, FromIndex):
+        return not value.index.terms and ix.same_size(value.index.const, elements)
+    return isinstance(value, int | float) and isinstance(elements, int) and value == elements
+
+
+def write_spreads(w: RowWriter, spreads: Sequence[Spread]) -> None:
+    """What the pass before tells of them, and another one where that will not do."""
+    b = w.b
+    slots, believed = [], []
+    for spread in spreads:
+        squares, total, mean = map(w.value, (spread.squares, spread.total, spread.mean))
+        found = b.fma(b.neg(total), mean, squares)
+        half = b.cmp("ge", b.add(found, found), squares)
+        finite = b.cmp("lt", squares, b.const(math.inf, squares.dtype))
+        believed.append(b.and_(half, finite))
+        slots.append(w.slot(found.dtype, found.lanes))
+        w.put(slots[-1], found)
+    doubted = b.not_(reduce(b.and_, believed))
+    if w.tail is not None and doubted.lanes > 1:
+        doubted = b.and_(doubted, w.tail)
+    b.line(f"scf.if {b.any(doubted).name} {{")
+    with w.scope():
+        w.phase([spread.around for spread in spreads], [])
+        results = [w.value(spread.around) for spread in spreads]
+        for slot, result in zip(slots, results, strict=True):
+            w.put(slot, result)
+    b.line("}")
+    for spread, slot, result in zip(spreads, slots, results, strict=True):
+        known = w.get(slot, result.dtype, result.lanes)
+        if result.name in b.short_nans:
+            b.short_nans.add(known.name)
+        w.memo[-1][spread.around] = known
