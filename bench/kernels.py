@@ -65,7 +65,7 @@ def compiled(case: Case, backend: str | Callable[..., Any]) -> Callable[..., Any
         function.__closure__,
     )
     fresh.__kwdefaults__ = function.__kwdefaults__
-    return torch.compile(fresh, backend=backend, dynamic=False)
+    return torch.compile(fresh, backend=backend)  # as users do; `dynamic=` costs 4 µs a call
 
 
 def ahead(case: Case) -> Callable[..., Any]:

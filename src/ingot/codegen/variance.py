@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from ingot.fuse import index as ix
-from ingot.fuse.expr import Apply, Expr, FromIndex, Operand, Reduce
+from ingot.fuse.expr import Apply, Expr, Operand, Reduce
 
 if TYPE_CHECKING:
     from ingot.codegen.rows import Phases, RowWriter
@@ -51,10 +50,10 @@ def _spread(around: Reduce, before: Sequence[Reduce]) -> Spread | None:
     if around.kind != "spread":
         return None
     x, mean = _operands(around.operand, aten.sub.Tensor, around.dtype)
-    total, count = _operands(mean, aten.div.Tensor, around.dtype)
-    if not isinstance(total, Reduce) or total not in before or total.kind != "sum":
+    total, _ = _operands(mean, aten.div.Tensor, around.dtype)
+    if not isinstance(total, Reduce) or total not in before:
         return None
-    if total.operand is not x or total.over != around.over or not _counts(count, total):
+    if (total.kind, total.operand, total.over) != ("sum", x, around.over):
         return None
     squares = Reduce(total.dtype, "squares", total.operand, total.over, 0, None)
     return Spread(around, mean, total, squares)
@@ -69,14 +68,6 @@ def _operands(expr: Operand, target: object, dtype: torch.dtype) -> tuple[Operan
     by_name = dict(zip(expr.names, expr.operands, strict=True))
     plain = by_name.get("alpha", 1) == 1
     return (by_name["self"], by_name["other"]) if plain else (None, None)
-
-
-def _counts(value: Operand, total: Reduce) -> bool:
-    """Is it the number of elements of the sum?"""
-    elements = ix.product([v.size for v in total.over])
-    if isinstance(value, FromIndex):
-        return not value.index.terms and ix.same_size(value.index.const, elements)
-    return isinstance(value, int | float) and isinstance(elements, int) and value == elements
 
 
 def write_spreads(w: RowWriter, spreads: Sequence[Spread]) -> None:
