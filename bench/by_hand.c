@@ -1,6 +1,5 @@
 // Memory-bound kernels written by hand, for bench/by_hand.py: what a careful programmer gets out of
-// this machine with AVX-512 and two passes where accuracy wants two. Rows are multiples of 16, in
-// bf16 of 64.
+// this machine with AVX-512. Rows are multiples of 16, in bf16 of 64.
 
 #include <immintrin.h>
 #include <math.h>
@@ -23,15 +22,29 @@ typedef __m512 V;
         for (L i = begin; i < end; i++) __VA_ARGS__                                                \
     }
 
-static inline float total(const float *p, L n) {
-    V s[8];
-    for (int k = 0; k < 8; k++) s[k] = ALL(0);
+static inline float across(const V *sums) {
+    return _mm512_reduce_add_ps(
+        _mm512_add_ps(_mm512_add_ps(sums[0], sums[1]), _mm512_add_ps(sums[2], sums[3])));
+}
+
+// The sum and that of the squares.
+static inline void totals(const float *p, L n, float *sum, float *square) {
+    V s[4], t[4];
+    for (int k = 0; k < 4; k++) s[k] = t[k] = ALL(0);
     L j = 0;
-    for (; j + 128 <= n; j += 128)
-        for (int k = 0; k < 8; k++) s[k] = _mm512_add_ps(s[k], LOAD(p + j + 16 * k));
-    for (; j < n; j += 16) s[0] = _mm512_add_ps(s[0], LOAD(p + j));
-    for (int k = 1; k < 8; k++) s[0] = _mm512_add_ps(s[0], s[k]);
-    return _mm512_reduce_add_ps(s[0]);
+    for (; j + 64 <= n; j += 64)
+        for (int k = 0; k < 4; k++) {
+            V x = LOAD(p + j + 16 * k);
+            s[k] = _mm512_add_ps(s[k], x);
+            t[k] = FMA(x, x, t[k]);
+        }
+    for (; j < n; j += 16) {
+        V x = LOAD(p + j);
+        s[0] = _mm512_add_ps(s[0], x);
+        t[0] = FMA(x, x, t[0]);
+    }
+    *sum += across(s);
+    *square += across(t);
 }
 
 static inline float squares(const float *p, L n, float mean) {
@@ -51,6 +64,17 @@ static inline float squares(const float *p, L n, float mean) {
     return _mm512_reduce_add_ps(s[0]);
 }
 
+// Does the mean not outweigh the spread, so that the squares around it follow from the totals?
+static inline int clear(float square, float around) { return 2 * around >= square; }
+
+static inline float around(const float *p, L n, float *mean) {
+    float sum = 0, square = 0;
+    totals(p, n, &sum, &square);
+    *mean = sum / n;
+    float found = square - sum * *mean;
+    return clear(square, found) ? found : squares(p, n, *mean);
+}
+
 static inline void scaled(const float *p, float *q, L n, float factor, float more) {
     V a = ALL(factor), b = ALL(more);
     for (L j = 0; j < n; j += 16) STORE(q + j, FMA(LOAD(p + j), a, b));
@@ -65,16 +89,15 @@ void mul_add(const float *x, const float *y, const float *z, float *o, L n) {
 
 void var_mean(const float *x, float *var, float *mean, L rows, L n) {
     SHARED(rows, {
-        mean[i] = total(x + i * n, n) / n;
-        var[i] = squares(x + i * n, n, mean[i]) / (n - 1);
+        var[i] = around(x + i * n, n, mean + i) / (n - 1);
     })
 }
 
 void layer_norm(const float *x, const float *w, const float *b, float *o, L rows, L n) {
     SHARED(rows, {
         const float *p = x + i * n;
-        float mean = total(p, n) / n;
-        V m = ALL(mean), s = ALL(1.0f / sqrtf(squares(p, n, mean) / n + 1e-5f));
+        float mean, square = around(p, n, &mean);
+        V m = ALL(mean), s = ALL(1.0f / sqrtf(square / n + 1e-5f));
         for (L j = 0; j < n; j += 16) {
             V normal = _mm512_mul_ps(_mm512_sub_ps(LOAD(p + j), m), s);
             STORE(o + i * n + j, FMA(normal, LOAD(w + j), LOAD(b + j)));
@@ -87,8 +110,8 @@ void group_norm(const float *x, const float *w, const float *b, float *o, L imag
     L n = channels * pixels;
     SHARED(images * groups, {
         const float *p = x + i * n;
-        float mean = total(p, n) / n;
-        float s = 1.0f / sqrtf(squares(p, n, mean) / n + 1e-5f);
+        float mean, square = around(p, n, &mean);
+        float s = 1.0f / sqrtf(square / n + 1e-5f);
         for (L k = 0; k < channels; k++) {
             L c = i % groups * channels + k;
             scaled(p + k * pixels, o + i * n + k * pixels, pixels, s * w[c], b[c] - mean * s * w[c]);
@@ -100,10 +123,15 @@ void batch_norm(const float *x, const float *w, const float *b, float *o, L imag
                 L pixels) {
     SHARED(channels, {
         float sum = 0, square = 0, n = images * pixels;
-        for (L k = 0; k < images; k++) sum += total(x + (k * channels + i) * pixels, pixels);
-        float mean = sum / n;
         for (L k = 0; k < images; k++)
-            square += squares(x + (k * channels + i) * pixels, pixels, mean);
+            totals(x + (k * channels + i) * pixels, pixels, &sum, &square);
+        float mean = sum / n, found = square - sum * mean;
+        if (!clear(square, found)) {
+            found = 0;
+            for (L k = 0; k < images; k++)
+                found += squares(x + (k * channels + i) * pixels, pixels, mean);
+        }
+        square = found;
         float s = 1.0f / sqrtf(square / n + 1e-5f);
         for (L k = 0; k < images; k++) {
             L at = (k * channels + i) * pixels;
@@ -266,29 +294,30 @@ void pointwise_chain_bf16(const H *x, const H *y, H *o, L n) {
     })
 }
 
+// The sum of the differences from m and that of their squares.
+static inline void totals_bf16(const H *p, L n, float m, float *sum, float *square) {
+    V s[4], t[4];
+    for (int k = 0; k < 4; k++) s[k] = t[k] = ALL(0);
+    for (L j = 0; j < n; j += 64)
+        for (int k = 0; k < 4; k++) {
+            B pair = PAIR(p + j + 32 * (k / 2));
+            V x = k % 2 ? odd(pair) : even(pair);
+            if (m != 0) x = _mm512_sub_ps(x, ALL(m));
+            s[k] = _mm512_add_ps(s[k], x);
+            t[k] = FMA(x, x, t[k]);
+        }
+    *sum = across(s);
+    *square = across(t);
+}
+
 void layer_norm_bf16(const H *x, const H *w, const H *b, H *o, L rows, L n) {
     SHARED(rows, {
         const H *p = x + i * n;
-        V sums[4];
-        for (int k = 0; k < 4; k++) sums[k] = ALL(0);
-        for (L j = 0; j < n; j += 64)
-            for (int k = 0; k < 2; k++) {
-                B pair = PAIR(p + j + 32 * k);
-                sums[2 * k] = _mm512_add_ps(sums[2 * k], even(pair));
-                sums[2 * k + 1] = _mm512_add_ps(sums[2 * k + 1], odd(pair));
-            }
-        V sum = _mm512_add_ps(_mm512_add_ps(sums[0], sums[1]), _mm512_add_ps(sums[2], sums[3]));
-        V m = ALL(_mm512_reduce_add_ps(sum) / n);
-        for (int k = 0; k < 4; k++) sums[k] = ALL(0);
-        for (L j = 0; j < n; j += 64)
-            for (int k = 0; k < 2; k++) {
-                B pair = PAIR(p + j + 32 * k);
-                V first = _mm512_sub_ps(even(pair), m), second = _mm512_sub_ps(odd(pair), m);
-                sums[2 * k] = FMA(first, first, sums[2 * k]);
-                sums[2 * k + 1] = FMA(second, second, sums[2 * k + 1]);
-            }
-        sum = _mm512_add_ps(_mm512_add_ps(sums[0], sums[1]), _mm512_add_ps(sums[2], sums[3]));
-        V s = ALL(1.0f / sqrtf(_mm512_reduce_add_ps(sum) / n + 1e-5f));
+        float sum, square, rest;
+        totals_bf16(p, n, 0, &sum, &square);
+        float mean = sum / n, found = square - sum * mean;
+        if (!clear(square, found)) totals_bf16(p, n, mean, &rest, &found);
+        V m = ALL(mean), s = ALL(1.0f / sqrtf(found / n + 1e-5f));
         for (L j = 0; j < n; j += 32) {
             B pair = PAIR(p + j), scale = PAIR(w + j), more = PAIR(b + j);
             V first = _mm512_mul_ps(_mm512_sub_ps(even(pair), m), s);

@@ -78,7 +78,7 @@ class RowWriter(NestWriter):
         if fetches in spreads:
             fetches -= 1
         for number in range(phases.count):
-            self.following = self._read_next(phases) if number == fetches else []
+            self.following = self._read_next(phases, number) if number == fetches else []
             if number in spreads:
                 write_spreads(self, spreads[number])
             else:
@@ -88,10 +88,10 @@ class RowWriter(NestWriter):
         self.kept, self.kept_ready, self.following = {}, set(), []
         self.store_all(phases.row_stores)
 
-    def _read_next(self, phases: Phases) -> list[tuple[Load, int]]:
-        """What the first phase of the next row reads, to be fetched in a later phase of this one in
-        which nothing is stored, and into which cache level: processors fetch ahead along a row, but
-        not from one to the next. Where rows are stored, less room is left for it."""
+    def _read_next(self, phases: Phases, number: int) -> list[tuple[Load, int]]:
+        """What the first phase of the next row reads, to be fetched in phase `number` of this one,
+        in which nothing is stored, and into which cache level: processors fetch ahead along a row,
+        but not from one to the next. Where rows are stored, less room is left for it."""
         inner, stored = self.nest.inner, any(phases.stores)
         if self.lanes == 1 or not self.nest.outer or self.nest.vector not in inner:
             return []
@@ -102,12 +102,19 @@ class RowWriter(NestWriter):
         if stored and len(found) > 1:
             return []
         length = ix.product([v.size for v in inner])
-        short = isinstance(length, int) and length <= SHORT_ROW and not stored
-        return [(load, 1 if short else 2) for load in found]
+        short = isinstance(length, int) and length <= SHORT_ROW
+        if number == 0 and not (stored and short):
+            # Long rows one behind the other, or with nothing between them, are read as one.
+            found = [e for e in found if stored and self._step(e) != length]
+        return [(load, 1 if short and not stored else 2) for load in found]
+
+    def _step(self, load: Load) -> ix.Size | None:
+        """From a row to the next."""
+        return load.index.coefficient(self.nest.outer[-1])
 
     def _goes_on(self, load: Load, near: int) -> bool:
         """Does the next row lie elsewhere, in a buffer of more than `near` bytes?"""
-        step, size = load.index.coefficient(self.nest.outer[-1]), ix.product(shape_of(load.buffer))
+        step, size = self._step(load), ix.product(shape_of(load.buffer))
         far = not isinstance(size, int) or size * load.dtype.itemsize > near
         return far and isinstance(step, int) and step != 0 and self.is_contiguous(load.index)
 
@@ -115,7 +122,7 @@ class RowWriter(NestWriter):
         if self.tail is not None:
             return
         for load, level in self.following:
-            step = load.index.coefficient(self.nest.outer[-1])
+            step = self._step(load)
             assert isinstance(step, int)
             at = self.index(load.index + step, first_lane=True)
             pointer = self.b.pointer_at(self.buffers[load.buffer], at, load.dtype)
