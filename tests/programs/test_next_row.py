@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 import ingot
@@ -15,9 +16,9 @@ from tests.programs.check import by_threads
 
 FETCH = "llvm.intr.prefetch"
 REDUCE: dict[str, Callable[[Tensor], Tensor]] = {
-    "var": lambda x: x.var(-1),
+    "below the largest": lambda x: (x.amax(-1, keepdim=True) - x).mean(-1),
     "logsumexp": lambda x: x.logsumexp(-1),
-    "of a sum": lambda x: (x + x[0]).std(-1),
+    "of a sum": lambda x: (x + x[0]).logsumexp(-1),
 }
 
 
@@ -45,19 +46,21 @@ def test_rows_that_lie_far(name: str, length: int) -> None:
 
 @torch.no_grad()
 def test_rows_with_something_between_them() -> None:
-    assert fetches(REDUCE["var"], torch.randn(rows_of(1000), 1500)[:, 17:1017])
+    assert fetches(REDUCE["below the largest"], torch.randn(rows_of(1000), 1500)[:, 17:1017])
 
 
 @torch.no_grad()
 def test_the_last_row_ends_where_memory_ends() -> None:
     x = torch.randn(rows_of(1024) * 1024)
-    assert fetches(REDUCE["var"], x.view(-1, 1024))
+    assert fetches(REDUCE["below the largest"], x.view(-1, 1024))
 
 
 @torch.no_grad()
 def test_what_is_near_or_the_same_is_not_fetched() -> None:
-    assert not fetches(REDUCE["var"], torch.randn(16, 1024))
-    assert not fetches(REDUCE["var"], torch.randn(1, 1024).expand(rows_of(1024), 1024))
+    assert not fetches(REDUCE["below the largest"], torch.randn(16, 1024))
+    assert not fetches(
+        REDUCE["below the largest"], torch.randn(1, 1024).expand(rows_of(1024), 1024)
+    )
 
 
 @torch.no_grad()
@@ -72,3 +75,20 @@ def test_rows_that_are_stored_and_near_or_made_of_several_are_not_fetched() -> N
     y = torch.randn_like(x)
     assert not fetches(lambda x: x.softmax(-1), x[: rows_of(1024)].clone())
     assert not fetches(lambda x: (x + y.to(x.dtype)).softmax(-1), x)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("length", [130, 1024, 3001, 40_000])
+def test_variances_read_rows_as_one(length: int) -> None:
+    """One pass: processors go on from each row to the next by themselves."""
+    assert not fetches(lambda x: x.var(-1), torch.randn(rows_of(length), length))
+
+
+@torch.no_grad()
+def test_norms() -> None:
+    """Between two rows something is stored: short ones are fetched, and such as lie in pieces."""
+    short, long = (torch.randn(4 * rows_of(n), n) for n in (768, 4096))
+    assert fetches(lambda x: F.layer_norm(x, x.shape[1:]), short)
+    assert not fetches(lambda x: F.layer_norm(x, x.shape[1:]), long)
+    images = torch.randn(8, rows_of(3072) // 2 + 1, 48, 64)
+    assert fetches(lambda x: F.batch_norm(x, None, None, training=True), images)
