@@ -18,7 +18,8 @@ import ingot.passes.decompositions.factories
 import ingot.passes.decompositions.foreach
 import ingot.passes.decompositions.losses
 import ingot.passes.decompositions.norms
-import ingot.passes.decompositions.shapes  # noqa: F401
+import ingot.passes.decompositions.shapes
+import ingot.passes.decompositions.transformer  # noqa: F401
 from ingot.passes.decompositions import Decomposition, overload, own_decompositions
 
 # PyTorch's decompositions, by family. Not here on purpose:
