@@ -14,12 +14,15 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from ingot.fuse import index as ix
 from ingot.fuse.expr import Apply, Expr, Operand, Reduce
 
 if TYPE_CHECKING:
     from ingot.codegen.rows import Phases, RowWriter
 
 aten = torch.ops.aten
+FEWEST = 32
+"""Elements of a row from which on it is worth it; fewer are soon read again."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,9 @@ def _spread(around: Reduce, before: Sequence[Reduce]) -> Spread | None:
     if not isinstance(total, Reduce) or total not in before:
         return None
     if (total.kind, total.operand, total.over) != ("sum", x, around.over):
+        return None
+    length = ix.product([v.size for v in total.over])
+    if isinstance(length, int) and length < FEWEST:
         return None
     squares = Reduce(total.dtype, "squares", total.operand, total.over, 0, None)
     return Spread(around, mean, total, squares)
