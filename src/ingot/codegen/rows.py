@@ -307,7 +307,7 @@ class RowWriter(NestWriter):
         if reduce.position is not None:
             new = (*new, self.position(reduce.position, slots[1][1], lanes))
         if self.tail is not None and self.nest.vector in self.nest.inner:
-            neutral = self.identity_of(reduce)
+            neutral = self.identity_of(reduce)  # a spread has two, for one element
             new = tuple(self.b.select(self.tail, x, n) for x, n in zip(new, neutral))
         for (slot, _), value in zip(slots, advance(self.b, reduce.kind, current, new), strict=True):
             self.put(slot, value)
