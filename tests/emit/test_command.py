@@ -22,8 +22,16 @@ def airy():
 
 
 @pytest.fixture
-def model(tmp_path: Path) -> Path:
-    path = tmp_path / "exported_model.py"
+def folder(tmp_path: Path) -> Path:
+    """One whose name is longer than a line."""
+    path = tmp_path.joinpath(*["a folder of a deep tree"] * 4)
+    path.mkdir(parents=True)
+    return path
+
+
+@pytest.fixture
+def model(folder: Path) -> Path:
+    path = folder / "exported_model.py"
     path.write_text(MODEL)
     return path
 
@@ -44,6 +52,7 @@ def test_what_a_dialect_cannot_take_is_a_table(model: Path, tmp_path: Path) -> N
     result = CliRunner().invoke(main, command)
     assert result.exit_code == 1
     assert "special_airy_ai" in result.output
+    assert f"{model}:9" in result.output, "in one piece"
     assert not output.exists()
 
 
@@ -91,8 +100,8 @@ def test_a_folder_that_cannot_be_written_is_left_as_it_was(model: Path, tmp_path
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_what_cannot_be_traced_is_told_without_internal_frames(tmp_path: Path) -> None:
-    path = tmp_path / "branching_model.py"
+def test_what_cannot_be_traced_is_told_without_internal_frames(folder: Path) -> None:
+    path = folder / "branching_model.py"
     path.write_text(
         "import torch\n\ndef branches(x):\n    if x.sum() > 0:\n        return x\n    return -x\n"
     )
@@ -100,6 +109,6 @@ def test_what_cannot_be_traced_is_told_without_internal_frames(tmp_path: Path) -
         main, ["export", f"{path}:branches", "--to", "tosa", "--input", "3"]
     )
     assert result.exit_code == 1
-    assert "branching_model.py:4" in result.output
+    assert f"{path}:4" in result.output, "in one piece"
     assert "torch.cond" in result.output
     assert "Traceback" not in result.output and "site-packages" not in result.output

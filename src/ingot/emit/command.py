@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import click
 import torch
 
 from ingot.emit.levels import DIALECTS
@@ -31,18 +32,15 @@ def export_command(
     model: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], words: ExportWords
 ) -> bool:
     """Whether it was written."""
-    from rich.console import Console
-
-    console = Console(stderr=True)
     try:
         _export(model, args, kwargs, words)
     except IngotError as error:
         problems = error.problems if isinstance(error, EmitError) else ()
         if not problems:
-            console.print(str(error), markup=False)
+            click.echo(str(error), err=True)
             return False
-        console.print(f"{error.headline}: {words.dialect} cannot take these operations")
-        console.print(_table(problems))
+        click.echo(f"{error.headline}: {words.dialect} cannot take these operations", err=True)
+        _print(problems)
         return False
     return True
 
@@ -71,16 +69,28 @@ def _export(
         print(program.verify(words.dialect, args, kwargs).as_text())
 
 
-def _table(problems: Sequence[object]) -> Any:
+def _print(problems: Sequence[object]) -> None:
+    """As wide as the terminal, or wider where names and places would be broken."""
+    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
+    names = ("operation", "value", "where", "why", "what to do")
+    rows = [_row(problem) for problem in problems]
+    widths = [max(map(len, column)) for column in zip(names, *rows)][:3]
+    console, gaps = Console(stderr=True), 2 * len(names)
+    prose = max(24, (console.width - gaps - sum(widths)) // 2)
+    widths += [prose, prose]
+    console.width = max(console.width, sum(widths) + gaps)
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for name in ("operation", "value", "where", "why", "what to do"):
-        table.add_column(name, overflow="fold")
-    for problem in problems:
-        assert isinstance(problem, Problem)
-        where = "" if problem.place is None else f"{problem.place.file}:{problem.place.line}"
-        row = (problem.op, problem.value, where, problem.why, problem.hint)
-        table.add_row(*(Text(cell) for cell in row))
-    return table
+    for name, width in zip(names, widths):
+        table.add_column(name, width=width)
+    for row in rows:
+        table.add_row(*map(Text, row))
+    console.print(table)
+
+
+def _row(problem: object) -> tuple[str, ...]:
+    assert isinstance(problem, Problem)
+    where = "" if problem.place is None else f"{problem.place.file}:{problem.place.line}"
+    return problem.op, problem.value, where, problem.why, problem.hint
