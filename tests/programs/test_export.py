@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 import ingot
@@ -123,7 +124,9 @@ def test_swapped_inputs() -> None:
     assert (x.item(), y.item()) == (2.0, 1.0)
 
 
-def test_what_cannot_be_traced_is_told_at_the_users_line() -> None:
+def test_what_cannot_be_traced_is_told_at_the_users_line(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
     def branches(x: Tensor) -> Tensor:
         if x.sum() > 0:
             return x
@@ -134,6 +137,20 @@ def test_what_cannot_be_traced_is_told_at_the_users_line() -> None:
     assert "if x.sum() > 0:" in str(caught.value)
     assert "torch.cond" in str(caught.value)
     assert "site-packages" not in str(caught.value)
+    assert capfd.readouterr() == ("", "")  # nothing but the error
+
+
+def test_an_op_without_known_shapes_is_told_with_a_way_round() -> None:
+    def loss(x: Tensor, labels: Tensor) -> Tensor:
+        return F.ctc_loss(x.log_softmax(-1), labels, (20, 18), (7, 5))
+
+    args = (torch.randn(20, 2, 6), torch.randint(1, 6, (2, 7)))
+    with pytest.raises(ingot.CaptureError) as caught:
+        ingot.export(loss, args)
+    for words in ("the shapes that aten._ctc_loss", "return F.ctc_loss(", "torch.compile("):
+        assert words in str(caught.value)
+    compiled = torch.compile(loss, backend="ingot")
+    torch.testing.assert_close(compiled(*args), loss(*args))
 
 
 def test_an_unknown_level_is_told() -> None:

@@ -128,3 +128,69 @@ def test_gradients() -> None:
     wanted = torch.autograd.grad(module(x)[0].sum(), [x, *module.parameters()])
     found = torch.autograd.grad(fast(x)[0].sum(), [x, *module.parameters()])
     torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+STACKS: dict[str, tuple[type[nn.RNNBase], dict[str, Any]]] = {
+    "lstm": (nn.LSTM, {"num_layers": 3}),
+    "lstm both ways, batch in front": (nn.LSTM, {"bidirectional": True, "batch_first": True}),
+    "lstm with projections": (nn.LSTM, {"proj_size": 3}),
+    "gru": (nn.GRU, {"batch_first": True}),
+    "gru both ways": (nn.GRU, {"bidirectional": True, "num_layers": 3}),
+    "rnn": (nn.RNN, {"nonlinearity": "tanh"}),
+    "rnn with relu": (nn.RNN, {"nonlinearity": "relu", "bidirectional": True, "bias": False}),
+}
+
+
+EACH_STACK = [
+    pytest.param(name, marks=[] if "both ways" in name else [pytest.mark.slow]) for name in STACKS
+]
+
+
+def dropping(name: str) -> nn.RNNBase:
+    torch.manual_seed(0)
+    kind, settings = STACKS[name]
+    return kind(6, 8, **{"num_layers": 2, "dropout": 0.4, **settings})
+
+
+@pytest.mark.parametrize("name", EACH_STACK)
+@pytest.mark.parametrize("grad", [True, False])
+@torch._dynamo.config.patch(allow_rnn=True)
+def test_dropout_between_layers(name: str, grad: bool) -> None:
+    """Eager's own, drawn from the generator as eager does."""
+    module, x = dropping(name), torch.randn(5, 4, 6, requires_grad=grad)
+    with torch.set_grad_enabled(grad):
+        assert not torch.equal(module(x)[0], module(x)[0])
+        check(module, x, grad=grad, calls=2, loosen=10)
+
+
+@pytest.mark.parametrize("name", EACH_STACK)
+@pytest.mark.parametrize("way", ["compile", "aten", "core", "lowered"])
+def test_dropout_in_whole_programs(name: str, way: str) -> None:
+    module, x = dropping(name), torch.randn(5, 4, 6)
+    with torch.no_grad():
+        if way == "compile":
+            program: Any = ingot.compile(module, (x,))
+        elif way == "lowered":
+            program = ingot.export(module, (x,), level="pre-dispatch").lowered("aten")
+        else:
+            program = ingot.export(module, (x,), level=way)
+        for seed in range(2):
+            torch.manual_seed(seed)
+            wanted, drawn = module(x), torch.get_rng_state()
+            torch.manual_seed(seed)
+            torch.testing.assert_close(program(x), wanted, rtol=1e-5, atol=1e-5)
+            assert torch.equal(torch.get_rng_state(), drawn)
+
+
+@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU, nn.RNN])
+def test_dropout_of_packed_sequences(kind: type[nn.RNNBase]) -> None:
+    torch.manual_seed(0)
+    module = kind(6, 8, num_layers=2, dropout=0.4, bidirectional=True)
+    x, lengths = torch.randn(5, 4, 6), torch.tensor([5, 4, 2, 1])
+
+    def run(x: Tensor) -> Tensor:
+        packed = nn.utils.rnn.pack_padded_sequence(x, lengths)
+        return nn.utils.rnn.pad_packed_sequence(module(packed)[0])[0]
+
+    with torch.no_grad(), torch._dynamo.config.patch(allow_rnn=True):
+        check(run, x, fullgraph=False, loosen=10)

@@ -44,7 +44,7 @@ def aot_compile(
     from ingot.capture.direct import directly
     from ingot.capture.fakes import with_fakes
     from ingot.capture.recompiles import note_recompile
-    from ingot.capture.recurrent import trained_layers
+    from ingot.capture.recurrent import dropout_between_layers, trained_layers
     from ingot.capture.single_trace import single_trace, static_inputs
     from ingot.codegen import foresight
     from ingot.passes.decompose import decomposition_table, early_table
@@ -54,7 +54,11 @@ def aot_compile(
     foresight.begin(gm.graph)
     # PyTorch's dead code elimination keeps random ops, which move the generator, only under this
     # setting.
-    with inductor_config.patch(fallback_random=True), trained_layers():
+    with (
+        inductor_config.patch(fallback_random=True),
+        trained_layers(),
+        dropout_between_layers(),
+    ):
         if options.target or not _is_plain(gm):
             return _through_autograd(gm, example_inputs, options, decomposition_table())
         inputs = with_fakes(example_inputs)

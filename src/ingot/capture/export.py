@@ -8,7 +8,6 @@ left as it was.
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache, wraps
@@ -31,7 +30,7 @@ from ingot.capture.plain_checks import plain_checks
 from ingot.capture.regions import keeping_toggles
 from ingot.capture.same_tensor import one_input_each
 from ingot.capture.structures import register_structures
-from ingot.capture.trouble import capture_error, error_place
+from ingot.capture.trouble import capture_error, error_place, quiet
 from ingot.errors import CaptureError, OptionError, did_you_mean
 from ingot.options import make_options
 from ingot.program.program import Level, Program
@@ -88,9 +87,12 @@ def _captured(
     dynamic_shapes: Any, make: Callable[[ExportedProgram], Program], *, refuse: bool = False,
 ) -> Program:  # fmt: skip
     """`refuse`: changes of the model that have no place in a program."""
+    from ingot.capture.recurrent import dropout_between_layers
+
     checks: list[Check] = []
     exported = _trace(model, tuple(args), dict(kwargs or {}), dynamic_shapes, checks, refuse)
-    program = make(exported)
+    with dropout_between_layers():
+        program = make(exported)
     restore_texts(program.graph, checks)
     verify(program)
     return program
@@ -151,7 +153,7 @@ def _trace(
             with (
                 _structures_of_results(module),
                 _user_lines(),
-                _quiet(),
+                quiet(),
                 seeing,
                 named,
                 plain_checks(),
@@ -253,21 +255,13 @@ def _user_lines() -> Iterator[None]:
         torch.fx.proxy._STACK_TRACE_ANCHORS = anchors
 
 
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Without PyTorch's warnings about its own use of its own parts."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", category=FutureWarning, message=".*LeafSpec.*")
-        yield
-
-
 def _functional(exported: ExportedProgram, table: Mapping[Any, Any], train: bool) -> Program:
     """At aten level, with the ops of `table` taken apart."""
     from ingot.capture.joint import with_gradients
 
     exported = buffers_of_written_constants(exported)
     shared = {} if train else shared_outputs(exported)
-    with _quiet(), plain_checks():
+    with quiet(), plain_checks():
         if train:
             functional = with_gradients(exported, table)
         else:

@@ -5,8 +5,19 @@ nearest way round.
 
 from __future__ import annotations
 
+import logging
 import re
 import traceback
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from unittest import mock
+
+import torch.export._trace as torch_trace
+from torch._subclasses.fake_tensor import (
+    DynamicOutputShapeException,
+    UnsupportedOperatorException,
+)
 
 from ingot.errors import CaptureError, Place
 from ingot.program.source import is_library
@@ -28,6 +39,10 @@ _HINTS: tuple[tuple[str, str], ...] = (
     (r"dynamic_shapes", "dynamic_shapes has the structure of the arguments, one entry for each"),
     (r"FakeTensor|fake tensor|\.numpy|\.item|tolist", "keep values in tensors while tracing"),
 )
+_BETWEEN_GRAPHS = (
+    "torch.compile(model, backend='ingot') runs it between two graphs; for one graph, make it a "
+    "custom op whose register_fake gives the shapes"
+)
 _NOISE = re.compile(
     r"^(For more information|The following call raised|To fix the error|For more debug|"
     r"For C\+\+ stack|Set TORCH|You can suppress|This is (?:likely )?an internal|Please file)|"
@@ -38,7 +53,34 @@ _ASIDES = re.compile(r"\s*\((unhinted|Size-like symbols): .*\)\.?")
 _MOST_LINES = 8
 
 
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without PyTorch's warnings about its own use of its own parts, and without what it prints
+    when it gives up: the part of the graph that it has, and that it knows no line for a symbol."""
+    log = logging.getLogger("torch.fx.experimental.symbolic_shapes")
+
+    def is_for_users(record: logging.LogRecord) -> bool:
+        return not record.msg.startswith("Unable to find user code")
+
+    log.addFilter(is_for_users)
+    try:
+        with (
+            warnings.catch_warnings(),
+            mock.patch.object(torch_trace, "print", lambda *_, **__: None, create=True),
+        ):
+            warnings.filterwarnings("ignore", category=FutureWarning, message=".*LeafSpec.*")
+            yield
+    finally:
+        log.removeFilter(is_for_users)
+
+
 def capture_error(error: Exception) -> CaptureError:
+    if isinstance(error, DynamicOutputShapeException | UnsupportedOperatorException):
+        return CaptureError(
+            f"PyTorch cannot tell the shapes that {error.func} returns without running it",
+            place=error_place(error),
+            hints=[_BETWEEN_GRAPHS],
+        )
     text = str(error)
     hints = [hint for pattern, hint in _HINTS if re.search(pattern, text)][:1]
     return CaptureError(_why(error, text), place=error_place(error), hints=hints)

@@ -33,11 +33,13 @@ class Lower(Pass):
 
     def rewrite(self, draft: Draft) -> list[str]:
         from ingot.capture.exported import program_from_exported
+        from ingot.capture.recurrent import dropout_between_layers
         from ingot.capture.to_exported import program_to_exported
 
         given = draft.close(draft.program.journal, Level.PRE_DISPATCH)
         exported = program_to_exported(_returning_all(given))
-        lowered = exported.run_decompositions(dict(_table(self.core)))
+        with dropout_between_layers():
+            lowered = exported.run_decompositions(dict(_table(self.core)))
         program = program_from_exported(lowered, Level.ATEN)
         outputs = _outputs(given, program)
         draft.program = replace(given, calling=_calling(given, program))
