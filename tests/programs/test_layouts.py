@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from .check import check
 
@@ -128,3 +128,62 @@ def test_numbers_at_the_edge() -> None:
         ),
         x,
     )  # fmt: skip
+
+
+TURNED = torch.randn(3, 5, 4).transpose(1, 2)
+OPERANDS: dict[str, tuple[Tensor, Tensor]] = {
+    "second turned": (torch.randn(3, 4, 5), TURNED),
+    "first turned": (TURNED, torch.randn(3, 4, 5)),
+    "with one number": (TURNED, torch.tensor(2.0)),
+    "with a column": (torch.randn(5, 3).t()[..., None].expand(3, 5, 4), torch.rand(3, 5, 1)),
+    "one of fewer dimensions": (torch.randn(3, 1, 4), torch.randn(4, 5).t()),
+    "last dimension first": (torch.randn(4, 5, 3).permute(2, 0, 1), torch.randn(3, 4, 5)),
+}
+
+
+@pytest.mark.parametrize("operands", OPERANDS)
+def test_which_operand_decides(operands: str) -> None:
+    """Results lie as the kernels write them, also where PyTorch's description of an op differs."""
+
+    def everything(x: Tensor, y: Tensor) -> list[Tensor]:
+        return [
+            torch.copysign(x, y), x // y, torch.div(x, y, rounding_mode="trunc"), x // 2,
+            torch.heaviside(x, y), torch.logaddexp(x, y), torch.logaddexp2(x, y),
+            x.logical_and(y), x.logical_or(y), x.logical_xor(y), torch.xlogy(x, y),
+            torch.special.xlog1py(x, y), x + y, torch.where(x > 0, x, y),
+        ]  # fmt: skip
+
+    x, y = OPERANDS[operands]
+    check(everything, x, y.abs())
+    check(everything, x, y.abs(), dynamic=True)
+
+
+IMAGE = torch.randn(2, 6, 4, 5).to(memory_format=torch.channels_last)
+MODULES: dict[str, tuple[nn.Module, Tensor]] = {
+    "batch norm": (nn.BatchNorm1d(4), TURNED),
+    "batch norm of an image": (nn.BatchNorm2d(6), torch.randn(2, 5, 4, 6).permute(0, 3, 2, 1)),
+    "batch norm, channels last": (nn.BatchNorm2d(6), IMAGE),
+    "batch norm of every second row": (nn.BatchNorm2d(6), IMAGE[:, :, ::2]),
+    "log sigmoid": (nn.LogSigmoid(), TURNED),
+    "random slopes": (nn.RReLU(), TURNED),
+    "shuffled channels": (nn.ChannelShuffle(2), IMAGE),
+}
+
+
+@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("train", [True, False])
+def test_how_results_of_modules_lie(name: str, train: bool) -> None:
+    module, x = MODULES[name]
+    check(module.train(train), x)
+    check(module, x.detach().requires_grad_(), grad=True)
+    check(lambda x: module(x).reshape(x.shape[0], -1) * 2, x)
+
+
+def test_a_norm_of_turned_images_before_a_product() -> None:
+    """What follows is traced with the strides that the norm's result has in the end."""
+    torch.manual_seed(0)
+    norm, linear = nn.BatchNorm1d(16).eval(), nn.Linear(16, 32)
+    norm.running_mean, norm.running_var = torch.randn(16), torch.rand(16) + 0.5
+    with torch.no_grad():
+        for x in (torch.randn(6, 4, 16), torch.randn(6, 8, 16)[:, ::2], torch.randn(4, 16)):
+            check(lambda x: linear(norm(x.mT).mT if x.dim() == 3 else norm(x)), x)

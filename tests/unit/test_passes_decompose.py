@@ -12,9 +12,11 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.fx.experimental.proxy_tensor import make_fx
 
 from ingot.passes.decompose import decomposition_table, from_pytorch
-from ingot.passes.decompositions import decomposes
+from ingot.passes.decompositions import decomposes, overload
+from ingot.passes.decompositions.layouts import ITERATED
 from tests.unit.tracing import as_list, assert_no_farther, trace, trace_training, with_gradients
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
@@ -264,8 +266,19 @@ def test_no_op_with_a_pointwise_rule_is_taken_apart() -> None:
 
     # A copy is a clone of its source and a fill is a full: the rules are for tracers without us.
     spelled_otherwise = {torch.ops.aten.copy.default, torch.ops.aten.fill.Scalar}
-    both = set(pointwise_rules) & set(decomposition_table()) - spelled_otherwise
+    turned = {overload(name) for name in ITERATED}
+    both = set(pointwise_rules) & set(decomposition_table()) - spelled_otherwise - turned
     assert both == set()
+
+
+@pytest.mark.parametrize("name", ITERATED)
+def test_an_op_whose_operands_are_turned_stays_one(name: str) -> None:
+    op, mode = overload(name), {"rounding_mode": "floor"} if name == "div.Tensor_mode" else {}
+    x, y = torch.randn(4, 5), torch.rand(5, 4).t()
+    graph = make_fx(lambda x, y: op(x, y, **mode), decomposition_table=decomposition_table())(x, y)
+    assert [node.target for node in graph.graph.nodes].count(op) == 1
+    torch.testing.assert_close(graph(x, y), op(x, y, **mode))
+    assert graph(x, y).stride() == op(x, y, **mode).stride()
 
 
 def test_registering_a_decomposition_twice_raises() -> None:

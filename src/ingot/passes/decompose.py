@@ -7,7 +7,7 @@ numbers are eager's too.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 
 import torch
 from torch._decomp import get_decompositions
@@ -16,11 +16,13 @@ from torch._ops import OpOverload
 import ingot.passes.decompositions.dropout
 import ingot.passes.decompositions.factories
 import ingot.passes.decompositions.foreach
+import ingot.passes.decompositions.layouts
 import ingot.passes.decompositions.losses
 import ingot.passes.decompositions.norms
 import ingot.passes.decompositions.shapes
 import ingot.passes.decompositions.transformer  # noqa: F401
 from ingot.passes.decompositions import Decomposition, overload, own_decompositions
+from ingot.passes.decompositions.layouts import unless_as_described
 
 # PyTorch's decompositions, by family. Not here on purpose:
 #  * pointwise ops with a native rule (gelu, silu, hardswish, lerp, their backwards ...): one node
@@ -124,10 +126,11 @@ def late_table() -> dict[OpOverload, Decomposition]:
 
 @cache
 def early_table() -> dict[OpOverload, Decomposition]:
-    """decomposition_table() without those that may wait."""
-    return {
-        op: function for op, function in decomposition_table().items() if op not in late_table()
-    }
+    """decomposition_table() without those that may wait. A batch norm may where PyTorch describes
+    its result as it will lie: what follows is traced with that."""
+    ready = {op: made for op, made in decomposition_table().items() if op not in late_table()}
+    norm = overload("_native_batch_norm_legit_no_training")
+    return {**ready, norm: partial(unless_as_described, late_table()[norm])}
 
 
 @cache

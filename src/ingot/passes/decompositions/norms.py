@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 from ingot.passes.decompositions import decomposes
+from ingot.passes.decompositions.layouts import dense, in_the_format_of
 
 aten = torch.ops.aten
 HALF = (torch.float16, torch.bfloat16)
@@ -180,11 +181,6 @@ def softmax_backward(grad: Tensor, output: Tensor, dim: int, input_dtype: torch.
     return narrow(aten.mul.Tensor(out, aten.sub.Tensor(wide, total)), input_dtype)
 
 
-def dense(x: Tensor) -> Tensor:
-    """The kernels of this family write row by row, whatever the strides of what they read."""
-    return x if x.is_contiguous() else aten.clone(x, memory_format=torch.contiguous_format)
-
-
 def _is_empty(x: Tensor) -> bool:
     """A size is a plain 0: amax has no value to start from. A symbolic size asks no question here:
     AOTAutograd's symbols start at 2."""
@@ -232,7 +228,7 @@ def batch_norm_inference(
     scaled = aten.mul.Tensor(widen(x), aten.view(factor, channels))
     out = aten.add.Tensor(scaled, aten.view(summand, channels))
     empty = aten.full([0], 0, dtype=running_mean.dtype, device=x.device)
-    return narrow(out, x.dtype), empty, empty
+    return in_the_format_of(x, narrow(out, x.dtype)), empty, empty
 
 
 @decomposes("_native_batch_norm_legit")

@@ -1,0 +1,139 @@
+"""Ops whose results lie otherwise than eager's in PyTorch's descriptions of them, which tracing
+goes by: here they lie as the kernels write them. What holds: the arithmetic is the op's own, or
+that of PyTorch's decomposition; where every operand is contiguous the op stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch._decomp import decomposition_table as of_pytorch
+from torch._ops import OpOverload
+from torch._prims_common import (
+    is_contiguous_for_memory_format_or_false,
+    is_contiguous_or_false,
+    suggest_memory_format,
+)
+from torch.fx.experimental.symbolic_shapes import guard_or_false
+
+from ingot.passes.decompositions import Decomposition, decomposes, overload
+
+aten = torch.ops.aten
+
+ITERATED = (
+    "copysign.Tensor", "div.Tensor_mode", "floor_divide", "heaviside", "logaddexp", "logaddexp2",
+    "logical_and", "logical_or", "logical_xor", "special_xlog1py", "xlogy.Tensor",
+)  # fmt: skip
+"""Ops on elements that are described as several, so that another operand than the first decides."""
+TRAINED_NORMS = (
+    "native_batch_norm",
+    "_native_batch_norm_legit_functional",
+    "_batch_norm_with_update_functional",
+)
+
+
+def dense(x: Tensor) -> Tensor:
+    return x if is_contiguous_or_false(x) else aten.clone(x, memory_format=torch.contiguous_format)
+
+
+def _iterated(op: OpOverload, *args: Any, **kwargs: Any) -> Any:
+    """Computed with dimensions in the order in which the result's lie."""
+    tensors = [a for a in args if isinstance(a, Tensor)]
+    rank = max(t.dim() for t in tensors)
+    if rank < 2 or all(is_contiguous_or_false(t) for t in tensors):
+        return NotImplemented
+    order = dimension_order(tensors, rank)
+    turned = [_turned(a, order) if isinstance(a, Tensor) and a.dim() else a for a in args]
+    return aten.permute(op(*turned, **kwargs), [order.index(dim) for dim in range(rank)])
+
+
+def _turned(x: Tensor, order: Sequence[int]) -> Tensor:
+    missing = len(order) - x.dim()
+    return dense(aten.permute(aten.view(x, [1] * missing + list(x.shape)), list(order)))
+
+
+def dimension_order(tensors: Sequence[Tensor], rank: int) -> list[int]:
+    """The dimensions of what eager's kernels for elements make of these, the outermost first."""
+    order = list(reversed(range(rank)))
+    strides = [_broadcast_strides(t, rank) for t in tensors]
+    shape = torch.broadcast_shapes(*(t.shape for t in tensors))
+    for i in range(1, rank):
+        place = i
+        for before in reversed(range(i)):
+            later = _compare(order[before], order[place], strides, shape)
+            if later > 0:
+                order[before], order[place] = order[place], order[before]
+                place = before
+            elif later < 0:
+                break
+    return order[::-1]
+
+
+def _compare(a: int, b: int, strides: Sequence[Sequence[Any]], shape: Sequence[Any]) -> int:
+    """1 if dimension `a` lies outside of `b`, by the first operand that has both."""
+    for stride in strides:
+        if guard_or_false(stride[a] == 0) or guard_or_false(stride[b] == 0):
+            continue
+        if guard_or_false(stride[a] < stride[b]):
+            return -1
+        if guard_or_false(stride[a] > stride[b]):
+            return 1
+        if guard_or_false(shape[a] > shape[b]):
+            return 1
+    return 0
+
+
+def _broadcast_strides(x: Tensor, rank: int) -> list[Any]:
+    own = [
+        0 if guard_or_false(size == 1) else stride
+        for size, stride in zip(x.shape, x.stride(), strict=True)
+    ]
+    return [0] * (rank - x.dim()) + own
+
+
+def in_the_format_of(x: Tensor, result: Tensor) -> Tensor:
+    """Contiguous, or with channels innermost where those of `x` are."""
+    if is_contiguous_or_false(x):
+        return result
+    kept = suggest_memory_format(x)
+    if is_contiguous_for_memory_format_or_false(result, memory_format=kept):
+        return result
+    return aten.clone(result, memory_format=kept)
+
+
+def unless_as_described(norm: Decomposition, x: Tensor, *args: Any) -> Any:
+    """PyTorch describes the result of a batch norm as lying like `x`."""
+    return NotImplemented if in_the_format_of(x, x) is x else norm(x, *args)
+
+
+def _trained_norm(op: OpOverload, x: Tensor, *args: Any, **kwargs: Any) -> Any:
+    out, *statistics = of_pytorch[op](x, *args, **kwargs)
+    return in_the_format_of(x, out), *statistics
+
+
+@decomposes("log_sigmoid_forward")
+def log_sigmoid(x: Tensor) -> Any:
+    return of_pytorch[aten.log_sigmoid_forward.default](dense(x))
+
+
+@decomposes("rrelu_with_noise_functional")
+def rrelu(x: Tensor, *args: Any, **kwargs: Any) -> Any:
+    if is_contiguous_or_false(x):
+        return NotImplemented
+    return aten.rrelu_with_noise_functional(dense(x), *args, **kwargs)
+
+
+@decomposes("channel_shuffle")
+def channel_shuffle(x: Tensor, groups: int) -> Tensor:
+    made: Tensor = of_pytorch[aten.channel_shuffle.default](x, groups)
+    return in_the_format_of(x, made)
+
+
+for name in ITERATED:
+    decomposes(name)(partial(_iterated, overload(name)))
+for name in TRAINED_NORMS:
+    decomposes(name)(partial(_trained_norm, overload(name)))
