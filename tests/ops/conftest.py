@@ -1,7 +1,9 @@
 """Keeps a test that eats memory from taking the machine with it: in a worker of pytest-xdist the
-address space is limited, so such a test fails (or crashes its own worker) and the others go on.
+address space may grow by so much during a test, so such a test fails (or crashes its own worker)
+and the others go on. What was there before it does not count: memory that was given back keeps its
+addresses, and after an hour of tests a worker has several times as many as it uses.
 What tests leave behind in cycles, machine code among it, goes now and then: it would wait for
-Python's own collection, and thousands of tests of one worker would come up to the limit together.
+Python's own collection.
 """
 
 from __future__ import annotations
@@ -12,17 +14,28 @@ import os
 import resource
 from collections.abc import Iterator
 from itertools import count
+from pathlib import Path
 
 import pytest
 
-WORKER_BYTES = 8 << 30
+STATM = Path("/proc/self/statm")
+TEST_BYTES = 6 << 30
 TOGETHER = 40
 """Tests between two collections, each of which takes a few tenths of a second."""
 _number = count(1)
 
-if "PYTEST_XDIST_WORKER" in os.environ:
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (WORKER_BYTES, hard))
+
+@pytest.fixture(autouse=True)
+def limited() -> Iterator[None]:
+    if "PYTEST_XDIST_WORKER" not in os.environ or not STATM.exists():
+        yield
+        return
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    pages = int(STATM.read_text().split()[0])
+    most = pages * resource.getpagesize() + TEST_BYTES
+    resource.setrlimit(resource.RLIMIT_AS, (most, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_AS, before)
 
 
 @pytest.fixture(autouse=True)
