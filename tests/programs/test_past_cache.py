@@ -50,6 +50,32 @@ def test_rows(shape: tuple[int, ...]) -> None:
     torch.testing.assert_close(ingot.compile(normed, (x,))(x), normed(x))
 
 
+def turned(x: Tensor) -> Tensor:
+    return x.t().contiguous() + 1
+
+
+TURNED = [(64, 1024), (33, 1023), (128, 40), (40, 96), (257, 129)]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64, torch.int8])
+@pytest.mark.parametrize("shape", TURNED, ids=str)
+def test_transpositions(shape: tuple[int, int], dtype: torch.dtype) -> None:
+    x = (torch.randn(shape) * 10).to(dtype)
+    torch.testing.assert_close(ingot.compile(turned, (x,))(x), turned(x), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize(("dtype", "past"), [(torch.bfloat16, True), (torch.bool, False)])
+def test_transpositions_write_whole_lines_or_as_usual(dtype: torch.dtype, past: bool) -> None:
+    def compared(x: Tensor) -> Tensor:
+        return (x.t().contiguous() > 0).to(dtype)
+
+    x = torch.randn(256, 256)
+    exe = ingot.compile(compared, (x,))
+    torch.testing.assert_close(exe(x), compared(x), rtol=0, atol=0)
+    (known,) = kernels._known.values()
+    assert ("nontemporal" in known.draft.text) == past
+
+
 @pytest.mark.parametrize("offset", range(9))
 def test_an_input_written_at_any_address(offset: int) -> None:
     """Where the address is not a multiple of a vector, the usual store is taken."""

@@ -20,6 +20,7 @@ import sympy
 import torch
 from torch import fx
 
+from ingot.codegen.builder import CACHE_LINE
 from ingot.codegen.columns import columns_of, wants_split
 from ingot.codegen.entry import (
     WORK_PER_THREAD,
@@ -42,7 +43,7 @@ from ingot.fuse import index as ix
 from ingot.fuse.expr import Apply, Expr, Load, Reduce
 from ingot.fuse.index import Size
 from ingot.fuse.likeness import Key, likeness
-from ingot.fuse.loops import Nest, make_nest
+from ingot.fuse.loops import Nest, Store, make_nest
 from ingot.fuse.region import Region
 from ingot.fuse.shapes import shape_of, tensor_of
 from ingot.options import Options
@@ -333,8 +334,7 @@ def draft_kernel(region: Region, options: Options, form: Form = USUAL) -> Draft:
     writer = RowWriter(nest, choose_lanes(nest, cost, options), names, symbols)
     writer.b.register_bytes = register_bytes(options)
     writer.b.in_pairs = in_pairs(nest, writer.lanes, options)
-    if writer.lanes > 1 and nest.across is None:
-        writer.past_cache = frozenset(filter(outgrows_cache, (s.buffer for s in nest.stores)))
+    writer.past_cache = frozenset(s.buffer for s in nest.stores if goes_past_cache(s, writer))
     units = Units(nest, writer, columns_of(writer, cost))
     units.write_body()
     finish = None
@@ -367,11 +367,16 @@ def cost_of(expressions: Sequence[Expr]) -> int:
     return total
 
 
-def outgrows_cache(buffer: fx.Node) -> bool:
-    """Is it more than the last cache could hold until somebody reads it?"""
-    size = ix.product(shape_of(buffer))
+def goes_past_cache(store: Store, writer: RowWriter) -> bool:
+    """Does it write more than the last cache could hold until somebody reads it? A transposition
+    comes back to the rest of a line that it has begun only much later: it writes whole lines, or
+    as usual."""
+    size = ix.product(shape_of(store.buffer))
+    width = tensor_of(store.buffer).dtype.itemsize
+    least = CACHE_LINE if writer.nest.across is not None else 2 * width
     return (
         "sse2" in this_machine().features
         and isinstance(size, int)
-        and size * tensor_of(buffer).dtype.itemsize >= this_machine().l3_bytes
+        and size * width >= this_machine().l3_bytes
+        and writer.lanes * width >= least
     )
