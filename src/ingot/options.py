@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from math import inf
 from typing import Any
 
 from ingot.errors import OptionError, did_you_mean
@@ -49,6 +50,22 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     "target": ("", "iree"),
     "weights": ("", "int8"),
 }
+
+
+MODES: dict[str, dict[str, Any]] = {
+    "default": {},
+    "lite": {"tune": 0.0},
+    "reduce-overhead": {},
+    "max-autotune": {"tune": inf},
+    "max-autotune-no-cudagraphs": {"tune": inf},
+}
+"""torch.compile's modes, as options. A call has nothing left to shorten by another mode."""
+
+
+def options_of_mode(mode: str) -> dict[str, Any]:
+    if mode not in MODES:
+        raise OptionError(f"mode={mode!r}", hints=[did_you_mean(mode, MODES)])
+    return MODES[mode]
 
 
 def make_options(given: Mapping[str, Any] | None = None) -> Options:

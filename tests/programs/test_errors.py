@@ -187,6 +187,19 @@ def test_option_of_the_wrong_type() -> None:
     assert "strict takes a bool, not a str" in text
 
 
+def test_unknown_mode() -> None:
+    compiled = torch.compile(lambda x: x + 1, backend="ingot", mode="max-autotone")
+    with pytest.raises(Exception, match=r"did you mean 'max-autotune'\?.*reduce-overhead"):
+        compiled(torch.ones(2))
+
+
+@pytest.mark.parametrize("mode", [m for m in torch._inductor.list_mode_options() if m])
+def test_modes_of_pytorch(mode: str) -> None:
+    x = torch.randn(8, 8)
+    compiled = torch.compile(lambda x: x.softmax(1) + 1, backend="ingot", mode=mode)
+    torch.testing.assert_close(compiled(x), x.softmax(1) + 1)
+
+
 def test_option_out_of_range() -> None:
     text = compile_error({"vector_bits": 100})
     assert "not a valid ingot option: vector_bits=100" in text

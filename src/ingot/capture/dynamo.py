@@ -13,7 +13,7 @@ import torch
 from torch import fx
 
 from ingot.collection import set_aside_while_compiling, with_the_rest_aside
-from ingot.options import Options, make_options
+from ingot.options import Options, make_options, options_of_mode
 from ingot.program.symbols import symbol_names
 from ingot.stages import Compiled
 
@@ -26,13 +26,14 @@ def ingot(
     example_inputs: Sequence[Any],
     *,
     options: Mapping[str, Any] | None = None,
-    mode: str | None = None,
+    mode: str = "default",
 ) -> Callable[..., Any]:
     """The backend that the entry point `torch_dynamo_backends` names."""
     from ingot.machine_guard import protect_from_amx
 
     protect_from_amx()
-    return aot_compile(gm, example_inputs, make_options(options))
+    chosen = {**options_of_mode(mode), **(options or {})}
+    return aot_compile(gm, example_inputs, make_options(chosen))
 
 
 @with_the_rest_aside
