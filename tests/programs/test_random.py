@@ -9,6 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+import ingot
+
 from .check import check
 
 DRAWS: dict[str, Callable[[Tensor], object]] = {
@@ -67,6 +69,70 @@ def test_dropout_of_a_large_tensor() -> None:
 
 def test_dropout_of_strided_input() -> None:
     check(lambda x: F.dropout(x, 0.5), torch.randn(16, 24).t())
+
+
+def _dropped(x: Tensor) -> Tensor:
+    return torch.dropout_(x + 0, 0.4, True)
+
+
+LAYOUTS: dict[str, Callable[[], Tensor]] = {
+    "turned": lambda: torch.rand(6, 8).t(),
+    "permuted": lambda: torch.rand(6, 8, 5).permute(2, 0, 1),
+    "every second": lambda: torch.rand(6, 8, 5)[:, ::2],
+    "every second, permuted": lambda: torch.rand(6, 8, 5)[:, ::2].permute(2, 0, 1),
+    "channels last": lambda: torch.rand(2, 6, 4, 5).to(memory_format=torch.channels_last),
+    "contiguous": lambda: torch.rand(4, 1, 3),
+}
+ALONG_MEMORY: dict[str, Callable[[Tensor], Tensor]] = {
+    "written": lambda x: x.clone().bernoulli_(0.4) * 2,
+    "input written": lambda x: x.bernoulli_(p=0.4) * 2,
+    "default p": lambda x: torch.empty_like(x).bernoulli_(),
+    "new": lambda x: torch.bernoulli(x, 0.4) * 2,
+    "new, by method": lambda x: x.bernoulli(p=0.4) * 2,
+    "new, by a number": lambda x: torch.bernoulli(x, 1) + torch.bernoulli(x, 0),
+    "new and written": lambda x: torch.bernoulli(x.bernoulli_(0.5), 0.4) + x,
+    "by probabilities": lambda x: torch.bernoulli(x) + x.clone().bernoulli_(x),
+    "dropout in place": _dropped,
+    "alpha dropout": lambda x: F.alpha_dropout(x, 0.4, training=True),
+    "alpha dropout in place": lambda x: F.alpha_dropout(x + 0, 0.4, training=True, inplace=True),
+    "feature dropout": lambda x: torch.feature_dropout(x, 0.4, True),
+}
+"""Draws into memory that exists go along it; those into new memory along the shape."""
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", ALONG_MEMORY)
+def test_the_order_of_draws(name: str, layout: str) -> None:
+    check(ALONG_MEMORY[name], LAYOUTS[layout](), calls=2)
+
+
+@pytest.mark.parametrize("layout", ["permuted", "every second, permuted"])
+@pytest.mark.parametrize("name", ALONG_MEMORY)
+def test_the_order_of_draws_of_any_size(name: str, layout: str) -> None:
+    check(ALONG_MEMORY[name], LAYOUTS[layout](), dynamic=True)
+
+
+@pytest.mark.parametrize("way", ["compile", "pre-dispatch", "aten", "core", "lowered"])
+@pytest.mark.parametrize("layout", ["permuted", "every second, permuted"])
+@pytest.mark.parametrize("name", ALONG_MEMORY)
+def test_the_order_of_draws_in_whole_programs(name: str, layout: str, way: str) -> None:
+    function, x = ALONG_MEMORY[name], LAYOUTS[layout]()
+    with torch.no_grad():
+        if way == "compile":
+            program: Callable[[Tensor], object] = ingot.compile(function, (x,))
+        elif way == "lowered":
+            program = ingot.export(function, (x,), level="pre-dispatch").lowered("core")
+        else:
+            program = ingot.export(function, (x,), level=way)
+        given, own = (torch.empty_strided(x.shape, x.stride()).copy_(x) for _ in range(2))
+        torch.manual_seed(3)
+        wanted, drawn = function(given), torch.get_rng_state()
+        torch.manual_seed(3)
+        found = program(own)
+    torch.testing.assert_close(found, wanted)
+    torch.testing.assert_close(own, given)
+    assert isinstance(found, Tensor) and found.stride() == wanted.stride()
+    assert torch.equal(torch.get_rng_state(), drawn)
 
 
 def test_dropout_in_half() -> None:

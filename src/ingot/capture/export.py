@@ -21,6 +21,7 @@ from torch.export import ExportedProgram
 
 from ingot.capture.attributes import refusing_changes, writing_attributes_back
 from ingot.capture.checks import Check, noting_checks, restore_texts
+from ingot.capture.draws import write_draws
 from ingot.capture.exported import (
     buffers_of_written_constants,
     program_from_exported,
@@ -91,6 +92,7 @@ def _captured(
 
     checks: list[Check] = []
     exported = _trace(model, tuple(args), dict(kwargs or {}), dynamic_shapes, checks, refuse)
+    write_draws(exported.graph_module)
     with dropout_between_layers():
         program = make(exported)
     restore_texts(program.graph, checks)
@@ -258,7 +260,9 @@ def _user_lines() -> Iterator[None]:
 def _functional(exported: ExportedProgram, table: Mapping[Any, Any], train: bool) -> Program:
     """At aten level, with the ops of `table` taken apart."""
     from ingot.capture.joint import with_gradients
+    from ingot.passes.decompositions.draws import draws_in_order
 
+    table = {**draws_in_order, **table}
     exported = buffers_of_written_constants(exported)
     shared = {} if train else shared_outputs(exported)
     with quiet(), plain_checks():

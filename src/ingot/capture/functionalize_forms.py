@@ -26,6 +26,8 @@ class Form:
     """Arguments of the writing op that the functional one does not take."""
     fresh: bool = False
     """What was there before does not matter, only its shape: random numbers."""
+    along_memory: bool = False
+    """It draws along the memory that it writes; the functional op along the shape."""
     results: tuple[tuple[str, int], ...] = ()
     """Which result is the new content of which argument; empty: in order."""
     drop: int = 0
@@ -45,7 +47,7 @@ _PARTNERS: dict[OpOverload, Form] = {
     aten.random_.default: Form(aten.random.default, fresh=True),
     aten.random_.to: Form(aten.random.to, fresh=True),
     getattr(aten.random_, "from"): Form(getattr(aten.random, "from"), fresh=True),
-    aten.bernoulli_.float: Form(aten.bernoulli.p, fresh=True),
+    aten.bernoulli_.float: Form(aten.bernoulli.p, fresh=True, along_memory=True),
     aten.bernoulli_.Tensor: Form(aten.bernoulli.Tensor, fresh=True),
     aten._native_batch_norm_legit.default: Form(
         aten._native_batch_norm_legit_functional.default, results=_STATS, drop=2

@@ -20,6 +20,7 @@ from ingot.capture.functionalize_memory import Value
 from ingot.capture.functionalize_run import Functionalizer, is_composite
 from ingot.capture.functionalize_states import autocast_state, frame_for
 from ingot.capture.functionalize_views import shape_of, step_for
+from ingot.passes.decompositions.layouts import dimension_order
 from ingot.program.graph import same_numbers
 from ingot.program.liars import named_arguments
 from ingot.program.overlap import has_known_place, overlap, overlaps_itself, same_place
@@ -209,7 +210,13 @@ def _random(run: Functionalizer, form: Form, given: Mapping[str, Any]) -> Node:
     kwargs = {k: v for k, v in run.nodes(dict(others)).items()}
     names = [a.name for a in form.op._schema.arguments if not a.kwarg_only][1:]
     positional = [kwargs.pop(n) for n in names if n in kwargs]
-    return run.emit(form.op, source, *positional, **kwargs)
+    shape = source.meta["val"]
+    order = dimension_order([shape], shape.dim()) if form.along_memory else []
+    if order == sorted(order):
+        return run.emit(form.op, source, *positional, **kwargs)
+    turned = run.emit(aten.permute.default, source, order)
+    drawn = run.emit(form.op, turned, *positional, **kwargs)
+    return run.emit(aten.permute.default, drawn, [order.index(dim) for dim in range(shape.dim())])
 
 
 def _call_by_name(

@@ -13,6 +13,7 @@ import torch
 from torch._decomp import get_decompositions
 from torch._ops import OpOverload
 
+import ingot.passes.decompositions.draws
 import ingot.passes.decompositions.dropout
 import ingot.passes.decompositions.factories
 import ingot.passes.decompositions.foreach

@@ -109,8 +109,9 @@ def lower_program(program: Program, level: Level) -> Program:
 def _table(core: bool) -> Mapping[Any, Any]:
     from ingot.capture.export import composite_table
     from ingot.passes.decompose import decomposition_table
+    from ingot.passes.decompositions.draws import draws_in_order
 
-    own = {carry: _data_of_carry}
+    own = {**draws_in_order, carry: _data_of_carry}
     return MappingProxyType({**composite_table(), **(decomposition_table() if core else {}), **own})
 
 
