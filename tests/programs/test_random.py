@@ -90,6 +90,7 @@ ALONG_MEMORY: dict[str, Callable[[Tensor], Tensor]] = {
     "new": lambda x: torch.bernoulli(x, 0.4) * 2,
     "new, by method": lambda x: x.bernoulli(p=0.4) * 2,
     "new, by a number": lambda x: torch.bernoulli(x, 1) + torch.bernoulli(x, 0),
+    "new, by keywords": lambda x: torch.bernoulli(input=x, p=0.4),
     "new and written": lambda x: torch.bernoulli(x.bernoulli_(0.5), 0.4) + x,
     "by probabilities": lambda x: torch.bernoulli(x) + x.clone().bernoulli_(x),
     "dropout in place": _dropped,
@@ -133,6 +134,20 @@ def test_the_order_of_draws_in_whole_programs(name: str, layout: str, way: str) 
     torch.testing.assert_close(own, given)
     assert isinstance(found, Tensor) and found.stride() == wanted.stride()
     assert torch.equal(torch.get_rng_state(), drawn)
+
+
+@pytest.mark.parametrize("layout", ["turned", "contiguous"])
+def test_draws_have_no_gradient(layout: str) -> None:
+    """Eager refuses that of `bernoulli` while it computes gradients; here it is refused at once."""
+    x = LAYOUTS[layout]().requires_grad_()
+    drawn = torch.bernoulli(x, 0.4)
+    assert drawn.requires_grad
+    with pytest.raises(RuntimeError, match="derivative for aten::bernoulli is not implemented"):
+        drawn.sum().backward()
+    compiled = torch.compile(lambda x: torch.bernoulli(x, 0.4), backend="ingot")
+    with pytest.raises(Exception, match="derivative for aten::bernoulli is not implemented"):
+        compiled(x)
+    check(lambda x: x.clone().bernoulli_(0.4) * x, x, grad=True)
 
 
 def test_dropout_in_half() -> None:

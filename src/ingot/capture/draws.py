@@ -1,49 +1,43 @@
 """`bernoulli` before a graph is made functional. Comes in: a graph of Dynamo's or torch.export's,
-to be changed: where a call returns a new tensor of draws, that tensor is made and then written, as
-the kernel does. What holds: every draw left is one that writes, for which
-passes/decompositions/draws.py has the order.
+to be changed: a call that returns new draws, along the shape, takes a contiguous copy of a tensor
+that is not. What holds: every draw from something that is not contiguous is one that writes, for
+which passes/decompositions/draws.py has the order.
 """
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor, fx
+from torch._prims_common import is_contiguous_or_false
 
 aten = torch.ops.aten
 
 
-def write_draws(gm: fx.GraphModule) -> None:
+def order_draws(gm: fx.GraphModule) -> None:
     for module in gm.modules():
         if isinstance(module, fx.GraphModule) and (found := [*filter(_draws, module.graph.nodes)]):
             for node in found:
-                _write(node)
+                _take_copy(node)
             module.recompile()
 
 
 def _draws(node: fx.Node) -> bool:
-    """With one probability for all: other forms of the op are functional by themselves."""
-    if node.target not in (torch.bernoulli, "bernoulli", aten.bernoulli.p) or "out" in node.kwargs:
-        return False
-    p = node.kwargs.get("p", node.args[1] if len(node.args) > 1 else None)
-    return p is not None and not (
-        isinstance(p, fx.Node) and isinstance(p.meta.get("example_value"), Tensor)
+    """With one probability for all: `bernoulli` by itself takes each from its argument."""
+    return node.target in (torch.bernoulli, "bernoulli", aten.bernoulli.p) and (
+        len(node.args) > 1 or "p" in node.kwargs
     )
 
 
-def _write(node: fx.Node) -> None:
-    graph, rest = node.graph, node.args[1:]
-    exported = node.target is aten.bernoulli.p
-    with graph.inserting_before(node):
-        made = graph.call_function(
-            aten.empty_like.default if exported else torch.empty_like,
-            (node.args[0],),
-            {"memory_format": torch.contiguous_format},
+def _take_copy(node: fx.Node) -> None:
+    shape, *rest = node.args or (node.kwargs["input"],)
+    assert isinstance(shape, fx.Node)
+    val = shape.meta.get("val", shape.meta.get("example_value"))
+    if isinstance(val, Tensor) and is_contiguous_or_false(val):
+        return
+    with node.graph.inserting_before(node):
+        copy = node.graph.call_function(
+            aten.clone.default, (shape,), {"memory_format": torch.contiguous_format}
         )
-        if exported:
-            drawn = graph.call_function(aten.bernoulli_.float, (made, *rest), node.kwargs)
-        else:
-            drawn = graph.call_method("bernoulli_", (made, *rest), node.kwargs)
-    made.meta = {**node.meta}
-    drawn.meta = {**node.meta}
-    node.replace_all_uses_with(drawn)
-    graph.erase_node(node)
+    copy.meta = {k: v for k, v in node.meta.items() if k not in ("val", "example_value")}
+    node.args = (copy, *rest)
+    node.kwargs = {k: v for k, v in node.kwargs.items() if k != "input"}

@@ -43,7 +43,7 @@ def aot_compile(
     from torch._inductor import config as inductor_config
 
     from ingot.capture.direct import directly
-    from ingot.capture.draws import write_draws
+    from ingot.capture.draws import order_draws
     from ingot.capture.fakes import with_fakes
     from ingot.capture.recompiles import note_recompile
     from ingot.capture.recurrent import dropout_between_layers, trained_layers
@@ -53,7 +53,7 @@ def aot_compile(
     from ingot.pipeline import compile_graph
 
     note_recompile()
-    write_draws(gm)
+    order_draws(gm)
     foresight.begin(gm.graph)
     # PyTorch's dead code elimination keeps random ops, which move the generator, only under this
     # setting.

@@ -21,7 +21,7 @@ from torch.export import ExportedProgram
 
 from ingot.capture.attributes import refusing_changes, writing_attributes_back
 from ingot.capture.checks import Check, noting_checks, restore_texts
-from ingot.capture.draws import write_draws
+from ingot.capture.draws import order_draws
 from ingot.capture.exported import (
     buffers_of_written_constants,
     program_from_exported,
@@ -92,7 +92,7 @@ def _captured(
 
     checks: list[Check] = []
     exported = _trace(model, tuple(args), dict(kwargs or {}), dynamic_shapes, checks, refuse)
-    write_draws(exported.graph_module)
+    order_draws(exported.graph_module)
     with dropout_between_layers():
         program = make(exported)
     restore_texts(program.graph, checks)

@@ -1,7 +1,7 @@
 """Random numbers in eager's order. Functionalization gives `bernoulli_` and `bernoulli` the same
 form, though the one draws along the memory that it writes and the other along the shape. What
-holds: before a graph is made functional, capture/draws.py has replaced `bernoulli`, so that what
-has this form has written, and no argument of it is out of order afterwards.
+holds: capture/draws.py sees to it that what is drawn along the shape has a contiguous argument, and
+no argument is out of order afterwards.
 """
 
 from __future__ import annotations
