@@ -136,6 +136,25 @@ def test_the_order_of_draws_in_whole_programs(name: str, layout: str, way: str) 
     assert torch.equal(torch.get_rng_state(), drawn)
 
 
+@pytest.mark.parametrize("name", ["written", "new", "alpha dropout"])
+def test_the_order_of_draws_in_programs_of_torch_export(name: str) -> None:
+    """Lowering leaves the program that it was given as it was."""
+
+    class Drawing(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return ALONG_MEMORY[name](x)
+
+    module, x = Drawing(), LAYOUTS["permuted"]()
+    program = ingot.Program.from_exported(torch.export.export(module, (x,)))
+    text = program.as_text()
+    for found in (program, program.lowered("aten"), program.lowered("core")):
+        torch.manual_seed(3)
+        wanted = module(x)
+        torch.manual_seed(3)
+        torch.testing.assert_close(found(x), wanted)
+    assert program.as_text() == text
+
+
 @pytest.mark.parametrize("layout", ["turned", "contiguous"])
 def test_draws_have_no_gradient(layout: str) -> None:
     """Eager refuses that of `bernoulli` while it computes gradients; here it is refused at once."""

@@ -92,7 +92,6 @@ def _captured(
 
     checks: list[Check] = []
     exported = _trace(model, tuple(args), dict(kwargs or {}), dynamic_shapes, checks, refuse)
-    order_draws(exported.graph_module)
     with dropout_between_layers():
         program = make(exported)
     restore_texts(program.graph, checks)
@@ -262,6 +261,7 @@ def _functional(exported: ExportedProgram, table: Mapping[Any, Any], train: bool
     from ingot.capture.joint import with_gradients
     from ingot.passes.decompositions.draws import draws_in_order
 
+    order_draws(exported.graph_module)
     table = {**draws_in_order, **table}
     exported = buffers_of_written_constants(exported)
     shared = {} if train else shared_outputs(exported)

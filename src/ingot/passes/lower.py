@@ -32,12 +32,14 @@ class Lower(Pass):
     """Take apart what the core level has no word for as well."""
 
     def rewrite(self, draft: Draft) -> list[str]:
+        from ingot.capture.draws import order_draws
         from ingot.capture.exported import program_from_exported
         from ingot.capture.recurrent import dropout_between_layers
         from ingot.capture.to_exported import program_to_exported
 
         given = draft.close(draft.program.journal, Level.PRE_DISPATCH)
         exported = program_to_exported(_returning_all(given))
+        order_draws(exported.graph_module)
         with dropout_between_layers():
             lowered = exported.run_decompositions(dict(_table(self.core)))
         program = program_from_exported(lowered, Level.ATEN)
