@@ -7,7 +7,9 @@ BIN := .venv/bin
 # Some machines advertise AMX and trap on it: oneDNN must not use it. torch reads this when it starts.
 export ONEDNN_MAX_CPU_ISA ?= AVX512_CORE_BF16
 
-.PHONY: demo test test-all check format bench clean
+MINUTES ?= 10
+
+.PHONY: demo test test-all fuzz check format bench clean
 
 demo: .venv/.installed
 	$(BIN)/python bench/demo.py
@@ -15,8 +17,12 @@ demo: .venv/.installed
 test: check
 	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m "not slow" tests
 
-test-all: check
+test-all: check .venv/.installed-peers
 	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal tests
+
+# Random programs from PyTorch's op schemas, from a fresh seed (SEED= repeats one); reproducers go to fuzz-findings/.
+fuzz: .venv/.installed
+	$(BIN)/python -m tests.fuzz.schemas --minutes $(MINUTES) --workers $(WORKERS) $(if $(SEED),--seed $(SEED))
 
 check: .venv/.installed
 	$(BIN)/ruff format --check .
@@ -34,6 +40,10 @@ bench: .venv/.installed-bench
 .venv/.installed: pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --editable ".[dev,hf]"
+	touch $@
+
+.venv/.installed-peers: .venv/.installed
+	$(BIN)/python -m pip install --quiet --editable ".[dev,hf,peers]"
 	touch $@
 
 .venv/.installed-bench: .venv/.installed

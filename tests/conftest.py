@@ -26,6 +26,14 @@ def fixed_seed() -> None:
 
 
 @pytest.fixture(autouse=True)
+def fresh_warnings() -> None:
+    """A failure that an earlier test was warned of is warned of again."""
+    from ingot.fallback.boundary import forget_announcements
+
+    forget_announcements()
+
+
+@pytest.fixture(autouse=True)
 def fresh_dynamo() -> Iterator[None]:
     torch._dynamo.reset()
     yield

@@ -8,7 +8,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ingot.ahead import compile
+    from ingot.ahead import compile, refresh
     from ingot.capture.export import export
     from ingot.dispatch.declare import dispatch
     from ingot.errors import (
@@ -16,11 +16,15 @@ if TYPE_CHECKING:
         CompileError,
         DispatchError,
         EmitError,
+        FallbackWarning,
+        FileError,
         IngotError,
+        IngotWarning,
         InputError,
         MismatchError,
         OptionError,
         Place,
+        SaveError,
         UnsupportedError,
         VerifyError,
     )
@@ -34,7 +38,10 @@ __all__ = [
     "CompileError",
     "DispatchError",
     "EmitError",
+    "FallbackWarning",
+    "FileError",
     "IngotError",
+    "IngotWarning",
     "InputError",
     "MismatchError",
     "OptionError",
@@ -42,12 +49,14 @@ __all__ = [
     "Place",
     "Program",
     "Report",
+    "SaveError",
     "UnsupportedError",
     "VerifyError",
     "compile",
     "dispatch",
     "explain",
     "export",
+    "refresh",
 ]
 
 _HOMES = {
@@ -56,6 +65,7 @@ _HOMES = {
     "Program": "program.program",
     "compile": "ahead",
     "export": "capture.export",
+    "refresh": "ahead",
 }
 """Public names that are not errors, and the module of each."""
 

@@ -194,7 +194,8 @@ def _machine() -> Iterator[Finding]:
     """The CPU, its vectors, the threads, and the C symbols of PyTorch's libraries."""
     import torch
 
-    from ingot.codegen.machine import has_symbol, this_machine
+    from ingot.codegen.imports import has_symbol
+    from ingot.codegen.machine import this_machine
 
     machine = this_machine()
     flags = sorted(flag for flag in machine.features if flag.startswith(VECTOR_FLAGS))
@@ -210,11 +211,27 @@ def _machine() -> Iterator[Finding]:
         )
     elif limit:
         yield Finding("ONEDNN_MAX_CPU_ISA", limit)
+    yield _weight_guard()
     for symbol in SYMBOLS:
         if has_symbol(symbol):
             yield Finding(symbol, "found")
         else:
             yield Finding(symbol, "missing", "what needs it runs through PyTorch's own kernels")
+
+
+def _weight_guard() -> Finding:
+    from ingot.codegen.write_tracking import open_tracker
+
+    tracker = open_tracker()
+    if tracker is None:
+        return Finding(
+            "weight guard",
+            "by all bytes",
+            "no write tracking by the kernel (Linux 6.7, userfaultfd): every call reads all "
+            'weights that are packed; options={"weight_guard": "sampled"} reads 128 bytes of each',
+        )
+    tracker.close()
+    return Finding("weight guard", "by the kernel's write tracking")
 
 
 def _extras() -> Iterator[Finding]:

@@ -54,12 +54,26 @@ class InputError(IngotError, ValueError):
     headline = "the program was not made for these arguments"
 
 
+class FileError(IngotError, ValueError):
+    """`why` begins with the file, its member and the path inside of it."""
+
+    headline = "the file cannot be loaded"
+
+
+class SaveError(IngotError, ValueError):
+    headline = "the program cannot be saved"
+
+
 class VerifyError(IngotError):
     headline = "the program is not well formed"
 
 
 class CompileError(IngotError):
     headline = "a kernel could not be compiled"
+
+
+class BoundsError(IngotError):
+    headline = "generated code left its memory"
 
 
 class EmitError(IngotError):
@@ -80,6 +94,18 @@ class UnsupportedError(IngotError):
     """Raised while lowering one op; always caught by the claim that asked, and kept as a reason."""
 
     headline = "no native lowering"
+
+
+class IngotWarning(UserWarning):
+    """What all of our warnings are."""
+
+
+class FallbackWarning(IngotWarning):
+    """A stage of the compiler failed, and PyTorch runs what it was about."""
+
+
+class EagerCallWarning(IngotWarning):
+    """A call of a compiled program ran the model in eager: right, but not faster."""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -16,7 +16,7 @@ from ingot.errors import OptionError, did_you_mean
 @dataclass(frozen=True)
 class Options:
     strict: bool = False
-    """A kernel that fails to compile is an error instead of a fall-back with a warning."""
+    """A stage of the compiler that fails is an error instead of a fall-back with a warning."""
     fuse: bool = True
     """Generate native kernels. Off: every op runs through PyTorch's own kernel."""
     verify: bool = False
@@ -37,8 +37,15 @@ class Options:
     weights: str = ""
     """How weights of linear layers are held: "int8", a scale for each column; empty = as they are.
     For inference: each weight is off by 1/254 of the largest in its column at most."""
+    weight_guard: str = "exact"
+    """How a weight that was written behind PyTorch's back is noticed: "exact": always; "sampled":
+    by 128 bytes of each weight; "off": only writes that PyTorch counts."""
     tuning: str = ""
     """The folder of tuning files; empty = .cache/ingot/tuning in the user's home."""
+
+    checks: str = ""
+    """"bounds": every load and store of generated code is checked against the buffers of its step,
+    and one outside of them raises. For debugging: 10 to 50 times as slow; empty = no checks."""
 
     def key(self) -> str:
         """Stable text for cache keys."""
@@ -49,6 +56,8 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     "vector_bits": (0, 1, 128, 256, 512),
     "target": ("", "iree"),
     "weights": ("", "int8"),
+    "checks": ("", "bounds"),
+    "weight_guard": ("exact", "sampled", "off"),
 }
 
 
@@ -94,7 +103,18 @@ def _checked(name: str, value: Any, kind: type) -> Any:
         raise OptionError(
             f"{name}={value!r}", hints=[f"one of {', '.join(map(str, _CHOICES[name]))}"]
         )
+    if name == "vector_bits" and isinstance(value, int) and value > 128:
+        _check_width(value)
     return value
+
+
+def _check_width(bits: int) -> None:
+    """LLVM ends the process where it cannot split vectors that are wider than the machine's."""
+    from ingot.codegen.machine import this_machine
+
+    widest = this_machine().vector_bits
+    if bits > widest:
+        raise OptionError(f"vector_bits={bits}", hints=[f"this machine has {widest} at most"])
 
 
 def _from_environment(name: str, defaults: Options) -> Any:

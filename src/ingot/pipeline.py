@@ -1,14 +1,16 @@
 """The whole compiler on one page: a functional ATen graph in, a callable out. Each step is a
-function of the stage before it; nothing else imports every stage.
+function of the stage before it; nothing else imports every stage. A stage that fails is caught here
+and nowhere else: by attempts with less of the compiler, and in the end PyTorch runs the graph.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+import torch
 from torch import fx
 from torch.utils._python_dispatch import _disable_current_modes
 
@@ -20,8 +22,18 @@ from ingot.dispatch.inside import Inside, has_products
 from ingot.dispatch.resolve import Resolve, has_dispatch
 from ingot.dispatch.threads import kernel_work
 from ingot.dispatch.ways import Ways, account
+from ingot.errors import CompileError
 from ingot.execute.chooser import all_kernels, host_chooser, native_chooser
-from ingot.execute.runner import Runner, build_runner
+from ingot.execute.runner import Run, Runner, build_runner
+from ingot.fallback.boundary import Boundary, blamed_step, blaming
+from ingot.fallback.interpreted import (
+    graph_run,
+    interpreted_graph,
+    interpreted_program,
+    program_run,
+)
+from ingot.fallback.recovery import recovery
+from ingot.fallback.reproducer import Source
 from ingot.fuse.group import fuse
 from ingot.fuse.region import Region
 from ingot.options import Options
@@ -34,7 +46,7 @@ from ingot.plan.choices import reduction_ways
 from ingot.plan.followers import Follower, with_followers
 from ingot.program.program import Level, Program, program_from_fx
 from ingot.program.verify import verify
-from ingot.stages import Compiled, Fused
+from ingot.stages import CallStep, Compiled, Fused, KernelStep, Step
 
 T = TypeVar("T")
 
@@ -51,37 +63,113 @@ class Lowered:
     """Milliseconds of each step."""
 
 
+MOST_EAGER_STEPS = 8
+"""That a plan may fail for one by one, before the whole graph is left to PyTorch."""
+
+
 def compile_graph(
     gm: fx.GraphModule, options: Options, static_inputs: Iterable[int] = ()
 ) -> Compiled:
     """The graph AOTAutograd hands over, as native code; `static_inputs` are the module's own."""
-    return compile_program(program_from_fx(gm, static_input_indices=static_inputs), options)
+    static = tuple(static_inputs)
+    boundary = Boundary(Source(gm, "aten", static, torch.is_grad_enabled()), options)
+
+    def compiled() -> Compiled:
+        program = program_from_fx(gm, static_input_indices=static)
+        return _with_recovery(_within(program, boundary), program, boundary, lambda: graph_run(gm))
+
+    return boundary.attempt(
+        "making a Program",
+        compiled,
+        lambda e: _eager(boundary, e, lambda r: interpreted_graph(gm, r)),
+    )
+
+
+def compile_program(program: Program, options: Options) -> Compiled:
+    """One version of the program for each way that its branches on sizes may go, and the branch
+    between them."""
+    level, static = program.level.value, [*_static(program)]
+    boundary = Boundary(Source(program.graph_module, level, tuple(static)), options)
+
+    def compiled() -> Compiled:
+        found = _within(program, boundary)
+        return _with_recovery(found, program, boundary, lambda: program_run(program))
+
+    return boundary.attempt(
+        "the compiler",
+        compiled,
+        lambda e: _eager(boundary, e, lambda r: interpreted_program(program, r)),
+    )
+
+
+def _static(program: Program) -> Iterator[int]:
+    own = ("parameter", "buffer", "constant")
+    return (i for i, spec in enumerate(program.signature.inputs) if spec.kind in own)
+
+
+def _eager(boundary: Boundary, error: Exception, make: Callable[[str], Compiled]) -> Compiled:
+    """The whole graph, op by op."""
+    made = make(boundary.fell_back("the graph runs through PyTorch's kernels", error))
+    observe.compiled(made, boundary.options)
+    return made
+
+
+def _with_recovery(
+    compiled: Compiled, program: Program, boundary: Boundary, reference: Callable[[], Run]
+) -> Compiled:
+    """A call for which planning fails while it runs is PyTorch's."""
+    scope = compiled.run.__globals__
+    scope["recover"] = recovery(boundary, program, compiled.source, reference)
+    return compiled
 
 
 @without_collection
-def compile_program(program: Program, options: Options) -> Compiled:
-    """One version of the program for each way that its branches on sizes may go, and the branch
-    between them. No mode of the caller's is at work meanwhile: constants are real tensors."""
-    foresight.begin(program.graph)
-    ways = Ways(options)
-    with account.compile(), _disable_current_modes():
-        return _compile(program, ways)
+def _within(program: Program, boundary: Boundary) -> Compiled:
+    """With all of the compiler, or where that fails, with less of it: nothing is measured, then
+    nothing is fused. No mode of the caller's is at work meanwhile: constants are real tensors."""
+    options = boundary.options
+    less = {
+        "built-in choices are taken": replace(options, tune=0.0),
+        "no kernels are generated": replace(options, tune=0.0, fuse=False),
+    }
+    rungs = {scope: each for scope, each in less.items() if each != options}
+
+    def descend(error: Exception) -> Compiled:
+        if not rungs:
+            raise error
+        scope = next(iter(rungs))
+        found = boundary.attempt("", lambda: run(rungs.pop(scope)), lambda _: descend(error))
+        boundary.fell_back(scope, error)
+        return found
+
+    def run(options: Options) -> Compiled:
+        with blaming("foresight"):
+            foresight.begin(program.graph)
+        with account.compile(), _disable_current_modes():
+            return _compile(program, Ways(options), boundary)
+
+    return boundary.attempt("", lambda: run(options), descend)
 
 
-def _compile(program: Program, ways: Ways) -> Compiled:
+def _compile(program: Program, ways: Ways, boundary: Boundary) -> Compiled:
     options = ways.options
-    tree = versions(_resolved(program, ways))
-    parts = [lower_version(version, ways) for version in leaves(tree)]
+    with blaming("dispatch"):
+        tree = versions(_resolved(program, ways))
+    parts = [lower_version(version, ways, boundary) for version in leaves(tree)]
     chosen = None
     if len(parts) > 1 and not options.profile:
         both = [(part.fused, part.kernels) for part in parts]
         followers = {region: each for part in parts for region, each in part.followers.items()}
-        chosen = _timed(
-            parts[0].timings, "plan",
-            lambda: native_chooser(program, tree, both, ways, followers),
+        chosen = boundary.attempt(
+            "plan",
+            lambda: _timed(
+                parts[0].timings, "plan",
+                lambda: native_chooser(program, tree, both, ways, followers),
+            ),
+            lambda error: _no_native_chooser(boundary, error),
         )  # fmt: skip
     if chosen is None:
-        return _by_host(program, tree, _apart(parts, ways), options)
+        return _by_host(program, tree, _apart(parts, ways, boundary), options)
     fused, runner = chosen
     found = [_compiled(part, runner, ways) for part in parts]
     for each in found:
@@ -92,12 +180,17 @@ def _compile(program: Program, ways: Ways) -> Compiled:
     )
 
 
+def _no_native_chooser(boundary: Boundary, error: Exception) -> None:
+    boundary.fell_back("Python branches between versions", error)
+
+
 def _by_host(program: Program, tree: Versions, parts: list[Compiled], options: Options) -> Compiled:
     for part in parts:
         observe.compiled(part, options)
     if len(parts) == 1:
         return parts[0]
-    run, source = host_chooser(program, tree, [(part.run, part.source) for part in parts])
+    with blaming("plan"):
+        run, source = host_chooser(program, tree, [(part.run, part.source) for part in parts])
     kernels = sum(part.kernels for part in parts)
     return replace(parts[0], run=run, source=source, versions=tuple(parts), kernels=kernels)
 
@@ -118,51 +211,101 @@ def _resolved(program: Program, ways: Ways) -> Program:
 def compile_version(program: Program, options: Options) -> Compiled:
     """A program without choices between versions."""
     ways = Ways(options)
-    return _alone(lower_version(program, ways), ways)
+    boundary = Boundary(Source(program.graph_module, program.level.value), options)
+    return _alone(lower_version(program, ways, boundary), ways, boundary)
 
 
-def lower_version(program: Program, ways: Ways) -> Lowered:
+def lower_version(program: Program, ways: Ways, boundary: Boundary) -> Lowered:
     options = ways.options
     timings: dict[str, float] = {}
     lower: list[Pass] = [Lower(core=True)] if program.level is Level.PRE_DISPATCH else []
-    passes = [*lower, *native_passes(program)]
-    core = _timed(timings, "passes", lambda: run_passes(program, passes, verify=options.verify))
+
+    def passed() -> Program:
+        return run_passes(program, [*lower, *native_passes(program)], verify=options.verify)
+
+    core = _timed(timings, "passes", passed)
     _timed(timings, "verify", lambda: verify(core))
     fused = _timed(timings, "fuse", lambda: fuse(core, options))
     fused, followers = _timed(
         timings, "followers", lambda: with_followers(fused) if ways.packs else (fused, {})
     )
-    kernels = _timed(timings, "codegen", lambda: _kernels(fused, followers, ways))
+    kernels = _timed(timings, "codegen", lambda: _kernels(fused, followers, ways, boundary))
     return Lowered(fused, followers, kernels, timings)
 
 
 def _timed(timings: dict[str, float], name: str, run: Callable[[], T]) -> T:
     start = time.perf_counter()
-    result = run()
-    timings[name] = 1e3 * (time.perf_counter() - start)
+    with blaming(name):
+        result = run()
+    timings[name] = timings.get(name, 0.0) + 1e3 * (time.perf_counter() - start)
     return result
 
 
-def _kernels(fused: Fused, followers: Mapping[Region, Follower], ways: Ways) -> Kernels:
+def _kernels(
+    fused: Fused, followers: Mapping[Region, Follower], ways: Ways, boundary: Boundary
+) -> Kernels:
     symbols = fused.program.symbols
     code = {region: follower.code for region, follower in followers.items()}
+
+    def give_up(region: Region, error: Exception) -> str:
+        if not boundary.catches(error):
+            raise CompileError(f"{type(error).__name__}: {error}") from error
+        error.__dict__.setdefault("ingot_stage", "codegen")
+        return boundary.fell_back("a region runs through PyTorch's kernels", error)
+
     return build_kernels(
         fused, ways.options, code, kernel_work(ways),
-        lambda region: reduction_ways(ways, region, symbols),
+        lambda region: reduction_ways(ways, region, symbols), give_up,
     )  # fmt: skip
 
 
-def _apart(parts: Sequence[Lowered], ways: Ways) -> list[Compiled]:
+def _apart(parts: Sequence[Lowered], ways: Ways, boundary: Boundary) -> list[Compiled]:
     prefixes = [f"v{number}_" for number in range(len(parts))] if len(parts) > 1 else [""]
-    return [_alone(part, ways, prefix) for part, prefix in zip(parts, prefixes, strict=True)]
+    pairs = zip(parts, prefixes, strict=True)
+    return [_alone(part, ways, boundary, prefix) for part, prefix in pairs]
 
 
-def _alone(part: Lowered, ways: Ways, prefix: str = "") -> Compiled:
-    runner = _timed(
-        part.timings, "plan",
-        lambda: build_runner(part.fused, part.kernels, ways, part.followers, prefix),
-    )  # fmt: skip
-    return _compiled(part, runner, ways)
+def _alone(part: Lowered, ways: Ways, boundary: Boundary, prefix: str = "") -> Compiled:
+    """A step that the plan fails for is PyTorch's, and the rest is planned anew."""
+    eager: list[Step] = []
+
+    def planned(part: Lowered) -> Compiled:
+        runner = _timed(
+            part.timings, "plan",
+            lambda: build_runner(part.fused, part.kernels, ways, part.followers, prefix),
+        )  # fmt: skip
+        return _compiled(part, runner, ways)
+
+    def attempt(part: Lowered) -> Compiled:
+        return boundary.attempt("plan", lambda: planned(part), lambda error: again(part, error))
+
+    def again(part: Lowered, error: Exception) -> Compiled:
+        step = blamed_step(error)
+        if step not in part.fused.steps or len(eager) == MOST_EAGER_STEPS or not _is_native(step):
+            raise error
+        eager.append(step)
+        reason = boundary.fell_back("a step runs through PyTorch's kernels", error)
+        return attempt(_without(part, step, reason, ways, boundary))
+
+    return attempt(part)
+
+
+def _is_native(step: Step) -> bool:
+    """Could it be that PyTorch runs it, and that it does not yet?"""
+    return isinstance(step, KernelStep) or step.native
+
+
+def _without(part: Lowered, step: Step, reason: str, ways: Ways, boundary: Boundary) -> Lowered:
+    """With one step left to PyTorch."""
+    left = replace(step, native=False, reason=reason) if isinstance(step, CallStep) else step
+    steps = tuple(left if each is step else each for each in part.fused.steps)
+    fused = replace(part.fused, steps=steps)
+    kernels = _kernels(fused, {}, ways, boundary)
+    if isinstance(step, KernelStep):
+        regions = {r: kernel for r, kernel in kernels.by_region.items() if r is not step.region}
+        failures = {**kernels.failures, step.region: reason}
+        kernels = replace(kernels, by_region=regions, failures=failures)
+    return Lowered(fused, {}, kernels, part.timings)
 
 
 def _compiled(part: Lowered, runner: Runner, ways: Ways) -> Compiled:

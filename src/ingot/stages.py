@@ -42,6 +42,8 @@ class CallStep:
     """Why no native code was generated."""
     bodies: tuple[Fused, ...] = field(default=(), compare=False)
     """Of control flow: what its branches or iterations run."""
+    native: bool = True
+    """May a kernel of our own run it? Not where planning one failed."""
 
     def as_text(self) -> str:
         arguments = ", ".join(str(a) for a in self.node.args)

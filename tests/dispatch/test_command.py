@@ -39,12 +39,13 @@ def run(*words: str) -> tuple[int, str]:
 
 def test_tune(module: str, tmp_path: Path) -> None:
     picture = tmp_path / "total.svg"
-    code, text = run(f"{module}:total", "--input", "4x10", "--report", "--plot", str(picture))
+    words = ("--input", "4x10", "--report", "--budget", "60")  # enough on a busy machine
+    code, text = run(f"{module}:total", *words, "--plot", str(picture))
     assert code == 0, text
     assert "x: float32[4, *]" in text and "confidence" in text and "chosen" in text
     assert "<svg" in picture.read_text()
     assert list((tmp_path / "tuning").glob("total-*.json"))
-    code, again = run(f"{module}:total", "--input", "4x10", "--report")
+    code, again = run(f"{module}:total", *words)
     assert code == 0
     assert again.splitlines()[3] in text, "the second time it is read from the file"
 

@@ -105,12 +105,14 @@ program @ core
   %mul: f32[4, 8] = mul.Tensor(%sub, %sub)
   %sum.1: f32[4, 1] = sum.dim_IntList(%mul, [1], True)
   %div.1: f32[4, 1] = div.Tensor(%sum.1, 8)
-  %add: f32[4, 1] = add.Tensor(%div.1, 1e-05)
-  %rsqrt: f32[4, 1] = rsqrt(%add)
+  %sub.1: f32[4, 1] = sub.Tensor(%div.1, %div.1)
+  %add: f32[4, 1] = add.Tensor(%div.1, %sub.1)
+  %add.1: f32[4, 1] = add.Tensor(%add, 1e-05)
+  %rsqrt: f32[4, 1] = rsqrt(%add.1)
   %mul.1: f32[4, 8] = mul.Tensor(%sub, %rsqrt)
   %mul.2: f32[4, 8] = mul.Tensor(%mul.1, %in1)
-  %add.1: f32[4, 8] = add.Tensor(%mul.2, %in2)
-  %_to_copy.1: bf16[4, 8] = _to_copy(%add.1, dtype=bf16)
+  %add.2: f32[4, 8] = add.Tensor(%mul.2, %in2)
+  %_to_copy.1: bf16[4, 8] = _to_copy(%add.2, dtype=bf16)
   return %_to_copy.1
 """,
     )

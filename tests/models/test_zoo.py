@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -26,6 +28,14 @@ def test_inference(name: str) -> None:
             return tensors_of(model(**as_default(arguments)))
 
     compare(model.eval(), call)
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_batch_sizes_and_lengths(name: str) -> None:
+    """In a process of its own: code for dynamic sizes that reads past a tensor may crash."""
+    command = [sys.executable, "-m", "tests.models.sizes", name]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=580, check=False)
+    assert done.returncode == 0, done.stderr[-4000:]
 
 
 UNFIT_FOR_TRAINING = {

@@ -139,6 +139,17 @@ ZOO: dict[str, Entry] = {
         },
         image(64),
     ),
+    "led": Entry(
+        "LEDModel",
+        {
+            **ENCODER_DECODER, "attention_window": 8, "max_encoder_position_embeddings": 64,
+            "max_decoder_position_embeddings": 64,
+        },
+        {"input_ids": (2, 16), "decoder_input_ids": (2, 16)},
+    ),
+    "longformer": Entry(
+        "LongformerModel", {**PLAIN, "attention_window": 8, "max_position_embeddings": 64}, TEXT
+    ),
     "mamba": Entry(
         "MambaModel",
         {"vocab_size": VOCABULARY, "hidden_size": 32, "num_hidden_layers": 2, "state_size": 4},

@@ -120,3 +120,31 @@ def test_few_drafts_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     for k in range(6):
         ingot.compile(lambda x, k=k: x * (k + 0.375) - x.sin() * k, (torch.randn(7),))
     assert len(kernels._known) <= 3
+
+
+@torch.no_grad()
+def test_code_goes_without_the_garbage_collector() -> None:
+    x, layer = torch.randn(9, 32), Layer()
+    compiled = ingot.compile(layer, (x,))
+    native = compiled.compiled.native
+    assert native is not None
+    code = [weakref.ref(code) for code in native.code()]
+    compiled(x)
+    kernels._recent.clear()
+    gc.disable()
+    try:
+        del compiled, native
+        assert [each() for each in code] == [None] * len(code)
+    finally:
+        gc.enable()
+
+
+def test_sources_of_intermediate_graphs_are_forgotten() -> None:
+    from torch.fx import graph_module
+
+    x = torch.randn(5, 31)
+    ingot.compile(lambda x: x.sin() + 1, (x,))
+    before = len(graph_module._loader.eval_cache)
+    for k in range(3):
+        ingot.compile(lambda x, k=k: x.softmax(-1) * (k + 0.5), (x,))
+    assert len(graph_module._loader.eval_cache) == before

@@ -107,6 +107,8 @@ def test_memory_and_report() -> None:
     linear, x = nn.Linear(512, 512), torch.randn(1, 512)
     with torch.no_grad():
         report = ingot.explain(linear, (x,), options={"weights": "int8"})
+        compiled = ingot.compile(linear, (x,), options={"weights": "int8"})
+        compiled(x)
     assert prepared_bytes() - held == 512 * 512 + 4 * 512
     assert any("8-bit integers" in note and note.endswith(": 1.") for note in report.notes)
 

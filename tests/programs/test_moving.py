@@ -47,6 +47,24 @@ def _is_number(node: torch.fx.Node) -> bool:
     return not isinstance(node.meta.get("val"), torch.Tensor | list | tuple)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_accesses_stay_inside(name: str) -> None:
+    """A read outside of a buffer mostly finds memory of the same process, and what is read there is
+    mostly not used: values do not tell."""
+    moving = PROGRAMS[name]
+    generator = torch.Generator().manual_seed(5)
+    inputs = [moving.inputs(generator) for _ in range(5)]
+    options = {"strict": True, "checks": "bounds"}
+    with torch.no_grad():
+        compiled = ingot.compile(
+            moving.function, inputs[0], dynamic_shapes=moving.dynamic_shapes, options=options
+        )
+        for args in inputs:
+            got, want = compiled(*args), moving.function(*args)
+            torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("road", [through_dynamo, ahead], ids=["torch.compile", "ahead"])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_equals_eager(name: str, road: Callable[..., Any]) -> None:

@@ -267,8 +267,19 @@ def test_no_op_with_a_pointwise_rule_is_taken_apart() -> None:
     # A copy is a clone of its source and a fill is a full: the rules are for tracers without us.
     spelled_otherwise = {torch.ops.aten.copy.default, torch.ops.aten.fill.Scalar}
     turned = {overload(name) for name in ITERATED}
-    both = set(pointwise_rules) & set(decomposition_table()) - spelled_otherwise - turned
-    assert both == set()
+    # Decomposed only if its operands have different dtypes: the next test.
+    mixed = {torch.ops.aten.threshold_backward.default}
+    allowed = spelled_otherwise | turned | mixed
+    assert set(pointwise_rules) & set(decomposition_table()) - allowed == set()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64])
+def test_threshold_backward_stays_one_op(dtype: torch.dtype) -> None:
+    op = torch.ops.aten.threshold_backward.default
+    grad, x = torch.randn(4, 5), (3 * torch.randn(4, 5)).to(dtype)
+    graph = make_fx(lambda *a: op(*a, 0), decomposition_table=decomposition_table())(grad, x)
+    assert [node.target for node in graph.graph.nodes].count(op) == 1
+    torch.testing.assert_close(graph(grad, x), op(grad, x, 0), rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("name", ITERATED)

@@ -15,18 +15,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
-from unittest import mock
 
 import torch
 import torch.export._trace as torch_trace
 from torch import Tensor, nn
 from torch._ops import _get_dispatch_mode_pre_dispatch
 from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing, get_proxy_slot
-from torch.nn.modules.module import register_module_forward_pre_hook
 from torch.utils import _pytree as pytree
 
 from ingot.errors import CaptureError, Place
-from ingot.program.graph import same_sizes
+from ingot.exclusive import only_here, replaced
+from ingot.program.graph import same_numbers
 from ingot.program.source import node_place, running_place
 from ingot.program.text import value_type
 
@@ -69,7 +68,7 @@ class _Change:
             isinstance(old, Tensor)
             and isinstance(new, Tensor)
             and (old.dtype, old.device, old.layout) == (new.dtype, new.device, new.layout)
-            and same_sizes(old.shape, new.shape)
+            and same_numbers(old.shape, new.shape)
             and not (old.is_leaf and old.requires_grad)
         )
 
@@ -101,7 +100,7 @@ class _Watch:
             for name, tensor in (*module._parameters.items(), *module._buffers.items()):
                 self.registered.setdefault(tensor, (module, name))
 
-    def enter(self, root: nn.Module, _: Any) -> None:
+    def enter(self, root: nn.Module) -> None:
         """The outermost module is called, or one that only a function knows of."""
         if root in self.before or root in self.made:
             return
@@ -199,12 +198,16 @@ class _Watch:
         return f"{start}.{path[0]}" + "".join(f"[{key!r}]" for key in path[1:])
 
 
+def _nothing(*_: Any) -> None:
+    """The hook of another thread, which runs the model and does not trace it."""
+
+
 @contextmanager
 def writing_attributes_back(module: nn.Module, refuse: bool) -> Iterator[None]:
     """While `module` is traced. With `refuse` what cannot be written back is an error."""
     watch = _Watch(module, refuse)
     watch.keep(module)
-    assign, make = nn.Module.__setattr__, nn.Module.__init__
+    assign, make, call = nn.Module.__setattr__, nn.Module.__init__, nn.Module._call_impl
 
     def noting(self: nn.Module, name: str, value: Any) -> None:
         if self in watch.before:
@@ -215,23 +218,25 @@ def writing_attributes_back(module: nn.Module, refuse: bool) -> Iterator[None]:
         watch.made.add(self)
         make(self, *args, **kwargs)
 
-    hooks = (
-        register_module_forward_pre_hook(watch.enter),
-        module.register_forward_hook(watch.finish),
-    )
+    def calling(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
+        watch.enter(self)
+        return call(self, *args, **kwargs)  # type: ignore[no-untyped-call]
+
+    hook = module.register_forward_hook(only_here(watch.finish, _nothing))
     with ExitStack() as stack:
         for owner, name, new in (
             (nn.Module, "__setattr__", noting),
             (nn.Module, "__init__", making),
+            # Not a global hook: torch.compile warns of those, in whatever thread it is called.
+            (nn.Module, "_call_impl", calling),
             (torch_trace, "_detect_attribute_assignment", lambda _: nullcontext()),
             (torch_trace, "register_buffer_assignment_hook", lambda *_: None),
         ):
-            stack.enter_context(mock.patch.object(owner, name, new))
+            stack.enter_context(replaced(owner, name, new))
         try:
             yield
         finally:
-            for hook in hooks:
-                hook.remove()
+            hook.remove()
             watch.restore()
 
 

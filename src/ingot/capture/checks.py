@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
-from unittest import mock
 
 import sympy
 import torch
 from torch.fx import Graph
 
 from ingot.errors import Place
+from ingot.exclusive import replaced
 from ingot.program.source import running_place
 
 aten = torch.ops.aten
@@ -43,7 +43,7 @@ def noting_checks(found: list[Check]) -> Iterator[None]:
             found.append(Check(cond.node.expr, text, running_place()))
         original(cond, message)
 
-    with mock.patch.object(torch, "_check", check):
+    with replaced(torch, "_check", check):
         yield
 
 

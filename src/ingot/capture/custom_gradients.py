@@ -10,7 +10,6 @@ import copy
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
-from unittest import mock
 
 import torch
 from torch import Tensor
@@ -20,6 +19,7 @@ from torch.fx.experimental.proxy_tensor import ProxyTorchDispatchMode, track_ten
 from torch.utils import _pytree as pytree
 
 from ingot.errors import CaptureError
+from ingot.exclusive import replaced
 from ingot.program.custom_gradient import custom_gradient, is_tracing
 
 _OWN = ("torch._", "ingot.")
@@ -147,5 +147,5 @@ def seeing_functions() -> Iterator[None]:
             raise CaptureError("an autograd function is called with keyword arguments")
         return traced_apply(function, *args)
 
-    with mock.patch.object(torch.autograd.Function, "apply", classmethod(apply)):
+    with replaced(torch.autograd.Function, "apply", apply):
         yield

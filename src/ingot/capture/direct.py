@@ -10,37 +10,51 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from torch import fx
 from torch._functorch._aot_autograd.schemas import (
     OutputType,
     SubclassCreationMeta,
     ViewAndMutationMeta,
 )
 from torch._guards import TracingContext
+from torch.autograd import forward_ad
 
 from ingot.stages import Compiled
 
 
 def shortened(
-    wrapped: Callable[..., Any], inference: Compiled | None, arguments: int
+    wrapped: Callable[..., Any], inference: Compiled | None, gm: fx.GraphModule, arguments: int
 ) -> Callable[..., Any]:
     """`inference` is the graph's only program, or None where it is trained; `arguments` is how many
     a caller passes."""
     context = TracingContext.try_get()
     if inference is None or context is None or context.fw_metadata is None:
-        return wrapped
+        return _without_tangents(wrapped, gm)
     if len(inference.fused.program.signature.inputs) != arguments or not _idle(context.fw_metadata):
-        return wrapped
-    return directly(inference)
+        return _without_tangents(wrapped, gm)
+    return directly(inference, gm)
 
 
-def directly(inference: Compiled) -> Callable[..., Any]:
-    """As Dynamo calls it, with nothing around it."""
+def directly(inference: Compiled, gm: fx.GraphModule) -> Callable[..., Any]:
+    """As Dynamo calls it, with nothing around it. Dynamo does not guard on forward-mode AD: where a
+    level of it is open, Dynamo's own graph runs, in eager."""
     run = inference.run
 
     def direct(*inputs: Any) -> Sequence[Any]:
+        if forward_ad._current_level >= 0:
+            return gm(*inputs)
         return run(list(inputs))
 
     return direct
+
+
+def _without_tangents(wrapped: Callable[..., Any], gm: fx.GraphModule) -> Callable[..., Any]:
+    def call(*inputs: Any) -> Any:
+        if forward_ad._current_level >= 0:
+            return gm(*inputs)
+        return wrapped(*inputs)
+
+    return call
 
 
 def _idle(meta: ViewAndMutationMeta) -> bool:

@@ -12,7 +12,9 @@ from typing import Any
 import torch
 from torch import fx
 
+from ingot.capture.sources import forgetting_sources
 from ingot.collection import set_aside_while_compiling, with_the_rest_aside
+from ingot.exclusive import exclusively
 from ingot.options import Options, make_options, options_of_mode
 from ingot.program.symbols import symbol_names
 from ingot.stages import Compiled
@@ -36,8 +38,28 @@ def ingot(
     return aot_compile(gm, example_inputs, make_options(chosen))
 
 
+@exclusively()
+@forgetting_sources()
 @with_the_rest_aside
 def aot_compile(
+    gm: fx.GraphModule, example_inputs: Sequence[Any], options: Options
+) -> Callable[..., Any]:
+    """Where capture fails, Dynamo's graph runs as it is: in eager."""
+    from ingot.fallback.boundary import Boundary
+    from ingot.fallback.reproducer import Source
+
+    if options.target:
+        return _captured(gm, example_inputs, options)
+    boundary = Boundary(Source(gm, "dynamo", grad=torch.is_grad_enabled()), options)
+
+    def eager(error: Exception) -> Callable[..., Any]:
+        boundary.fell_back("the graph runs in eager", error)
+        return gm.forward
+
+    return boundary.attempt("capture", lambda: _captured(gm, example_inputs, options), eager)
+
+
+def _captured(
     gm: fx.GraphModule, example_inputs: Sequence[Any], options: Options
 ) -> Callable[..., Any]:
     from torch._inductor import config as inductor_config
@@ -45,8 +67,10 @@ def aot_compile(
     from ingot.capture.direct import directly
     from ingot.capture.draws import order_draws
     from ingot.capture.fakes import with_fakes
+    from ingot.capture.hidden_aliases import reveal_calls
     from ingot.capture.recompiles import note_recompile
     from ingot.capture.recurrent import dropout_between_layers, trained_layers
+    from ingot.capture.scalar_indices import index_by_tensors
     from ingot.capture.single_trace import single_trace, static_inputs
     from ingot.codegen import foresight
     from ingot.passes.decompose import decomposition_table, early_table
@@ -54,6 +78,8 @@ def aot_compile(
 
     note_recompile()
     order_draws(gm)
+    reveal_calls(gm)
+    index_by_tensors(gm)
     foresight.begin(gm.graph)
     # PyTorch's dead code elimination keeps random ops, which move the generator, only under this
     # setting.
@@ -68,12 +94,13 @@ def aot_compile(
         graph = single_trace(gm, inputs)
         if graph is None:
             return _through_autograd(gm, inputs, options, early_table())
-        return directly(compile_graph(graph, options, static_inputs(gm, len(inputs))))
+        return directly(compile_graph(graph, options, static_inputs(gm, len(inputs))), gm)
 
 
 def _through_autograd(
     gm: fx.GraphModule, inputs: Sequence[Any], options: Options, decompositions: Mapping[Any, Any]
 ) -> Callable[..., Any]:
+    from ingot.capture.alias_guard import guard_aliases
     from ingot.capture.autograd import through_aot_autograd
     from ingot.capture.direct import shortened
     from ingot.capture.partition import partition
@@ -96,7 +123,8 @@ def _through_autograd(
         partition_fn=partition,
         keep_inference_input_mutations=True,
     )
-    return shortened(wrapped, inference[0] if inference else None, len(inputs))
+    called = shortened(wrapped, inference[0] if inference else None, gm, len(inputs))
+    return guard_aliases(called, gm, inputs)
 
 
 def _is_plain(gm: fx.GraphModule) -> bool:
@@ -136,7 +164,7 @@ def compile_fx_forward(
     if options.target:
         from ingot.targets.backend import compile_for_target
 
-        return compile_for_target(gm, options.target)
+        return compile_for_target(gm, options, static_inputs)
     compiled = pipeline.compile_graph(gm, options, static_inputs)
     run = compiled.run
 

@@ -20,20 +20,25 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.export import ExportedProgram
 
 from ingot.capture.attributes import refusing_changes, writing_attributes_back
+from ingot.capture.autocast import casting_parts
 from ingot.capture.checks import Check, noting_checks, restore_texts
 from ingot.capture.draws import order_draws
+from ingot.capture.example_sizes import check_example
 from ingot.capture.exported import (
     buffers_of_written_constants,
     program_from_exported,
     shared_outputs,
 )
+from ingot.capture.hidden_aliases import reveal_aliases, shared_by_strides
 from ingot.capture.plain_checks import plain_checks
 from ingot.capture.regions import keeping_toggles
-from ingot.capture.same_tensor import one_input_each
+from ingot.capture.same_tensor import in_own_memory, one_input_each
 from ingot.capture.structures import register_structures
 from ingot.capture.trouble import capture_error, error_place, quiet
+from ingot.capture.unseen import data_is_detached
 from ingot.errors import CaptureError, OptionError, did_you_mean
-from ingot.options import make_options
+from ingot.exclusive import exclusively, exporting_here
+from ingot.options import Options, make_options
 from ingot.program.program import Level, Program
 from ingot.program.source import is_library
 from ingot.program.verify import verify
@@ -42,6 +47,7 @@ if TYPE_CHECKING:
     from ingot.dispatch.declare import Dispatch
 
 
+@exclusively()
 def export(
     model: Callable[..., Any],
     args: Sequence[Any] = (),
@@ -69,18 +75,49 @@ def export(
                          refuse=level == "pre-dispatch")  # fmt: skip
 
 
+@exclusively()
 def export_to_run(
     model: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any] | None,
-    dynamic_shapes: Any,
+    dynamic_shapes: Any, options: Options,
 ) -> Program:  # fmt: skip
-    """At core level, for native code: recurrent layers stay whole."""
+    """At core level, for native code: recurrent layers stay whole. Where lowering to that level
+    fails, at PyTorch's own; where that fails as well, NotLowered, or with `strict` the failure."""
     from ingot.capture.recurrent import whole_layers
+    from ingot.fallback.boundary import Boundary
+    from ingot.fallback.reproducer import Source
 
     def make(exported: ExportedProgram) -> Program:
-        return _core(exported, False, frozenset())
+        check_example(exported)
+        boundary = Boundary(Source(exported.graph_module, "aten"), options)
 
+        def plain(error: Exception) -> Program:
+            try:
+                program = _functional(exported, {}, False)
+                verify(program)
+            except Exception:
+                raise NotLowered(exported, error) from error
+            boundary.fell_back("PyTorch lowers the program by its own rules", error)
+            return program
+
+        def core() -> Program:
+            program = _core(exported, False, frozenset())
+            verify(program)
+            return program
+
+        return boundary.attempt("lowering", core, plain)
+
+    args, kwargs = in_own_memory((tuple(args), dict(kwargs or {})))
     with whole_layers():
         return _captured(model, args, kwargs, dynamic_shapes, make)
+
+
+class NotLowered(Exception):
+    """PyTorch captured the program but cannot make it functional: two inputs that share memory and
+    one of which is written, an input whose shape is changed in place."""
+
+    def __init__(self, exported: ExportedProgram, failure: Exception):
+        super().__init__(str(failure))
+        self.exported, self.failure = exported, failure
 
 
 def _captured(
@@ -178,7 +215,12 @@ def _trace(
 @contextmanager
 def _seeing(module: nn.Module, checks: list[Check], refuse: bool) -> Iterator[None]:
     """What the tracer would forget."""
-    with noting_checks(checks), writing_attributes_back(module, refuse):
+    with (
+        noting_checks(checks),
+        writing_attributes_back(module, refuse),
+        data_is_detached(),
+        exporting_here(),
+    ):
         yield
 
 
@@ -262,15 +304,24 @@ def _functional(exported: ExportedProgram, table: Mapping[Any, Any], train: bool
     from ingot.passes.decompositions.draws import draws_in_order
 
     order_draws(exported.graph_module)
+    _forget_bases(exported)
     table = {**draws_in_order, **table}
-    exported = buffers_of_written_constants(exported)
+    exported = buffers_of_written_constants(reveal_aliases(exported))
     shared = {} if train else shared_outputs(exported)
-    with quiet(), plain_checks():
+    by_strides = shared_by_strides(exported)
+    with quiet(), plain_checks(), exporting_here():
         if train:
             functional = with_gradients(exported, table)
         else:
-            functional = exported.run_decompositions({**composite_table(), **table})
-    return program_from_exported(functional, Level.ATEN, shared)
+            with casting_parts(composite_table()) as composites:
+                functional = exported.run_decompositions({**composites, **table})
+    return program_from_exported(functional, Level.ATEN, shared, by_strides)
+
+
+def _forget_bases(exported: ExportedProgram) -> None:
+    """An example that is a view has a base, and torch.export may put a guard on its sizes; the
+    arguments of a call, and the fakes that decompositions are traced with, have none."""
+    exported._guards_code = [guard for guard in exported._guards_code if "._base." not in guard]
 
 
 @cache

@@ -5,7 +5,7 @@ tensors fixed, and the ranges of its symbols. The given program is not changed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -18,17 +18,18 @@ from torch.export.graph_signature import InputKind as TorchInputKind
 from torch.export.graph_signature import OutputKind as TorchOutputKind
 from torch.fx import Graph, Node
 
+from ingot.capture.hidden_aliases import shares_storage, view_of
 from ingot.errors import CaptureError
 from ingot.program.graph import (
     copy_module,
     fake_mode,
-    is_view,
     memory_root,
     output_node,
     output_values,
     placeholders,
 )
 from ingot.program.program import (
+    Assumption,
     CallSpec,
     Fixed,
     InputKind,
@@ -44,6 +45,7 @@ from ingot.program.program import (
     tensor_attributes,
 )
 
+aten = torch.ops.aten
 _INPUT_KINDS: dict[TorchInputKind, InputKind] = {
     TorchInputKind.PARAMETER: "parameter",
     TorchInputKind.BUFFER: "buffer",
@@ -70,18 +72,28 @@ class Shared:
     """The input's name."""
     views: tuple[Node, ...]
     """What leads from there to the output, in the graph it was read from."""
+    geometry: tuple[Any, ...] | None = None
+    """Where no views lead there: size, strides and offset of the output in that memory."""
 
 
 def program_from_exported(
-    exported: ExportedProgram, level: Level, shared: Mapping[int, Shared] | None = None
+    exported: ExportedProgram,
+    level: Level,
+    shared: Mapping[int, Shared] | None = None,
+    by_strides: Collection[str] = (),
 ) -> Program:
     """`shared` has, by their numbers, the user's outputs in the memory of an input; of those that
-    are overwritten the graph itself does not tell."""
+    are overwritten the graph itself does not tell. `by_strides` are inputs whose strides decide
+    what shares memory with them."""
     module = copy_module(exported.graph_module)
     graph = module.graph
+    _settle_sizes(graph)
     arguments = _fix_constants(graph, exported)
     inputs = _input_specs(graph, exported)
     outputs = _order_outputs(graph, exported, inputs, shared or {})
+    written = {inputs[spec.target].name for spec in outputs if spec.target is not None}
+    assumes: frozenset[Assumption] = frozenset({"sharing"} if written & {*by_strides} else ())
+    calling = exported.call_spec
     return Program(
         graph_module=module,
         signature=Signature(inputs, outputs),
@@ -89,7 +101,7 @@ def program_from_exported(
         symbols=MappingProxyType(_symbols(graph, exported)),
         level=level,
         state=MappingProxyType(_state(exported, inputs)),
-        calling=CallSpec(exported.call_spec.in_spec, exported.call_spec.out_spec, arguments),
+        calling=CallSpec(calling.in_spec, calling.out_spec, arguments, assumes),
         guards=_guards(graph),
     )
 
@@ -99,25 +111,52 @@ def shared_outputs(exported: ExportedProgram) -> dict[int, Shared]:
     before it is made functional, which forgets it where the input is written."""
     found = {}
     for i, source in enumerate(_user_values(exported)):
-        views = []
+        result, views = source, []
         while isinstance(source, Node) and (_writes_first(source) or _is_fixed_view(source)):
             if not _writes_first(source):
                 views.append(source)
             source = source.args[0]
         if isinstance(source, Node) and source.op == "placeholder":
             found[i] = Shared(source.name, tuple(reversed(views)))
+        elif isinstance(result, Node):
+            by_storage = _by_storage(exported, result)
+            if by_storage is not None:
+                found[i] = by_storage
     return found
+
+
+def _by_storage(exported: ExportedProgram, result: Node) -> Shared | None:
+    """Of a result that operations lead to whose schemas do not say that they are views."""
+    value = result.meta.get("val")
+    if not isinstance(value, torch.Tensor) or value.layout is not torch.strided:
+        return None
+    numbers = (*value.shape, *value.stride(), value.storage_offset())
+    if not all(isinstance(number, int) for number in numbers):
+        return None
+    for node in placeholders(exported.graph):
+        given = node.meta.get("val")
+        if isinstance(given, torch.Tensor) and shares_storage(value, given):
+            if given.dtype is not value.dtype or given.is_conj() or given.is_neg():
+                return None
+            geometry = (list(value.shape), list(value.stride()), value.storage_offset())
+            return Shared(node.name, (), geometry)
+    return None
 
 
 def _is_fixed_view(node: Node) -> bool:
     """Is it surely a view of its first argument, by numbers that are known?"""
-    if not is_view(node) or len(node.all_input_nodes) != 1:
+    source = view_of(node)
+    if source is None:
         return False
-    result, source = node.meta.get("val"), node.all_input_nodes[0].meta.get("val")
+    result, given = node.meta.get("val"), source.meta.get("val")
+    if isinstance(result, list | tuple):  # the parts are looked at one by one
+        return True
+    if isinstance(given, list | tuple):
+        given = source.args[0].meta.get("val")  # type: ignore[union-attr]
     return (
         isinstance(result, torch.Tensor)
-        and isinstance(source, torch.Tensor)
-        and result.untyped_storage()._cdata == source.untyped_storage()._cdata
+        and isinstance(given, torch.Tensor)
+        and shares_storage(result, given)
     )
 
 
@@ -226,16 +265,21 @@ def _order_outputs(
     values, specs = [], []
     for i, (value, kind, target) in enumerate(rows):
         if kind == "user" and i in shared and order[nodes[shared[i].source]] in overwritten:
-            value = _viewed(graph, nodes[shared[i].source], shared[i].views)
+            value = _viewed(graph, nodes[shared[i].source], shared[i])
         values.append(value)
         specs.append(OutputSpec(kind, target, _alias(value, order) if kind == "user" else None))
     output_node(graph).args = (tuple(values),)
     return tuple(specs)
 
 
-def _viewed(graph: Graph, source: Node, views: Sequence[Node]) -> Node:
+def _viewed(graph: Graph, source: Node, shared: Shared) -> Node:
     """The same views of another source."""
-    for view in views:
+    if shared.geometry is not None:
+        with graph.inserting_before(output_node(graph)):
+            made = graph.call_function(aten.as_strided.default, (source, *shared.geometry))
+        made.meta["val"] = source.meta["val"].as_strided(*shared.geometry)
+        return made
+    for view in shared.views:
         args = (source, *view.args[1:])
         with graph.inserting_before(output_node(graph)):
             made = graph.call_function(view.target, args, view.kwargs)  # type: ignore[arg-type]
@@ -253,11 +297,35 @@ def _symbols(graph: Graph, exported: ExportedProgram) -> dict[str, SymbolRange]:
     """torch.export knows more of a range than the ShapeEnv does."""
     symbols = graph_symbols(graph)
     for symbol, known in exported.range_constraints.items():
-        if symbol.name in symbols:
+        if symbol.is_Symbol and symbol.name in symbols:
             upper = int(known.upper) if known.upper.is_Integer else None
             lower = int(known.lower) if known.lower.is_Integer else 0
             symbols[symbol.name] = SymbolRange(lower, upper)
     return symbols
+
+
+def _settle_sizes(graph: Graph) -> None:
+    """A size that a guard pins to a number, or to another size, is that from here on. Where sizes
+    of one are ordinary sizes, the tracer decides by such a guard that an operand is broadcast, but
+    goes on to write the size as a symbol: an op that reads the operand would take it for one of
+    full size."""
+    mode = fake_mode(graph)
+    if mode is None or mode.shape_env is None:
+        return
+    env = mode.shape_env
+    known = env.replacements
+    for guard in env.guards:
+        if not isinstance(guard.expr, sympy.Eq):
+            continue
+        left, right = (known.get(side, side) for side in guard.expr.args)
+        if not left.is_Symbol:
+            left, right = right, left
+        if left.is_Symbol and left != right and (right.is_Integer or right.is_Symbol):
+            # Its own _set_replacement refuses to make a size one that it takes to be two or more.
+            known.update({s: expr.xreplace({left: right}) for s, expr in known.items()})
+            known[left] = right
+            env._replacements_version_counter += 1
+            env._update_version_counter()
 
 
 def _guards(graph: Graph) -> tuple[SizeGuard, ...]:
@@ -288,9 +356,11 @@ def _asks_layout(guard: Any) -> bool:
 
 
 def _is_one(unequal: sympy.Ne) -> bool:
-    """Does a·s != a ask whether s is one?"""
-    (symbol, *more) = unequal.free_symbols
-    return not more and sympy.solve(sympy.Eq(unequal.lhs, unequal.rhs), symbol) == [1]
+    """Does a·s != a ask whether s is one? Sympy solves polynomials, not floor divisions."""
+    symbols, difference = unequal.free_symbols, unequal.lhs - unequal.rhs
+    if len(symbols) != 1 or not difference.is_polynomial(*symbols):
+        return False
+    return bool(sympy.solve(difference, *symbols) == [1])
 
 
 def _input_numbers(value: Any) -> Sequence[Any]:

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from ingot.observe import Listeners
+
 log = logging.getLogger("ingot.recompiles")
-_listeners: list[Callable[[Recompile], None]] = []
 
 
 @dataclass(frozen=True)
@@ -27,6 +26,10 @@ class Recompile:
     def __str__(self) -> str:
         values = f": it was {self.old}, now it is {self.new}" if self.new else ""
         return f"compiled again because {self.guard}{values}. {self.hint}"
+
+
+_recompiles: Listeners[Recompile] = Listeners()
+listening = _recompiles.listening
 
 
 @dataclass(frozen=True)
@@ -75,8 +78,7 @@ def note_recompile() -> None:
         return
     found = explained(str(reason))
     log.info("%s", found)
-    for listener in _listeners:
-        listener(found)
+    _recompiles.tell(found)
 
 
 def explained(reason: str) -> Recompile:
@@ -100,12 +102,3 @@ def _local(name: str) -> str:
     except (AttributeError, AssertionError):
         return ""
     return repr(values[name]) if name in values else ""
-
-
-@contextmanager
-def listening(listener: Callable[[Recompile], None]) -> Iterator[None]:
-    _listeners.append(listener)
-    try:
-        yield
-    finally:
-        _listeners.remove(listener)

@@ -23,6 +23,7 @@ from torch.overrides import _get_current_function_mode_stack
 
 from ingot.capture.custom_gradients import seeing_functions
 from ingot.capture.unseen import seeing_autograd
+from ingot.exclusive import only_here, replaced
 
 # The package hides these modules behind functions of the same names.
 conds, maps, loops = (
@@ -35,8 +36,14 @@ _tokens = itertools.count()
 @contextmanager
 def keeping_toggles() -> Iterator[None]:
     with ExitStack() as stack:
-        for owner, name, new in _CHANGES:
-            stack.enter_context(mock.patch.object(owner, name, new))
+        for owner, name, new in _FUNCTIONS:
+            stack.enter_context(replaced(owner, name, new))
+        for owner, name, run in _OPERATORS:
+            below = _BelowAutograd(run, getattr(owner, name))
+            stack.enter_context(mock.patch.object(owner, name, below))
+        for operator in (conds.cond_op, maps.map_impl, loops.while_loop_op):
+            allowed = mock.patch.object(operator, "_supports_training_input_mutation", True)
+            stack.enter_context(allowed)
         stack.enter_context(_autocast_as_written(torch.is_autocast_cache_enabled()))
         stack.enter_context(torch.enable_grad())
         stack.enter_context(seeing_autograd())
@@ -64,8 +71,8 @@ def _autocast_as_written(cached: bool) -> Iterator[None]:
         return result
 
     with (
-        mock.patch.object(torch.autocast, "__init__", noting_start),
-        mock.patch.object(torch.autocast, "__enter__", noting_enter),
+        replaced(torch.autocast, "__init__", noting_start),
+        replaced(torch.autocast, "__enter__", noting_enter),
     ):
         yield
 
@@ -82,10 +89,11 @@ class _BelowAutograd:
     """Stands for the autograd function of a control-flow op while tracing, when autograd needs the
     types of the results only: its own way to them refuses bodies that write."""
 
-    def __init__(self, run: Callable[..., Any]) -> None:
+    def __init__(self, run: Callable[..., Any], usual: Any) -> None:
         self.run = run
+        self.apply = only_here(self._below, usual.apply)
 
-    def apply(self, *args: Any) -> Any:
+    def _below(self, *args: Any) -> Any:
         with torch._C._AutoDispatchBelowAutograd():
             return self.run(*args)
 
@@ -148,16 +156,15 @@ def _set_grad_silently(enabled: bool) -> None:
         torch._C._set_grad_enabled(enabled)
 
 
-_CHANGES: tuple[tuple[Any, str, Any], ...] = (
+_OPERATORS: tuple[tuple[Any, str, Any], ...] = (
+    (conds, "CondAutogradOp", _run_cond),
+    (maps, "MapAutogradOp", _run_map),
+    (loops, "WhileLoopAutogradOp", _run_while_loop),
+)
+_FUNCTIONS: tuple[tuple[Any, str, Any], ...] = (
     (autocast_pass, "replace_autocast_with_hop_pass", _unchanged),
     (grad_pass, "replace_set_grad_with_hop_pass", _unchanged),
     (dynamo_operators, "check_aliasing_and_input_mutation", _allowed),
-    (conds, "CondAutogradOp", _BelowAutograd(_run_cond)),
-    (maps, "MapAutogradOp", _BelowAutograd(_run_map)),
-    (loops, "WhileLoopAutogradOp", _BelowAutograd(_run_while_loop)),
-    (conds.cond_op, "_supports_training_input_mutation", True),
-    (maps.map_impl, "_supports_training_input_mutation", True),
-    (loops.while_loop_op, "_supports_training_input_mutation", True),
     (PreDispatchTorchFunctionMode, "__torch_function__", _noted),
     (torch.inference_mode, "__enter__", _InferenceMarks.enter),
     (torch.inference_mode, "__exit__", _InferenceMarks.leave),

@@ -10,6 +10,9 @@ from typing import Any
 import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, InputSpec
+from torch.utils import _pytree as pytree
+
+from ingot.program.plain_tensor import why_not_plain
 
 STATE = (InputKind.PARAMETER, InputKind.BUFFER)
 
@@ -44,3 +47,29 @@ def _tensor(exported: ExportedProgram, spec: InputSpec) -> torch.Tensor | None:
 
 def _identity(tensor: torch.Tensor) -> tuple[Any, ...]:
     return tensor.data_ptr(), tensor.dtype, tuple(tensor.shape), tensor.stride(), tensor.device
+
+
+def in_own_memory(arguments: Any) -> Any:
+    """The arguments with copies in place of tensors that share a storage with another: a program is
+    made for inputs that do not, and a call with some that do is told apart."""
+    leaves, spec = pytree.tree_flatten(arguments)
+    seen: set[int] = set()
+    for k, leaf in enumerate(leaves):
+        if not isinstance(leaf, torch.Tensor) or why_not_plain(leaf) is not None:
+            continue
+        storage = leaf.untyped_storage()
+        if storage._cdata in seen:
+            leaves[k] = _copied(leaf)
+        seen.add(storage._cdata)
+    return pytree.tree_unflatten(leaves, spec)
+
+
+def _copied(tensor: torch.Tensor) -> torch.Tensor:
+    """In the same layout, overlapping elements included."""
+    with torch.no_grad():
+        copy = tensor.clone()
+        if not tensor.is_conj() and not tensor.is_neg():
+            place = tensor.storage_offset(), tensor.shape, tensor.stride()
+            copy = torch.empty(0, dtype=tensor.dtype)
+            copy.set_(tensor.untyped_storage().clone(), *place)
+    return copy.requires_grad_(tensor.requires_grad)

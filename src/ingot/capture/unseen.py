@@ -6,18 +6,18 @@ for the rest, because the program would silently differ. What holds: only while 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
-from unittest import mock
 
 import torch
 from torch import Tensor
 from torch._ops import _get_dispatch_mode_pre_dispatch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing, track_tensor_tree
-from torch.overrides import TorchFunctionMode
+from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 
 from ingot.errors import CaptureError
+from ingot.exclusive import replaced
 from ingot.program.custom_gradient import is_tracing
 
 UNTOLD = "autograd is not told of writes"
@@ -69,6 +69,20 @@ def _data(tensor: Tensor) -> Tensor:
     return track_tensor_tree(plain, proxy, constant=None, tracer=mode.tracer)
 
 
+class _DataIsDetached(TorchFunctionMode):
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func == Tensor.data.__get__:  # type: ignore[attr-defined]
+            return args[0].detach()
+        return func(*args, **(kwargs or {}))
+
+
+def data_is_detached() -> AbstractContextManager[Any]:
+    """For levels below autograd, where nobody asks whom writes are told to: the tracer sees a
+    detach, but not the attribute `data`."""
+    told_apart = any(isinstance(m, UnseenCalls) for m in _get_current_function_mode_stack())
+    return nullcontext() if told_apart else _DataIsDetached()
+
+
 @contextmanager
 def seeing_autograd() -> Iterator[None]:
     """Calls of autograd's own."""
@@ -90,8 +104,8 @@ def seeing_autograd() -> Iterator[None]:
         return backward(*args, **kwargs)
 
     with (
-        mock.patch.object(torch.autograd, "grad", in_region),
-        mock.patch.object(torch.autograd, "backward", refused),
+        replaced(torch.autograd, "grad", in_region),
+        replaced(torch.autograd, "backward", refused),
         UnseenCalls(),
     ):
         yield

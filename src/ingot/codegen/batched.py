@@ -15,6 +15,7 @@ from ingot.codegen.entry import openmp_declarations
 from ingot.codegen.functions import Writer
 from ingot.codegen.gemm import DEPTH, WORK_PER_THREAD, call_tile, tile_shape
 from ingot.codegen.jit import Native, compile_module
+from ingot.codegen.once import Once
 from ingot.codegen.values import Val
 
 FIELDS = (
@@ -41,7 +42,7 @@ def batched_share(dtype: torch.dtype) -> int:
     return _compiled(dtype).addresses["task"]
 
 
-@cache
+@Once
 def _compiled(dtype: torch.dtype) -> Native:
     functions = {"task": _Task(dtype).text(), "batched": _entry()}
     return compile_module(list(openmp_declarations().values()), functions)

@@ -138,9 +138,23 @@ class Builder(OpBuilder):
         return self.round_half(x, dtype) if dtype in HALVES else Val(x.name, dtype, x.lanes)
 
     def _cast_float_to_int(self, x: Val, dtype: torch.dtype) -> Val:
-        narrow = bits_of(dtype) < 32
-        wide = torch.int32 if narrow else torch.int64 if dtype in UNSIGNED else dtype
+        """Towards zero. What the type does not hold wraps where eager's conversion defines it
+        (uint8 by way of int64, uint64 above and below int64), and is undefined elsewhere."""
+        if dtype is torch.uint64:
+            return self._cast_float_to_uint64(x)
+        wide = torch.int64 if dtype in UNSIGNED else dtype
+        if bits_of(dtype) < 32 and not (dtype is torch.uint8 and x.dtype is torch.float64):
+            wide = torch.int32  # a smaller float outside of int32 ends in eight zeros
         return self.cast(self._convert("arith.fptosi", x, wide), dtype)
+
+    def _cast_float_to_uint64(self, x: Val) -> Val:
+        """As compilers do it for C: from 2⁶³ on the excess is converted, and the top bit added."""
+        limit = self.const(2.0**63, x.dtype)
+        plain = self._convert("arith.fptosi", x, torch.int64)
+        excess = self._convert("arith.fptosi", self.sub(x, limit), torch.int64)
+        above = self.xor(excess, self.const(-(2**63), torch.int64))
+        value = self.select(self.cmp("ge", x, limit), above, plain)
+        return Val(value.name, torch.uint64, value.lanes)
 
     def _cast_int_to_float(self, x: Val, dtype: torch.dtype) -> Val:
         unsigned = x.dtype in UNSIGNED or x.dtype is torch.bool

@@ -7,14 +7,13 @@ which order rows are made, and makes those at the border of two strips in both.
 
 from __future__ import annotations
 
-from functools import cache
-
 import torch
 
 from ingot.codegen.convolution import FrameTask, addresses, launch
 from ingot.codegen.entry import openmp_declarations
 from ingot.codegen.functions import I64
 from ingot.codegen.jit import Native, compile_module
+from ingot.codegen.once import Once
 from ingot.codegen.tiles import ARGUMENTS, tile_type
 from ingot.codegen.values import Val
 
@@ -40,7 +39,7 @@ def chain_functions(dtype: torch.dtype) -> tuple[int, int]:
     return addresses(_compiled(dtype))
 
 
-@cache
+@Once
 def _compiled(dtype: torch.dtype) -> Native:
     functions = {"task": _Task(dtype).text(), "convolution": launch(FIELDS, _POINTERS)}
     return compile_module(list(openmp_declarations().values()), functions)

@@ -14,8 +14,8 @@ import torch
 
 from ingot.codegen.builder import FENCE
 from ingot.codegen.columns import Columns
+from ingot.codegen.imports import has_symbol
 from ingot.codegen.jit import FUNCTION_ATTRIBUTES
-from ingot.codegen.machine import has_symbol
 from ingot.codegen.picked import fetch_picked
 from ingot.codegen.rows import Phases, RowWriter
 from ingot.codegen.split import Cut, leave, used_chunks, within, write_chunk
@@ -231,15 +231,17 @@ def assemble(
 ) -> str:
     """The text of all functions of a kernel, with @NAME for its name. `grain`: the elements that
     are worth a thread."""
-    more = ", %begin: i64, %end: i64"
-    body = function_text("@NAME_body", more, frame, writer, finish is not None)
+    body = written(writer)
     writer.b.lines.clear()
     count = units.count(writer)
     work = writer.size(ix.product([v.size for v in (*units.nest.outer, *units.nest.inner)]))
     sizing = [*writer.b.constant_lines(), *writer.b.lines]
-    parts = [body]
+    # The sizing may have asked for further symbols, so the frame's layout (where the error code and
+    # the scratch memory are) is final only now.
+    more = ", %begin: i64, %end: i64"
+    parts = [function_text("@NAME_body", more, frame, body, finish is not None)]
     if finish is not None:
-        parts.append(function_text("@NAME_finish", "", frame, finish, True))
+        parts.append(function_text("@NAME_finish", "", frame, written(finish), True))
     if has_openmp():
         parts.append(_task(frame, sizing, count))
     scratch = units.cut.scratch_bytes() if units.cut is not None else 0
@@ -247,10 +249,28 @@ def assemble(
     return "\n".join(parts)
 
 
-def function_text(name: str, more: str, frame: Frame, writer: RowWriter, scratch: bool) -> str:
-    """A function around what `writer` wrote; failures go to the frame at its end."""
+@dataclass(frozen=True)
+class Body:
+    """What a writer has written at one moment."""
+
+    prologue: list[str]
+    """Constants and allocations."""
+    lines: list[str]
+    failed: dict[int, str]
+    """The slot of each kind of failure, by its code."""
+    past_cache: bool
+    """Whether it stores past the cache, so that the stores have to be fenced."""
+
+
+def written(writer: RowWriter) -> Body:
+    prologue = [*writer.b.constant_lines(), *writer.entry]
+    return Body(prologue, writer.b.lines[:], dict(writer.failed), bool(writer.past_cache))
+
+
+def function_text(name: str, more: str, frame: Frame, body: Body, scratch: bool) -> str:
+    """A function around `body`; failures go to the frame at its end."""
     start, end = [], []
-    for code, slot in sorted(writer.failed.items()):
+    for code, slot in sorted(body.failed.items()):
         start += [
             f"    {slot}z = arith.constant 0 : i32",
             f"    llvm.store {slot}z, {slot} : i32, !llvm.ptr",
@@ -272,12 +292,11 @@ def function_text(name: str, more: str, frame: Frame, writer: RowWriter, scratch
     return "\n".join(
         [
             head,
-            *writer.b.constant_lines(),
-            *writer.entry,
+            *body.prologue,
             *frame.loads(scratch),
             *start,
-            *writer.b.lines,
-            *([FENCE] if writer.past_cache else []),
+            *body.lines,
+            *([FENCE] if body.past_cache else []),
             *end,
             "    llvm.return",
             "  }",

@@ -105,6 +105,11 @@ def executor_address() -> int:
     return _native().addresses["execute"]
 
 
+def is_steering(address: int) -> bool:
+    """Does the function run tables, or move bases, rather than compute?"""
+    return address in _native().addresses.values()
+
+
 def steering_address(name: str) -> int:
     """Of a function that `steering` describes."""
     return _native().addresses[name]

@@ -14,7 +14,7 @@ import sympy
 import torch
 from torch import fx
 
-from ingot.codegen.entry import Frame, function_text
+from ingot.codegen.entry import Frame, function_text, written
 from ingot.codegen.rows import RowWriter
 from ingot.codegen.values import Val
 from ingot.errors import UnsupportedError
@@ -106,7 +106,7 @@ def write_follower(
         raise UnsupportedError("can fail")
     more = "".join(f", %{name}: i64" for name in EDGES)
     frame = Frame(list(buffers.values()), symbols)
-    return function_text("@NAME", more, frame, writer, False), writer.b.declarations
+    return function_text("@NAME", more, frame, written(writer), False), writer.b.declarations
 
 
 def same_memory(nest: Nest, product: fx.Node) -> fx.Node | None:

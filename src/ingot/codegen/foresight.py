@@ -19,7 +19,7 @@ from ingot.codegen import (
     gemm,
     launcher,
     product,
-    watch,
+    weight_guard,
     winograd,
 )
 
@@ -57,7 +57,7 @@ def begin(graph: fx.Graph) -> None:
     for start, dtype in needed:
         start(dtype)
     if needed:
-        watch.begin()
+        weight_guard.begin()
 
 
 def _more(node: fx.Node) -> tuple[Callable[[torch.dtype], None], ...]:

@@ -6,10 +6,13 @@ engine; whatever MLIR or LLVM has against a module becomes a CompileError.
 from __future__ import annotations
 
 import ctypes
+import json
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from weakref import WeakValueDictionary
 
-from ingot.codegen.machine import openmp_library, torch_library
+from ingot.codegen.imports import imported
 from ingot.codegen.mlir_c import Engine
 
 LOWERING = (
@@ -23,6 +26,15 @@ FUNCTION_ATTRIBUTES = (
 
 
 @dataclass(frozen=True)
+class Source:
+    """The text that a module was compiled from."""
+
+    declarations: list[str]
+    functions: dict[str, str]
+    inside: list[str]
+
+
+@dataclass(frozen=True, eq=False)
 class Native:
     """Machine code in memory."""
 
@@ -30,6 +42,24 @@ class Native:
     """Function name to address, in the C calling convention."""
     engine: Engine
     """Keeps the code alive."""
+    packed: bytes
+    """Its text, compressed to a tenth: range checks are added to it when they are asked for."""
+
+    @property
+    def source(self) -> Source:
+        return Source(*json.loads(zlib.decompress(self.packed)))
+
+
+_owners: WeakValueDictionary[int, Native] = WeakValueDictionary()
+"""Addresses of functions to their modules."""
+
+
+def compiled_function(address: int) -> tuple[Native, str] | None:
+    """The module of a function and its name there; None: it is none of ours."""
+    native = _owners.get(address)
+    if native is None:
+        return None
+    return native, next(name for name, each in native.addresses.items() if each == address)
 
 
 def compile_module(
@@ -41,17 +71,19 @@ def compile_module(
     The engine wraps every exported function, so only one is exported: it writes the addresses of
     the others to a table.
     """
-    torch_library()
-    openmp_library()
     names = [*functions, *inside]
     text = "\n".join(["module {", *declarations, *functions.values(), _table_function(names), "}"])
     table = (ctypes.c_int64 * len(names))()
-    engine = Engine(text, LOWERING)
+    engine = Engine(text, LOWERING, imported(declarations))
     entry = engine.lookup("ingot_table")
     pointer = ctypes.c_void_p(ctypes.addressof(table))
     packed = (ctypes.c_void_p * 1)(ctypes.addressof(pointer))
     ctypes.CFUNCTYPE(None, ctypes.c_void_p)(entry)(packed)
-    return Native(dict(zip(names, table, strict=True)), engine)
+    source = json.dumps([list(declarations), functions, list(inside)])
+    compressed = zlib.compress(source.encode(), 1)
+    native = Native(dict(zip(names, table, strict=True)), engine, compressed)
+    _owners.update(dict.fromkeys(table, native))
+    return native
 
 
 def _table_function(names: Sequence[str]) -> str:

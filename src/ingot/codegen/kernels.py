@@ -7,7 +7,6 @@ to PyTorch, or raises where `strict` is set.
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -38,7 +37,7 @@ from ingot.codegen.rows import RowWriter
 from ingot.codegen.rules import instructions
 from ingot.codegen.split import write_finish
 from ingot.codegen.values import Val
-from ingot.errors import CompileError, IngotError, UnsupportedError
+from ingot.errors import UnsupportedError
 from ingot.fuse import index as ix
 from ingot.fuse.expr import Apply, Expr, Load, Reduce
 from ingot.fuse.index import Size
@@ -142,12 +141,12 @@ class Likeness:
 
 _compiled: WeakValueDictionary[str, Code] = WeakValueDictionary()
 """Text to code, for all programs."""
-MOST_MODULES = 64
+MOST_MODULES = 16
 _recent: deque[list[Code]] = deque(maxlen=MOST_MODULES)
 """The code of modules that were compiled last, which stays when no program needs it any more: the
 same may be asked for again. A module takes a megabyte or two."""
 _numbers = itertools.count()
-MOST_DRAFTS = 1024
+MOST_DRAFTS = 256
 """That are remembered: some tens of kilobytes each."""
 _known: dict[tuple[Key, int, Form], Likeness] = {}
 """Key, vector width and form to what was written for it."""
@@ -160,12 +159,21 @@ _known_followers: dict[tuple[Key, int, Loops, int], Likeness | None] = {}
 NO_FOLLOWERS: Mapping[Region, FollowerNest] = MappingProxyType({})
 
 
+GiveUp = Callable[[Region, Exception], str]
+"""Says why PyTorch runs a region for which there is no kernel, or raises."""
+
+
+def refuse(region: Region, error: Exception) -> str:
+    raise error
+
+
 def build_kernels(
     fused: Fused,
     options: Options,
     followers: Mapping[Region, FollowerNest] = NO_FOLLOWERS,
     work: int = WORK_PER_THREAD,
     cuts: Callable[[Region], Sequence[str]] = lambda region: ("split",),
+    give_up: GiveUp = refuse,
 ) -> Kernels:
     """Regions in `followers` become functions that products call, where that can be. `work`:
     instructions that are worth a thread. `cuts`: of a reduction that may be cut into chunks for the
@@ -173,8 +181,8 @@ def build_kernels(
     drafts: dict[Region, list[Draft]] = {}
     failures: dict[Region, str] = {}
     for region in fused.regions():
-        ways = cuts(region) if region.needs_split else ("split",)
         try:
+            ways = cuts(region) if region.needs_split else ("split",)
             follower = _follower_draft(region, followers.get(region))
             forms = [Form(work, way == "whole") for way in ways]
             drafts[region] = (
@@ -182,12 +190,12 @@ def build_kernels(
                 if follower is None
                 else [follower]
             )
-        except (IngotError, AssertionError, KeyError, ValueError) as error:
-            _give_up(region, error, options, failures)
+        except Exception as error:
+            failures[region] = give_up(region, error)
     texts = {draft.text: (region, draft) for region, each in drafts.items() for draft in each}
     codes = {text: code for text in texts if (code := _compiled.get(text)) is not None}
     missing = [pair for text, pair in texts.items() if text not in codes]
-    codes |= _compile(missing, options, failures)
+    codes |= _compile(missing, give_up, failures)
     kernels = {
         region: _kernel(region, each, codes)
         for region, each in drafts.items()
@@ -211,9 +219,11 @@ def _follower_draft(region: Region, follower: FollowerNest | None) -> Draft | No
     key, nodes = likeness(region)
     loops = tuple((v.name, str(v.size)) for v in follower.nest.outer)
     asked = (key, nodes.index(follower.product), loops, follower.lanes)
-    if asked not in _known_followers:
-        _remember(_known_followers, asked, _of_likeness(_written_follower(follower), nodes))
-    known = _known_followers[asked]
+    if asked in _known_followers:
+        known = _known_followers.get(asked)
+    else:
+        known = _of_likeness(_written_follower(follower), nodes)
+        _remember(_known_followers, asked, known)
     return None if known is None else known.draft_of(nodes)
 
 
@@ -258,34 +268,24 @@ def _remember(known: dict[Any, Any], key: object, value: object) -> None:
         known.pop(old, None)
 
 
-def _give_up(
-    region: Region, error: Exception, options: Options, failures: dict[Region, str]
-) -> None:
-    reason = f"{type(error).__name__}: {error}"
-    if options.strict:
-        raise CompileError(reason) from error
-    failures[region] = reason
-    warnings.warn(f"ingot leaves a region to PyTorch: {reason}\n{region.as_text()}", stacklevel=2)
-
-
 FEW_KERNELS = 4
 
 
 def _compile(
-    drafts: Sequence[tuple[Region, Draft]], options: Options, failures: dict[Region, str]
+    drafts: Sequence[tuple[Region, Draft]], give_up: GiveUp, failures: dict[Region, str]
 ) -> dict[str, Code]:
     """All of them as one module; if LLVM will not have that, one by one."""
     if not drafts:
         return {}
     try:
         return _compile_together([draft for _, draft in drafts])
-    except CompileError as error:
+    except Exception as error:
         if len(drafts) == 1:
-            _give_up(drafts[0][0], error, options, failures)
+            failures[drafts[0][0]] = give_up(drafts[0][0], error)
             return {}
         codes: dict[str, Code] = {}
         for pair in drafts:
-            codes |= _compile([pair], options, failures)
+            codes |= _compile([pair], give_up, failures)
         return codes
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 
 import torch
@@ -19,6 +19,14 @@ import torch
 from ingot.codegen.jit import Native, compile_module
 from ingot.codegen.once import Once
 from ingot.codegen.tensor_words import TensorWords, tensor_words
+from ingot.codegen.thread_state import (
+    STRANGE,
+    ThreadState,
+    state_in_python,
+    state_lines,
+    tells_the_truth,
+)
+from ingot.program.plain_tensor import plain_keys
 
 UNUSUAL = -1
 FRAME = (
@@ -26,8 +34,8 @@ FRAME = (
     "tensor_count", "keeper",
 )  # fmt: skip
 """Two functions; how many weights come first and the frame in which they were noted, 0: in none;
-where pairs (base, word) and pairs (base, bytes of an element) lie and how many; the object that
-holds what was made of the weights."""
+where pairs (base, word) and triples (base, bytes of an element, bytes from the first element to the
+end of the last) lie and how many; the object that holds what was made of the weights."""
 KIND = object.__basicsize__ - 8
 """Where an object's type stands in it."""
 DATA = bytes.__basicsize__ - 1
@@ -187,25 +195,26 @@ def _check_weights(t: _Text, zero: str) -> None:
 
 
 def _set_constant(t: _Text, k: str) -> None:
-    base, word = _pair(t, t.field("constants", "!llvm.ptr"), k)
+    base, word = _row(t, t.field("constants", "!llvm.ptr"), k, 2)
     t.set_base(base, word)
 
 
 def _set_tensor(t: _Text, k: str, words: TensorWords, zero: str) -> None:
-    base, size = _pair(t, t.field("tensors", "!llvm.ptr"), k)
+    base, size, extent = _row(t, t.field("tensors", "!llvm.ptr"), k, 3)
     weights, two = t.field("weights"), t.constant(2)
     before, position = t.name(), t.name()
     t.add(
         f"{before} = llvm.add {weights}, {two} : i64", f"{position} = llvm.add {before}, {k} : i64"
     )
     tensor = t.item("%args", position, "!llvm.ptr")
-    kind = t.load(tensor, KIND)
-    known = [
-        t.compare("eq", kind, t.constant(id(each))) for each in (torch.Tensor, torch.nn.Parameter)
-    ]
-    either = t.name()
-    t.add(f"{either} = llvm.or {known[0]}, {known[1]} : i1")
-    t.branch_unless(either, "^ordinary")
+    t.set_base(base, _address_of(t, tensor, words, size, extent, zero))
+
+
+def _address_of(
+    t: _Text, tensor: str, words: TensorWords, size: str, extent: str, zero: str
+) -> str:
+    """Of the first element. Unusual are other classes and storages that do not hold all of it."""
+    t.branch_unless(_is_plain_type(t, tensor), "^ordinary")
     inside = t.load(tensor, words.tensor, "!llvm.ptr")
     storage = t.load(inside, words.storage)
     t.branch_unless(t.compare("ne", storage, zero), "^stored")
@@ -213,18 +222,26 @@ def _set_tensor(t: _Text, k: str, words: TensorWords, zero: str) -> None:
     t.add(f"{pointer} = llvm.inttoptr {storage} : i64 to !llvm.ptr")
     memory = t.load(pointer, words.memory)
     t.branch_unless(t.compare("ne", memory, zero), "^there")
-    first, behind, address = t.load(inside, words.first), t.name(), t.name()
+    first, behind, end, address = t.load(inside, words.first), t.name(), t.name(), t.name()
     t.add(
         f"{behind} = llvm.mul {first}, {size} : i64",
+        f"{end} = llvm.add {behind}, {extent} : i64",
         f"{address} = llvm.add {memory}, {behind} : i64",
     )
-    t.set_base(base, address)
+    t.branch_unless(t.compare("sle", end, t.load(pointer, words.bytes)), "^whole")
+    return address
 
 
-def _pair(t: _Text, pairs: str, k: str) -> tuple[str, str]:
-    one, twice, next_ = t.constant(1), t.name(), t.name()
-    t.add(f"{twice} = llvm.shl {k}, {one} : i64", f"{next_} = llvm.add {twice}, {one} : i64")
-    return t.item(pairs, twice), t.item(pairs, next_)
+def _row(t: _Text, rows: str, k: str, length: int) -> list[str]:
+    """The words of row `k` of a table."""
+    width, start = t.constant(length), t.name()
+    t.add(f"{start} = llvm.mul {k}, {width} : i64")
+    items = []
+    for place in range(length):
+        at, behind = t.name(), t.constant(place)
+        t.add(f"{at} = llvm.add {start}, {behind} : i64")
+        items.append(t.item(rows, at))
+    return items
 
 
 def _answer(t: _Text, code: str) -> None:
@@ -232,12 +249,110 @@ def _answer(t: _Text, code: str) -> None:
     t.add(f"llvm.return {number} : !llvm.ptr")
 
 
+def _present(words: TensorWords) -> str:
+    """present(*tensors): 0 where each has memory for its elements, as far as a row (bytes of an
+    element, extent) tells; UNUSUAL where it has to be looked at closer."""
+    t = _Text()
+    t.add(f"%rows = llvm.load {_at(t, '%self', DATA)} {{alignment = 1 : i64}} : "
+          "!llvm.ptr -> !llvm.ptr")  # fmt: skip
+    zero = t.constant(0)
+
+    def check(k: str) -> None:
+        size, extent = _row(t, "%rows", k, 2)
+        _address_of(t, t.item("%args", k, "!llvm.ptr"), words, size, extent, zero)
+
+    t.loop("tensor", "%count", check)
+    _answer(t, zero)
+    t.block("^unusual")
+    _answer(t, t.constant(UNUSUAL))
+    head = "  llvm.func internal @present(%self: !llvm.ptr, %args: !llvm.ptr, %count: i64)"
+    return "\n".join([f"{head} -> !llvm.ptr {{", *t.lines, "  }"])
+
+
+def _state(words: TensorWords) -> str | None:
+    """state(*tensors): the bits of `thread_state`; None where they cannot be had natively."""
+    found = state_lines()
+    if found is None:
+        return None
+    t = _Text()
+    lines, total = found
+    t.add(*lines)
+
+    def check(k: str) -> None:
+        tensor = t.item("%args", k, "!llvm.ptr")
+        t.branch_unless(_is_plain_type(t, tensor), "^known")
+        keys = t.load(t.load(tensor, words.tensor, "!llvm.ptr"), words.keys)
+        t.branch_unless(_one_of(t, keys, sorted(plain_keys())), "^plain")
+
+    t.loop("tensor", "%count", check)
+    _answer(t, total)
+    t.block("^unusual")
+    strange, both = t.constant(STRANGE), t.name()
+    t.add(f"{both} = llvm.or {total}, {strange} : i64")
+    _answer(t, both)
+    head = "  llvm.func internal @state(%self: !llvm.ptr, %args: !llvm.ptr, %count: i64)"
+    return "\n".join([f"{head} -> !llvm.ptr {{", *t.lines, "  }"])
+
+
+def _is_plain_type(t: _Text, tensor: str) -> str:
+    return _one_of(t, t.load(tensor, KIND), [id(torch.Tensor), id(torch.nn.Parameter)])
+
+
+def _one_of(t: _Text, word: str, known: Sequence[int]) -> str:
+    first, *rest = [t.compare("eq", word, t.constant(_signed(each))) for each in known]
+    for each in rest:
+        either = t.name()
+        t.add(f"{either} = llvm.or {first}, {each} : i1")
+        first = either
+    return first
+
+
+def _signed(word: int) -> int:
+    return word - (1 << 64) if word >> 63 else word
+
+
+def _apart(words: TensorWords) -> str:
+    """apart(*tensors): 0 where none of the first, as many as a word tells, is in the same memory as
+    another; UNUSUAL where one is, or has none."""
+    t = _Text()
+    t.add(f"%first = llvm.load {_at(t, '%self', DATA)} {{alignment = 1 : i64}} : "
+          "!llvm.ptr -> i64")  # fmt: skip
+    zero, one = t.constant(0), t.constant(1)
+
+    def memory(k: str, onward: str) -> str:
+        inside = t.load(t.item("%args", k, "!llvm.ptr"), words.tensor, "!llvm.ptr")
+        storage, pointer = t.load(inside, words.storage), t.name()
+        t.branch_unless(t.compare("ne", storage, zero), onward)
+        t.add(f"{pointer} = llvm.inttoptr {storage} : i64 to !llvm.ptr")
+        return t.load(pointer, words.memory)
+
+    def against_the_rest(i: str) -> None:
+        mine, start, rest = memory(i, "^mine"), t.name(), t.name()
+        t.add(f"{start} = llvm.add {i}, {one} : i64", f"{rest} = llvm.sub %count, {start} : i64")
+
+        def differs(j: str) -> None:
+            place = t.name()
+            t.add(f"{place} = llvm.add {start}, {j} : i64")
+            t.branch_unless(t.compare("ne", mine, memory(place, "^other")), "^differs")
+
+        t.loop("rest", rest, differs)
+
+    t.loop("tensor", "%first", against_the_rest)
+    _answer(t, zero)
+    t.block("^unusual")
+    _answer(t, t.constant(UNUSUAL))
+    head = "  llvm.func internal @apart(%self: !llvm.ptr, %args: !llvm.ptr, %count: i64)"
+    return "\n".join([f"{head} -> !llvm.ptr {{", *t.lines, "  }"])
+
+
 @Once
 def _native() -> Native | None:
     words = tensor_words()
     if words is None or not _as_expected():
         return None
-    return compile_module([], {"launch": _launch(words)})
+    functions = {"launch": _launch(words), "present": _present(words), "apart": _apart(words)}
+    state = _state(words)
+    return compile_module([], functions | ({"state": state} if state else {}))
 
 
 def _as_expected() -> bool:
@@ -266,10 +381,26 @@ class _Method(ctypes.Structure):
     )
 
 
-@cache
-def _method(address: int) -> _Method:
-    """For the life of the process: functions refer to it."""
-    return _Method(b"launch", address, FASTCALL, b"Bind tensors and run a segment.")
+_methods: dict[int, _Method] = {}
+"""For the life of the process: functions refer to them."""
+
+
+def _method(address: int, name: bytes, flags: int) -> _Method:
+    return _methods.setdefault(address, _Method(name, address, flags, None))
+
+
+def _function(native: Native, name: str, flags: int, own: bytes) -> Callable[..., int]:
+    """A Python function in native code; `own` is what it is handed as self."""
+    make = ctypes.pythonapi.PyCFunction_NewEx
+    make.restype = ctypes.py_object
+    make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+    method = _method(native.addresses[name], name.encode(), flags)
+    function: Callable[..., int] = make(ctypes.addressof(method), own, None)
+    return function
+
+
+def _table_address(table: array[int]) -> bytes:
+    return table.buffer_info()[0].to_bytes(8, sys.byteorder)
 
 
 def launcher(frame: array[int]) -> Launcher | None:
@@ -278,10 +409,31 @@ def launcher(frame: array[int]) -> Launcher | None:
     native = _native()
     if native is None:
         return None
-    make = ctypes.pythonapi.PyCFunction_NewEx
-    make.restype = ctypes.py_object
-    make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-    where = frame.buffer_info()[0].to_bytes(8, sys.byteorder)
-    method = _method(native.addresses["launch"])
-    function: Launcher = make(ctypes.addressof(method), where, None)
-    return function
+    return _function(native, "launch", FASTCALL, _table_address(frame))
+
+
+def presence(rows: array[int]) -> Callable[..., int] | None:
+    """present(*tensors), with a row for each tensor; the rows have to live as long."""
+    native = _native()
+    if native is None:
+        return None
+    return _function(native, "present", FASTCALL, _table_address(rows))
+
+
+def apartness(first: int) -> Callable[..., int] | None:
+    """apart(*tensors): strided ones, of which the first `first` are compared with all."""
+    native = _native()
+    if native is None:
+        return None
+    return _function(native, "apart", FASTCALL, first.to_bytes(8, sys.byteorder))
+
+
+@cache
+def thread_state() -> ThreadState:
+    """The bits of `thread_state` that hold for the calling thread."""
+    native = _native()
+    if native is not None and "state" in native.addresses:
+        function = _function(native, "state", FASTCALL, b"")
+        if tells_the_truth(function):
+            return function
+    return state_in_python

@@ -10,8 +10,9 @@ from functools import cache
 import torch
 
 from ingot.codegen.functions import Writer
+from ingot.codegen.imports import has_symbol
 from ingot.codegen.jit import Native, compile_module
-from ingot.codegen.machine import has_symbol
+from ingot.codegen.once import Once
 from ingot.codegen.values import Val
 
 FIELDS = (
@@ -34,7 +35,7 @@ def library_function(dtype: torch.dtype) -> int:
     return _compiled(dtype).addresses["product"]
 
 
-@cache
+@Once
 def _compiled(dtype: torch.dtype) -> Native:
     pointers = ", ".join(["!llvm.ptr"] * 13)
     return compile_module(

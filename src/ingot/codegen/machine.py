@@ -1,11 +1,9 @@
-"""What this machine really has, probed once: vector width, threads, the C symbols that PyTorch's
-libraries export. What holds: nothing here is guessed from a name; a symbol is there because it was
-found, a width because the kernel reports the state that saves it.
+"""What this machine really has, probed once: vector width, caches, library support. Nothing here is
+guessed from a name: a width counts because the operating system reports the state that saves it.
 """
 
 from __future__ import annotations
 
-import ctypes
 import glob
 import os
 from dataclasses import dataclass
@@ -80,29 +78,3 @@ def library_multiplies(half: torch.dtype) -> bool:
     }
     answer = getattr(torch.ops.mkldnn, asked[half], None)
     return answer is not None and bool(answer())
-
-
-@cache
-def torch_library() -> ctypes.CDLL:
-    """libtorch_cpu, opened so that generated code finds its symbols (Sleef, MKL, the C shim)."""
-    folder = os.path.join(os.path.dirname(torch.__file__), "lib")
-    return ctypes.CDLL(os.path.join(folder, "libtorch_cpu.so"), mode=ctypes.RTLD_GLOBAL)
-
-
-@cache
-def openmp_library() -> ctypes.CDLL | None:
-    """The OpenMP runtime that PyTorch itself runs on, or None where it cannot be found."""
-    torch_library()
-    folder = os.path.join(os.path.dirname(torch.__file__), "lib")
-    for path in sorted(glob.glob(os.path.join(folder, "libgomp*"))):
-        return ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL)
-    return None
-
-
-@cache
-def has_symbol(name: str) -> bool:
-    return any(
-        hasattr(library, name)
-        for library in (torch_library(), openmp_library())
-        if library is not None
-    )

@@ -7,12 +7,13 @@ CompileError with all that was said about it; several threads may compile at onc
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from ingot.errors import CompileError
+from ingot.forks import compiling
 
 _POINTER = ctypes.c_void_p
 
@@ -42,6 +43,7 @@ _FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
         _POINTER,
         (_POINTER, ctypes.c_int, ctypes.c_int, _POINTER, ctypes.c_bool, ctypes.c_bool),
     ),
+    "mlirExecutionEngineRegisterSymbol": (None, (_POINTER, _Text, _POINTER)),
     "mlirExecutionEngineLookupPacked": (_POINTER, (_POINTER, _Text)),
     "mlirExecutionEngineDestroy": (None, (_POINTER,)),
 }
@@ -62,13 +64,14 @@ def _library() -> ctypes.CDLL:
 class Engine:
     """Machine code of one module; it lives as long as this does."""
 
-    def __init__(self, text: str, pipeline: str):
+    def __init__(self, text: str, pipeline: str, symbols: Mapping[str, int]):
+        """`symbols`: what the module imports, name to address."""
         from torch_mlir import ir, passmanager
 
         library = _library()
         self._address: int | None = None
         said: list[str] = []
-        with ir.Context() as context:
+        with compiling(), ir.Context() as context:
             context.enable_multithreading(False)
             passes = passmanager.PassManager.parse(pipeline)
             listener = _listener(said)
@@ -80,12 +83,15 @@ class Engine:
                 _found(library.mlirPassManagerRunOnOp(_pointer(passes), operation), said)
                 made = library.mlirExecutionEngineCreate(module, 2, 0, None, False, False)
                 self._address = _found(made, said)
+                for name, address in symbols.items():
+                    library.mlirExecutionEngineRegisterSymbol(made, _text(name), address)
             finally:
                 library.mlirModuleDestroy(module)
 
     def lookup(self, name: str) -> int:
         """The address of the wrapper of an exported function; LLVM compiles when first asked."""
-        found = _library().mlirExecutionEngineLookupPacked(self._address, _text(name))
+        with compiling():
+            found = _library().mlirExecutionEngineLookupPacked(self._address, _text(name))
         return _found(found, ["LLVM gave no code"])
 
     def __del__(self) -> None:

@@ -122,12 +122,12 @@ class NestWriter(LoopWriter):
         lanes = self._lanes_of(expr.index)
         filled = self._filled(expr.index)
         if lanes == 1:
-            safe = filled
+            counts = filled
             if self.guard is not None:
                 inside = self.b.any(self.guard)
-                safe = inside if filled is None else self.b.and_(inside, filled)
+                counts = inside if filled is None else self.b.and_(inside, filled)
             pointer = self.b.pointer_at(base, self.index(expr.index), expr.dtype)
-            return self.b.load(self._safe(pointer, safe), expr.dtype, 1)
+            return self.b.load(self._safe(pointer, counts), expr.dtype, 1)
         mask = self._mask()
         if self.is_contiguous(expr.index):
             pointer = self.b.pointer_at(base, self.index(expr.index, first_lane=True), expr.dtype)
@@ -138,8 +138,12 @@ class NestWriter(LoopWriter):
         if filled is not None:
             every = self.b.broadcast(filled, lanes)
             mask = every if mask is None else self.b.and_(mask, every)
-        if mask is None and (addresses := self._addresses(base, expr.index, expr.dtype)):
-            return self.b.collect(addresses, expr.dtype, self.lanes)
+        whole = (
+            self.tail is None and filled is None and (self.guard is None or self.guard.lanes == 1)
+        )
+        if whole and (addresses := self._addresses(base, expr.index, expr.dtype)):
+            safe = [self._safe(address, self.guard) for address in addresses]
+            return self.b.collect(safe, expr.dtype, self.lanes)
         if mask is None and (looked := self._looked_up(expr.index)):
             return self._one_by_one(expr, looked)
         return self.b.gather(base, self.index(expr.index), expr.dtype, mask)
@@ -284,13 +288,21 @@ class NestWriter(LoopWriter):
         inside = self.b.and_(
             self.b.cmp("ge", at, self.size(expr.low)), self.b.cmp("lt", at, self.size(expr.high))
         )
+        value = self._under(inside, expr.inside)
+        return self.b.select(inside, value, self._under(self.b.not_(inside), expr.outside))
+
+    def _under(self, condition: Val, expr: Expr) -> Val:
+        """A value that counts only where `condition` holds: elsewhere its loads have no place in
+        memory, so they are masked off, and its failures are none."""
+        if isinstance(expr, Number):
+            return self.value(expr)
         before = self.guard
-        self.guard = inside if before is None else self.b.and_(before, inside)
+        self.guard = condition if before is None else self.b.and_(before, condition)
         self.memo.append({})
-        value = self.value(expr.inside)
+        value = self.value(expr)
         self.memo.pop()
         self.guard = before
-        return self.b.select(inside, value, self.value(expr.outside))
+        return value
 
     def _settled(self, expr: Guarded) -> bool | None:
         """True or False where the guard is the same for the whole segment."""

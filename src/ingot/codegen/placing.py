@@ -14,6 +14,7 @@ import torch
 from ingot.codegen.entry import openmp_declarations
 from ingot.codegen.functions import I64, Writer
 from ingot.codegen.jit import Native, compile_module
+from ingot.codegen.once import Once
 from ingot.codegen.values import Val
 
 WITHIN = 4
@@ -40,7 +41,7 @@ def placing_function(itemsize: int) -> int:
     return _compiled(ELEMENTS[itemsize]).addresses["place"]
 
 
-@cache
+@Once
 def _compiled(dtype: torch.dtype) -> Native:
     functions = {"task": _Task(dtype).text(), "place": _entry()}
     return compile_module(list(openmp_declarations().values()), functions)

@@ -17,6 +17,7 @@ from ingot.codegen.entry import has_openmp, openmp_declarations
 from ingot.codegen.functions import Writer
 from ingot.codegen.gemm import DEPTH, WORK_PER_THREAD, call_tile, packed, product_shape
 from ingot.codegen.jit import Native, compile_module
+from ingot.codegen.once import Once
 from ingot.codegen.values import Val
 
 FIELDS = (
@@ -37,7 +38,7 @@ def lstm_function(dtype: torch.dtype) -> int:
     return _compiled(dtype).addresses["lstm"]
 
 
-@cache
+@Once
 def _compiled(dtype: torch.dtype) -> Native:
     task = _Task(dtype)
     functions = {"task": task.text(), "lstm": _entry()}

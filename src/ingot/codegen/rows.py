@@ -430,8 +430,9 @@ def worth_keeping(phases: Phases, nest: Nest, lanes: int, rare: Container[int]) 
 
 
 def _reach(reductions: Sequence[Reduce], stores: Sequence[Store]) -> set[Expr]:
+    """What a phase is certain to compute for every element: below a guard it is not."""
     roots = [*(r.operand for r in reductions), *(s.value for s in stores)]
-    return set(ordered(roots, stop=lambda e: isinstance(e, Reduce)))
+    return set(ordered(roots, stop=lambda e: isinstance(e, Guarded | Reduce)))
 
 
 def needs_blocks(reduce: Reduce) -> bool:

@@ -19,6 +19,8 @@ import torch
 WORD = 8
 SEEN = 32
 """Words of an object that are looked at."""
+INLINE = 5
+"""Dimensions up to which a tensor holds its sizes and strides in itself."""
 FIRST = 617
 """The storage offset of the tensors that are looked at: a number that nothing else in them is."""
 
@@ -42,6 +44,14 @@ class TensorWords:
     """In that: the count, 32 bits."""
     memory: int
     """In the storage: the address of its first byte."""
+    bytes: int
+    """In the storage: how many bytes it has."""
+    geometry: int
+    """In the tensor: where its sizes, strides, offset, dtype, device and dispatch keys begin."""
+    geometry_words: int
+    """How many words those are."""
+    keys: int
+    """In the tensor: its dispatch keys."""
 
 
 @cache
@@ -80,9 +90,15 @@ def _candidates(read: Read, tensor: torch.Tensor) -> Iterator[TensorWords]:
     storage = tensor.untyped_storage()
     in_object = _places(read(id(tensor), SEEN), tensor._cdata)
     words = read(tensor._cdata, SEEN)
+    geometry = _geometry(words, tensor)
     in_storage = _places(read(storage._cdata, SEEN), storage.data_ptr())
+    bytes_ = _places(read(storage._cdata, SEEN), storage.nbytes())
     firsts, storages = _places(words, FIRST), _places(words, storage._cdata)
-    if not all(len(places) == 1 for places in (in_object, firsts, storages)) or not in_storage:
+    keys = _places(words, torch._C._dispatch_keys(tensor).raw_repr())
+    single = (in_object, firsts, storages, bytes_, keys)
+    if not all(len(places) == 1 for places in single) or not in_storage:
+        return
+    if geometry is None:
         return
     for number, word in enumerate(words):
         if word % WORD or word < 1 << 16:
@@ -90,8 +106,27 @@ def _candidates(read: Read, tensor: torch.Tensor) -> Iterator[TensorWords]:
         for place, value in enumerate(read(word, WORD)):
             if value & 0xFFFFFFFF == tensor._version:
                 yield TensorWords(
-                    in_object[0], storages[0], firsts[0], number * WORD, place * WORD, in_storage[0]
-                )
+                    in_object[0], storages[0], firsts[0], number * WORD, place * WORD,
+                    in_storage[0], bytes_[0], *geometry, keys[0],
+                )  # fmt: skip
+
+
+def _geometry(words: tuple[int, ...], tensor: torch.Tensor) -> tuple[int, int] | None:
+    """Where the description of the tensor begins, and its length in words: the number of
+    dimensions, room for INLINE sizes and INLINE strides, the offset, the number of elements, dtype
+    and device, dispatch keys."""
+    sizes, strides = list(tensor.shape), list(tensor.stride())
+    room = [0] * (INLINE - tensor.dim())
+    wanted = [tensor.dim(), *sizes, *room, *strides, *room]
+    wanted += [int(tensor.storage_offset()), tensor.numel()]
+    keys = torch._C._dispatch_keys(tensor).raw_repr()
+    count = len(wanted) + 2
+    starts = [
+        start
+        for start in range(len(words) - count + 1)
+        if list(words[start : start + len(wanted)]) == wanted and words[start + count - 1] == keys
+    ]
+    return (starts[0] * WORD, count) if len(starts) == 1 else None
 
 
 def _places(words: tuple[int, ...], wanted: int) -> list[int]:
@@ -107,7 +142,10 @@ def _fits(read: Read, tensor: torch.Tensor, words: TensorWords) -> bool:
         read(id(tensor) + words.tensor, 1) == (tensor._cdata,)
         and inside[words.storage // WORD] == storage._cdata
         and inside[words.first // WORD] == tensor.storage_offset()
+        and inside[words.keys // WORD] == torch._C._dispatch_keys(tensor).raw_repr()
         and bool(counter)
         and counter[words.version // WORD] & 0xFFFFFFFF == tensor._version
         and read(storage._cdata + words.memory, 1) == (storage.data_ptr(),)
+        and read(storage._cdata + words.bytes, 1) == (storage.nbytes(),)
+        and _geometry(inside, tensor) == (words.geometry, words.geometry_words)
     )

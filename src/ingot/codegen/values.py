@@ -72,13 +72,14 @@ def rounded(value: float, dtype: torch.dtype) -> float:
 
 
 def _f32_bits(value: float, dtype: torch.dtype) -> int:
-    """The bits, as f32, of `value` rounded to f32, f16 or bf16. Not by torch: this runs under fake
-    tensor modes."""
+    """The bits, as f32, of `value` rounded to f32, and from there to f16 or bf16, as PyTorch does.
+    Not by torch: this runs under fake tensor modes."""
     if math.isnan(value):
         return 0x7FC00000
     bits = _packed(value, "<f", "<I", 0x7F800000)
     if dtype is torch.float16:
-        half = _packed(value, "<e", "<H", 0x7C00)
+        single: float = struct.unpack("<f", struct.pack("<I", bits))[0]
+        half = _packed(single, "<e", "<H", 0x7C00)
         exact: float = struct.unpack("<e", struct.pack("<H", half))[0]
         return _packed(exact, "<f", "<I", 0x7F800000)
     if dtype is torch.bfloat16 and not math.isinf(value):

@@ -33,7 +33,7 @@ def tune_command(
         text = found.report() if report else record.table.merged().as_text()
     except (IngotError, TypeError) as error:
         raise click.UsageError(str(error)) from error
-    return f"{text}\n{tuning_file(found)}"
+    return f"{text}\n{tuning_file(found) or 'not written to disk'}"
 
 
 def _arguments(found: Dispatch, target: str, inputs: Sequence[str]) -> Sequence[object]:

@@ -16,6 +16,7 @@ import torch
 from torch._library.infer_schema import infer_schema
 from torch._subclasses.fake_tensor import FakeTensorMode
 
+from ingot.codegen.imports import imported
 from ingot.codegen.mlir_c import Engine
 from ingot.errors import CompileError, DispatchError
 
@@ -122,7 +123,8 @@ def compiled(text: str, function: str) -> tuple[list[Kind], int, Engine]:
         found = _function(module, function)
         kinds = [_kind(str(each)) for each in found.type.inputs]
         found.attributes["llvm.emit_c_interface"] = ir.UnitAttr.get()
-        engine = Engine(str(module), LOWERING)
+        # Other symbols are those of the process: the text is the user's own.
+        engine = Engine(str(module), LOWERING, imported(()))
     return kinds, engine.lookup(f"_mlir_ciface_{function}"), engine
 
 

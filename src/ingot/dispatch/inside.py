@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 from torch.fx import Node
 
+from ingot.codegen.once import Once
 from ingot.dispatch.declare import Dispatch, dispatch
 from ingot.dispatch.trace import call_of
 from ingot.dispatch.ways import Ways
@@ -33,7 +34,7 @@ PRODUCTS = {aten.mm.default: 0, aten.bmm.default: 1}
 """With the dimension of the first factor that counts the rows."""
 
 
-@cache
+@Once
 def own_operations() -> dict[Any, Dispatch]:
     """What stands for an operation of ATen's."""
 

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 
+from ingot.codegen.once import Once
 from ingot.dispatch.candidates import Candidate
 from ingot.dispatch.declare import Dispatch
 from ingot.dispatch.ranges import Range, Row, Table
@@ -47,7 +48,7 @@ class Choice:
         return _operation(self)
 
 
-@cache
+@Once
 def _operation(choice: Choice) -> Dispatch:
     made = Dispatch(
         choice.reference, choice.on, list(choice.bounds), span=(1, 1), budget=0.0, tolerance=None

@@ -1,7 +1,8 @@
 """What was measured, in memory and on disk. Comes in and goes out: a Record for each setting, that
 is the dtypes and sizes of arguments that are not dispatched on. What holds: a tuning file is used
-only for the machine, the source and the versions it was made with; one that is damaged or of
-another kind is ignored with a line in the log; it is written whole or not at all.
+only for the machine, the source and the versions it was made with; one that is damaged, hostile or
+of another kind is ignored with a line in the log; it is written whole or not at all. Text in a file
+is compared and shown, never evaluated.
 """
 
 from __future__ import annotations
@@ -10,9 +11,7 @@ import hashlib
 import inspect
 import json
 import logging
-import os
 import platform
-import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cache
@@ -22,15 +21,20 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from ingot.artifact.document import Part, parse, shown
+from ingot.dispatch.folders import read_tuning_file, tuning_folder, write_tuning_file
 from ingot.dispatch.narrow import expression
 from ingot.dispatch.ranges import Range, Row, Table
+from ingot.errors import FileError
 from ingot.options import Options, make_options
 
 if TYPE_CHECKING:
     from ingot.dispatch.declare import Dispatch
 
 FORMAT = 1
+MOST_RECORDS = 100_000
 log = logging.getLogger("ingot.dispatch")
+log.addHandler(logging.NullHandler())  # what is logged is not printed unless someone asks for it
 
 
 @dataclass(frozen=True)
@@ -110,7 +114,7 @@ def known_record(
 ) -> Record | None:
     """What is known without measuring."""
     path = tuning_file(dispatch, options)
-    if path not in dispatch.files:
+    if path is not None and path not in dispatch.files:
         dispatch.files.add(path)
         for name, record in _loaded(dispatch, path).items():
             dispatch.records.setdefault(name, record)
@@ -121,30 +125,21 @@ def remember(dispatch: Dispatch, record: Record, options: Options | None = None)
     dispatch.records[record.setting] = record
     dispatch.chosen.clear()
     path = tuning_file(dispatch, options)
+    if path is None:
+        return
     content = {
         "format": FORMAT,
         "made for": made_for(dispatch),
         "records": [asdict(each) for each in dispatch.records.values()],
     }
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(
-            "w", dir=path.parent, suffix=".json", delete=False
-        ) as file:
-            json.dump(content, file, indent=1)
-        os.replace(file.name, path)
-    except OSError as error:
-        log.warning("the tuning file %s cannot be written: %s", path, error)
+    write_tuning_file(path, json.dumps(content, indent=1))
 
 
-def tuning_file(dispatch: Dispatch, options: Options | None = None) -> Path:
+def tuning_file(dispatch: Dispatch, options: Options | None = None) -> Path | None:
+    """None where there is no folder for it."""
+    folder = tuning_folder((options or make_options()).tuning)
     home = f"{dispatch.reference.__module__}.{dispatch.reference.__qualname__}"
-    return tuning_folder(options) / f"{dispatch.name}-{_digest(home)}.json"
-
-
-def tuning_folder(options: Options | None = None) -> Path:
-    folder = (options or make_options()).tuning
-    return Path(folder) if folder else Path.home() / ".cache" / "ingot" / "tuning"
+    return None if folder is None else folder / f"{dispatch.name}-{_digest(home)}.json"
 
 
 def made_for(dispatch: Dispatch) -> dict[str, str]:
@@ -159,39 +154,79 @@ def made_for(dispatch: Dispatch) -> dict[str, str]:
     }
 
 
+class _OtherThreads(Exception):
+    """No news for a user: the number of threads changes from run to run."""
+
+
 def _loaded(dispatch: Dispatch, path: Path) -> dict[str, Record]:
-    try:
-        content = json.loads(path.read_text())
-        if content["format"] != FORMAT:
-            raise ValueError(f"its format is {content['format']}, not {FORMAT}")
-        made, now = content["made for"], made_for(dispatch)
-        for key, value in now.items():
-            if made[key] != value:
-                raise ValueError(f"it was made for {key} {made[key]}, not {value}")
-        records = [_record(each) for each in content["records"]]
-    except FileNotFoundError:
+    text = read_tuning_file(path)
+    if text is None:
         return {}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        log.warning("the tuning file %s is ignored: %s", path, error)
+    try:
+        content = parse(text, path.name)
+        records = _records(dispatch, content)
+    except _OtherThreads as error:
+        log.debug("%s is ignored: %s", path, error)
+        return {}
+    except ValueError as error:
+        why = error.why if isinstance(error, FileError) else str(error)
+        log.warning("the tuning file %s is ignored: %s", path, why)
         return {}
     return {record.setting: record for record in records}
 
 
-def _record(each: Any) -> Record:
-    rows = tuple(
-        Row(
-            tuple(Range(part["low"], part["high"]) for part in row["box"]),
-            str(row["serves"]),
-            float(row["confidence"]),
-            str(row["why"]),
-        )
-        for row in each["table"]["rows"]
+def _records(dispatch: Dispatch, content: Part) -> list[Record]:
+    given = content.entries()
+    if "format" not in given or given["format"].value != FORMAT:
+        content.fail(f"its format is not {FORMAT}")
+    fields = content.fields("format", "made for", "records")
+    now = made_for(dispatch)
+    made = fields["made for"].fields(*now)
+    for key, value in now.items():
+        if made[key].value != value and key == "threads":
+            raise _OtherThreads(f"it was made for {shown(made[key].value)} threads, not {value}")
+        if made[key].value != value:
+            content.fail(f"it was made for {key} {shown(made[key].value)}, not {value}")
+    return [_record(dispatch, each) for each in fields["records"].items(most=MOST_RECORDS)]
+
+
+def _record(dispatch: Dispatch, each: Part) -> Record:
+    fields = each.fields("setting", "table", "samples", "disqualified")
+    rows = fields["table"].fields("rows")["rows"].items(most=MOST_RECORDS)
+    samples = fields["samples"].items(most=MOST_RECORDS)
+    return Record(
+        fields["setting"].text(),
+        Table(tuple(_row(dispatch, row) for row in rows)),
+        tuple(_sample(dispatch, sample) for sample in samples),
+        {name: why.text() for name, why in fields["disqualified"].entries().items()},
     )
-    samples = tuple(
-        Sample(tuple(s["sizes"]), {str(k): float(v) for k, v in s["seconds"].items()})
-        for s in each["samples"]
-    )
-    return Record(str(each["setting"]), Table(rows), samples, dict(each["disqualified"]))
+
+
+def _row(dispatch: Dispatch, row: Part) -> Row:
+    fields = row.fields("box", "serves", "confidence", "why")
+    serves = fields["serves"].text()
+    if serves not in dispatch.candidates:
+        fields["serves"].fail(f"{shown(serves)} is no implementation of {dispatch.name}")
+    box = tuple(_range(part) for part in fields["box"].items(len(dispatch.axes)))
+    return Row(box, serves, _number(fields["confidence"]), fields["why"].text())
+
+
+def _range(part: Part) -> Range:
+    fields = part.fields("low", "high")
+    low = fields["low"].integer(0)
+    return Range(low, None if fields["high"].value is None else fields["high"].integer(low))
+
+
+def _sample(dispatch: Dispatch, sample: Part) -> Sample:
+    fields = sample.fields("sizes", "seconds")
+    sizes = tuple(size.integer(0) for size in fields["sizes"].items(len(dispatch.axes)))
+    return Sample(sizes, {k: _number(v) for k, v in fields["seconds"].entries().items()})
+
+
+def _number(part: Part) -> float:
+    if type(part.value) not in (int, float) or part.value < 0:
+        part.fail(f"expected a number that is not negative, found {shown(part.value)}")
+    return float(part.value)
 
 
 def _sources(dispatch: Dispatch) -> list[str]:

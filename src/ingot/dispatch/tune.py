@@ -20,12 +20,14 @@ from ingot.dispatch.ranges import Box, Range, Table
 from ingot.dispatch.records import Record, Sample, known_record, remember, setting_of
 from ingot.dispatch.search import found_ranges
 from ingot.dispatch.symbols import symbolic_call
+from ingot.exclusive import exclusively
 from ingot.options import Options, make_options
 
 if TYPE_CHECKING:
     from ingot.dispatch.declare import Dispatch
 
 
+@exclusively()
 def record_for(
     dispatch: Dispatch,
     bound: Mapping[str, Any],

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -18,10 +19,12 @@ from typing import Any
 import torch
 
 from ingot.dispatch.declare import Dispatch
+from ingot.dispatch.folders import has_tuning_files
 from ingot.dispatch.own import CHOICES, THREADS, Form, always, tensors
 from ingot.dispatch.ranges import Range, Row, Table
-from ingot.dispatch.records import Record, known_record, tuning_folder
+from ingot.dispatch.records import Record, known_record
 from ingot.errors import OptionError, did_you_mean
+from ingot.forks import fork_safe_lock
 from ingot.options import Options
 
 MOST_SECONDS = 3.0
@@ -36,6 +39,11 @@ BY_HAND = "fixed by hand"
 Arguments = Callable[[], Mapping[str, Any]]
 
 
+class _Thread(threading.local):
+    since: float | None = None
+    """When this thread's compilation began, later by what was measured in it."""
+
+
 class Account:
     """Seconds that compiling and measuring took in this process. What is measured while a program
     is compiled does not count as compiling."""
@@ -43,27 +51,30 @@ class Account:
     def __init__(self) -> None:
         self.measuring = 0.0
         self._compiling = 0.0
-        self._since: float | None = None
-        """When the compilation that is under way began, later by what was measured in it."""
+        self._lock = fork_safe_lock()
+        self._thread = _Thread()
 
     def left(self, share: float) -> float:
         """For measuring, if it may take this share of compiling."""
         if math.isinf(share):
             return MOST_SECONDS
-        running = 0.0 if self._since is None else time.perf_counter() - self._since
+        since = self._thread.since
+        running = 0.0 if since is None else time.perf_counter() - since
         return min(MOST_SECONDS, share * (self._compiling + running) - self.measuring)
 
     @contextmanager
     def compile(self) -> Iterator[None]:
-        if self._since is not None:
+        thread = self._thread
+        if thread.since is not None:
             yield
             return
-        self._since = time.perf_counter()
+        thread.since = time.perf_counter()
         try:
             yield
         finally:
-            self._compiling += time.perf_counter() - self._since
-            self._since = None
+            with self._lock:
+                self._compiling += time.perf_counter() - thread.since
+            thread.since = None
 
     @contextmanager
     def measure(self) -> Iterator[None]:
@@ -72,9 +83,10 @@ class Account:
             yield
         finally:
             seconds = time.perf_counter() - start
-            self.measuring += seconds
-            if self._since is not None:
-                self._since += seconds
+            with self._lock:
+                self.measuring += seconds
+            if self._thread.since is not None:
+                self._thread.since += seconds
 
 
 account = Account()
@@ -148,7 +160,7 @@ class Ways:
         """What is known of an operation, measured now if there is time for it."""
         from ingot.dispatch.tune import record_for
 
-        if not self.options.tune and not tuning_folder(self.options).is_dir():
+        if not self.options.tune and not has_tuning_files(self.options.tuning):
             return None
         bound = arguments()
         seconds = account.left(self.options.tune)

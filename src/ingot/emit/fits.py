@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from numpy.polynomial import chebyshev
 from torch import Tensor
+from torch.utils._python_dispatch import _disable_current_modes
 
 NOISE = 1e-15
 """How exact the function itself is."""
@@ -51,7 +52,8 @@ def _powers(series: tuple[float, ...], eps: float) -> tuple[float, ...]:
 
 def fit(function: Callable[[Tensor], Tensor], low: float, high: float) -> Fit:
     def values(places: Any) -> Any:
-        x = torch.from_numpy((places * (high - low) + (high + low)) / 2)
-        return function(x).numpy()
+        with _disable_current_modes():  # whoever is the first to import this may be tracing
+            x = torch.from_numpy((places * (high - low) + (high + low)) / 2)
+            return function(x).numpy()
 
     return Fit(low, high, tuple(chebyshev.chebinterpolate(values, POINTS)))

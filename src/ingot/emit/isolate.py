@@ -11,7 +11,6 @@ import os
 import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -20,6 +19,7 @@ from typing import Any
 from ingot.emit.levels import Step
 from ingot.emit.reproduce import write_reproducer
 from ingot.errors import EmitError
+from ingot.forks import fork_safe_lock
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class PipelineError(Exception):
         super().__init__(f"{step}: " + "; ".join(c.message for c in complaints))
 
 
-_lock = threading.Lock()
+_lock = fork_safe_lock()
 _helper: tuple[int, subprocess.Popen[bytes], Connection] | None = None
 """The process id it was started in, the helper, the line to it."""
 

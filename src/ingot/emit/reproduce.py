@@ -21,8 +21,14 @@ REQUEST, DATA = "request.json", "arguments.bin"
 
 
 def write_reproducer(request: dict[str, Any]) -> str:
-    """Leave the request on disk; the command that repeats it."""
-    folder = Path(tempfile.mkdtemp(prefix="ingot-reproducer-"))
+    """Leave the request on disk; the command that repeats it, or why there is none."""
+    try:
+        return _written(request, Path(tempfile.mkdtemp(prefix="ingot-reproducer-")))
+    except OSError as error:
+        return f"(no reproducer: {error})"
+
+
+def _written(request: dict[str, Any], folder: Path) -> str:
     module = request["module"]
     source = "input.mlirbc" if isinstance(module, bytes) else "input.mlir"
     (folder / source).write_bytes(module if isinstance(module, bytes) else module.encode())

@@ -1,8 +1,8 @@
-"""The quick way into a whole program. Comes in: a Program with a CallSpec; goes out: a function
-from the user's arguments to a value for each placeholder, written as Python text for this program.
-What holds: it gives None where anything does not fit as it stands (another dtype, size, layout, a
-guard that fails), and the long way has to say what, or to copy. Tensors that are in every respect
-like some that fitted fit as well, and PyTorch itself tells that quickest.
+"""The fast path of a whole program's call: a function, written as Python text for this program,
+from the user's arguments to the result. It returns UNFIT where anything misses the fast path (other
+dtypes, sizes or layouts, tensors that are not plain, a thread state that changes what the call
+means); the slow path then says why, copies, or calls the model. Tensors that are in every respect
+like some that fitted fit as well: PyTorch's own TensorGuards tells that in one call.
 """
 
 from __future__ import annotations
@@ -14,20 +14,37 @@ import sympy
 import torch
 from torch import fx
 from torch._C._dynamo.guards import TensorGuards
+from torch.autograd import forward_ad
 from torch.utils import _pytree as pytree
 
+from ingot.codegen.launcher import thread_state
+from ingot.codegen.thread_state import GRAD
+from ingot.execute.apart import apart, written_first
+from ingot.execute.call_state import CHANGES_MEANING, CallState
+from ingot.execute.strides import stride_symbols
 from ingot.fuse.index import Size
 from ingot.fuse.shapes import shape_of, size_of, strides_of
 from ingot.plan.sizes import SizePrinter
 from ingot.program.call import call_spec
 from ingot.program.graph import placeholders
+from ingot.program.plain_tensor import PLAIN_TYPES, memory_fault, why_not_plain
 from ingot.program.program import Fixed, Program
 
-Binding = Callable[[tuple[Any, ...]], "list[Any] | None"]
+UNFIT = object()
+Run = Callable[[list[Any]], Sequence[Any]]
+QuickCall = Callable[[tuple[Any, ...]], Any]
 
 
-def quick_binding(program: Program) -> Binding | None:
-    """For a plain list of tensors and sizes; None where the arguments are anything else."""
+def quick_call(
+    program: Program,
+    state: CallState,
+    run: Run,
+    result: Callable[[Sequence[Any]], Any],
+    is_current: Callable[[], bool] | None = None,
+) -> QuickCall | None:
+    """For a plain list of tensors and sizes; None where the arguments are anything else. `state` is
+    that of the thread in which the program was made; `is_current`, where the program has tensors of
+    the model, tells whether the model still has them."""
     calling, nodes = call_spec(program), placeholders(program.graph)
     positions = [a for a in calling.arguments if not isinstance(a, Fixed)]
     plain = pytree.tree_structure(((None,) * len(positions), {}))
@@ -36,26 +53,34 @@ def quick_binding(program: Program) -> Binding | None:
     given = [nodes[position] for position in positions]
     if not all(_is_simple(node.meta["val"]) for node in given):
         return None
-    writer = _Writer(program)
+    writer = _Writer(program, state)
     for k, node in enumerate(given):
         writer.check_kind(k, node)
     writer.check_sizes()
-    state = [program.state.get(s.target) if s.target else None for s in program.signature.inputs]
-    writer.scope["state"] = state
-    return writer.function(positions, all(isinstance(n.meta["val"], torch.Tensor) for n in given))
+    held = [program.state.get(s.target) if s.target else None for s in program.signature.inputs]
+    writer.scope |= {"state": held, "run": run, "result": result}
+    if is_current is not None:
+        writer.scope["is_current"] = is_current
+    return writer.function(positions)
 
 
 def _is_simple(value: Any) -> bool:
     if isinstance(value, torch.SymInt):
         return isinstance(size_of(value), sympy.Symbol)
-    return isinstance(value, torch.Tensor) and value.layout is torch.strided
+    plain = isinstance(value, torch.Tensor) and value.layout is torch.strided
+    return plain and value.device.type == "cpu" and not value.is_conj() and not value.is_neg()
 
 
 class _Writer:
-    def __init__(self, program: Program):
+    def __init__(self, program: Program, state: CallState):
         self.program = program
+        self.state = state
         self.lines: list[str] = []
-        self.scope: dict[str, Any] = {"Tensor": torch.Tensor}
+        self.scope: dict[str, Any] = {"UNFIT": UNFIT}
+        self._tensors: list[str] = []
+        """The arguments that are tensors."""
+        self._kinds: list[tuple[torch.dtype, int]] = []
+        """What each of them has to be: dtype and number of dimensions."""
         self._names: dict[sympy.Symbol, str] = {}
         self._printer = SizePrinter(self._names)
         self._equal: list[tuple[str, Size]] = []
@@ -69,11 +94,8 @@ class _Writer:
             self.refuse(f"type(a{k}) is not int")
             self._learn(f"a{k}", size_of(value))
             return
-        self.scope[f"d{k}"] = value.dtype
-        self.refuse(
-            f"type(a{k}) is not Tensor or a{k}.dtype is not d{k} or a{k}.is_neg() "
-            f"or a{k}.dim() != {value.dim()}"
-        )
+        self._tensors.append(f"a{k}")
+        self._kinds.append((value.dtype, value.dim()))
         sizes = [f"a{k}_{i}" for i in range(value.dim())]
         if sizes:
             self.lines.append(f"{', '.join(sizes)}, = a{k}.shape")
@@ -93,6 +115,8 @@ class _Writer:
         return str(size) if isinstance(size, int) else self._printer.doprint(size)
 
     def check_sizes(self) -> None:
+        for symbol, k, dim in stride_symbols(self._laid_out, self._names):
+            self._names[symbol] = f"a{k}.stride({dim})"
         for symbol, name in self._names.items():
             known = self.program.symbols.get(symbol.name)
             self.refuse(f"{name} < {max(1, known.lower if known is not None else 0)}")
@@ -106,27 +130,116 @@ class _Writer:
             self.refuse(f"not {self._printer.doprint(guard.condition)}")
 
     def refuse(self, condition: str) -> None:
-        self.lines.append(f"if {condition}: return None")
+        self.lines.append(f"if {condition}: return UNFIT")
 
-    def function(self, positions: Sequence[int], tensors: bool) -> Binding:
-        """`tensors`: are there no numbers among the arguments?"""
+    def function(self, positions: Sequence[int]) -> QuickCall:
         count = len(positions)
         unpack = [f"{''.join(f'a{k}, ' for k in range(count))}= args"] if count else []
-        known = ["alike = likeness(args)"] if tensors and count else []
-        checks = [*(f"    {line}" for line in [*self.lines, *known])] or ["    pass"]
         body = [
-            f"if len(args) != {count}: return None",
+            f"if len(args) != {count}: return UNFIT",
             *unpack,
-            "global alike",
-            "if alike is None or not alike(*args):",
-            *checks,
+            f"mode = thread_state({', '.join(self._tensors)})",
+            *self._state_lines(),
+            *(["if not is_current(): return UNFIT"] if "is_current" in self.scope else []),
+            *self._fit_lines(count),
+            *self._apart_lines(positions),
             "values = state[:]",
             *(f"values[{position}] = a{k}" for k, position in enumerate(positions)),
-            "return values",
+            "return result(run(values))",
         ]
-        self.scope |= {"alike": None, "likeness": _Likeness()}
-        exec("def bind(args):\n    " + "\n    ".join(body), self.scope)
-        return self.scope["bind"]
+        self.scope |= {
+            "alike": None, "tracked": None, "kind": None, "likeness": _Likeness(),
+            "kind_of": _Kind(self._kinds, self._writes()), "thread_state": thread_state(),
+            "ad": forward_ad,
+        }  # fmt: skip
+        exec("def call(args):\n    " + "\n    ".join(body), self.scope)
+        call: QuickCall = self.scope.pop("call")  # no cycle: code goes with the last reference
+        return call
+
+    def _writes(self) -> bool:
+        return any(spec.kind == "mutation" for spec in self.program.signature.outputs)
+
+    def _state_lines(self) -> list[str]:
+        """Does the thread's state change what the call means?"""
+        usual = self.state.bits & CHANGES_MEANING
+        lines = [f"if mode & {CHANGES_MEANING} != {usual} or ad._current_level >= 0: return UNFIT"]
+        if usual:
+            self.scope["same_dtypes"] = self.state.same_dtypes
+            lines.append("if not same_dtypes(): return UNFIT")
+        trained = [
+            t for t in self.program.state.values() if t.is_floating_point() or t.is_complex()
+        ]
+        if trained:
+            self.scope["tracks"] = lambda: any(t.requires_grad for t in trained)
+            lines.append(f"if mode & {GRAD} and tracks(): return UNFIT")
+        return lines
+
+    def _apart_lines(self, positions: Sequence[int]) -> list[str]:
+        """Does an argument that is written share memory with another, or one with a buffer that
+        is?"""
+        names = {position: f"a{k}" for k, position in enumerate(positions)}
+        signature, tensors = self.program.signature, []
+        for i, node in enumerate(placeholders(self.program.graph)):
+            if isinstance(node.meta["val"], torch.Tensor):
+                tensors.append(i)
+        written = {s.target for s in signature.outputs if s.kind == "mutation"}
+        known = [i for i in tensors if i in names or i in written]
+        if not any(i in names for i in known) or not written or len(known) < 2:
+            return []
+        order = written_first([i for i in known if i in written], known)
+        self.scope["apart"] = apart(len(written), len(order))
+        given = ", ".join(names.get(i, f"state[{i}]") for i in order)
+        return [f"if apart({given}): return UNFIT"]
+
+    def _fit_lines(self, count: int) -> list[str]:
+        """Are the arguments those that the program was made for? `alike` knows tensors without
+        gradients in all respects, `tracked` those that require some where none are recorded, `kind`
+        all but sizes and strides."""
+        tensors = ", ".join(self._tensors)
+        if not tensors:
+            return self.lines
+        only = len(self._tensors) == count
+        learn = [
+            f"    if kind is None or not kind({tensors}):",
+            f"        known = kind_of(({tensors},))",
+            "        if known is None: return UNFIT",
+            "        fresh, gradients = known",
+            f"        if gradients and mode & {GRAD}: return UNFIT",
+            "        if not gradients: kind = fresh",
+            "    else: gradients = False",
+            *(f"    {line}" for line in self.lines),
+        ]
+        if not only:
+            return ["global kind", "if True:", *learn]
+        return [
+            "global alike, tracked, kind",
+            f"if (alike is None or not alike(*args)) and (mode & {GRAD} or tracked is None "
+            "or not tracked(*args)):",
+            *learn,
+            "    if gradients: tracked = likeness(args)",
+            "    else: alike = likeness(args)",
+        ]
+
+
+class _Kind:
+    """From plain tensors of the right dtypes and ranks to a function that tells whether others are
+    of the same kind, whatever their sizes, and whether some require gradients; None for others."""
+
+    def __init__(self, wanted: Sequence[tuple[torch.dtype, int]], writes: bool):
+        self._wanted = wanted
+        self._writes = writes
+
+    def __call__(self, tensors: tuple[Any, ...]) -> tuple[Callable[..., bool], bool] | None:
+        for tensor, (dtype, rank) in zip(tensors, self._wanted, strict=True):
+            if type(tensor) not in PLAIN_TYPES or tensor.dtype is not dtype or tensor.dim() != rank:
+                return None
+            if why_not_plain(tensor) is not None or memory_fault(tensor) is not None:
+                return None
+            if self._writes and tensor.is_inference() and not torch.is_inference_mode_enabled():
+                return None  # not to be written; guards tell the modes apart
+        anything: Any = [[None] * rank for _, rank in self._wanted]
+        guards = TensorGuards(*tensors, dynamic_dims_sizes=anything, dynamic_dims_strides=anything)
+        return guards.check, any(tensor.requires_grad for tensor in tensors)
 
 
 class _Likeness:

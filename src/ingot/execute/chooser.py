@@ -17,11 +17,12 @@ import torch
 from ingot.codegen.kernels import Kernels
 from ingot.dispatch.ways import Ways
 from ingot.execute.runner import Run, Runner, RunnerWriter, finished
+from ingot.fallback.recovery import CHOOSER, guarded
 from ingot.fuse.region import Region
 from ingot.passes.versions import Question, Versions
 from ingot.plan.followers import Follower
 from ingot.plan.joined import joined
-from ingot.plan.sizes import SizePrinter
+from ingot.plan.sizes import SizePrinter, identifier
 from ingot.program.graph import placeholders
 from ingot.program.program import Program
 from ingot.stages import Fused
@@ -63,8 +64,8 @@ def host_chooser(
     scope: dict[str, Any] = {}
     for run, _ in versions:
         scope |= run.__globals__
-    exec(compile(source, "<ingot chooser>", "exec"), scope)
-    return scope["run"], source
+    exec(compile(guarded(source), CHOOSER, "exec"), scope)
+    return scope.pop("run"), source
 
 
 def _common_lines(bodies: Sequence[Sequence[str]]) -> list[str]:
@@ -81,7 +82,7 @@ def _names(program: Program, head: str) -> dict[sympy.Symbol, str]:
         for number in value.shape if isinstance(value, torch.Tensor) else (value,):
             if isinstance(number, torch.SymInt) and number.node.expr.is_Symbol:
                 symbol = number.node.expr
-                name = f"in{i}" if number is value else f"size_{symbol}"
+                name = f"in{i}" if number is value else identifier("size", symbol.name)
                 if re.search(rf"\b{name}\b", head):
                     names.setdefault(symbol, name)
     return names

@@ -74,6 +74,7 @@ class _Control:
         outer, self.writer.segment = self.writer.segment, Segment(self.writer.arena)
         for step in body.steps:
             self.writer.step(step)
+        outer.conditions += self.writer.segment.conditions
         steps, self.writer.segment = tuple(teamed(self.writer.segment.steps)), outer
         return steps
 

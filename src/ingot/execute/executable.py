@@ -1,54 +1,136 @@
-"""A whole program, compiled ahead of time and called like the model. Comes in: a Program with a
-CallSpec, its Compiled and the model; goes out: a callable. What holds: arguments that the program
-was not made for are refused before anything runs; tensors that lie differently in memory than those
-it was made with are taken over into the layout that the code counts on, and written back where it
-writes; where a dynamic size is zero, the tracer's assumptions do not hold and nothing is left to
-compute: the model itself says what it gives.
+"""A whole program, compiled ahead of time and called like the model. Arguments that the
+program was not made for are refused before anything runs; tensors with other strides than the
+example's are copied into the layout that the code was made for, and written back where it writes.
+The model itself answers what native code cannot: a dynamic size of zero, for which the tracer's
+assumptions do not hold; tensors without memory and wrapped ones; another autocast; an active mode
+or transform. Where gradients are recorded, results have a history.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NoReturn
 
 import sympy
 import torch
 from torch.utils import _pytree as pytree
 
-from ingot.execute.binding import quick_binding
+from ingot.errors import IngotError, InputError
+from ingot.execute.binding import UNFIT, quick_call
+from ingot.execute.call_state import CallState
+from ingot.execute.eager_call import EagerCall, is_strange
+from ingot.execute.history import History, why_no_history
+from ingot.execute.model_state import ModelState
+from ingot.execute.strides import apart, stride_symbols
 from ingot.fuse.shapes import shape_of, strides_of
+from ingot.plan.prepared import refresh
 from ingot.plan.sizes import evaluator, symbols_in
-from ingot.program.call import bind, call_spec
-from ingot.program.graph import placeholders
+from ingot.program.assumptions import check_aliases
+from ingot.program.call import bind, call_spec, match
+from ingot.program.graph import forget_real_tensors, placeholders
+from ingot.program.overlap import overlaps_itself
+from ingot.program.plain_tensor import memory_fault
 from ingot.program.program import Fixed, Program
 from ingot.stages import Compiled
+
+NO_GRAD = (
+    "call it under torch.no_grad() where no gradients are wanted; to train, use torch.compile or "
+    "ingot.export(..., train=True)"
+)
+
+ALIASED = "an input that is written shares memory with another"
+OTHER_STRIDES = (
+    "an input has other strides than the example's, and with them results or writes share memory "
+    "with other tensors"
+)
+SAME_STRIDES = "compile it with strides like these as well"
+SAME_STATE = "compile it in the state in which it is called"
 
 
 class Executable:
     """`exe(*args, **kwargs)` equals the model's call."""
 
     def __init__(self, program: Program, compiled: Compiled, model: Callable[..., Any]):
-        self.program = program
         self.compiled = compiled
-        self._run = compiled.run
-        self._model = model
         self._inputs = placeholders(program.graph)
         self._layouts = _Layouts(program)
-        self._quick = quick_binding(program)
+        self._run = _Arranged(self._layouts, compiled)
         self._result = _result_maker(call_spec(program).out_spec)
+        self._state = CallState.now()
+        self._eager = EagerCall(model)
+        self._why_no_history = why_no_history(program)
+        self._bind_model(program, ModelState(program.state, model))
+        forget_real_tensors(program.graph)
+
+    def _bind_model(self, program: Program, model_state: ModelState) -> None:
+        """Take the tensors of the model as they are now."""
+        fits = model_state.fits(program)
+        self.program = program = replace(program, state=model_state.state)
+        self._model_state = model_state
+        current = None if model_state.is_empty() else model_state.is_current
+        quick = quick_call(program, self._state, self.compiled.run, self._result, current)
+        self._quick = quick if fits else None
+        self._history = History(program, self._eager.model, self._run, self._state)
+
+    def refresh(self) -> None:
+        """Pack the model's weights anew in the next call, whatever the weight guard says."""
+        refresh([t for t in self.program.state.values() if isinstance(t, torch.Tensor)])
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        values = self._quick(args) if self._quick is not None and not kwargs else None
-        if values is not None:
-            return self._result(self._run(values))
-        if self._is_empty(args, kwargs):
-            return self._model(*args, **kwargs)
+        if self._quick is not None and not kwargs:
+            result = self._quick(args)
+            if result is not UNFIT:
+                return result
+        return self._call(args, kwargs)
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The slow path: every call that misses the fast one."""
+        if not self._model_state.is_current():
+            self._bind_model(self.program, self._model_state.renewed())
+        values = self._matched(args, kwargs)
+        if values is None or self._state.is_traced() or is_strange(self._inputs, values):
+            return self._eager(args, kwargs)
+        difference = self._state.difference()
+        if difference is not None:
+            return self._eager.with_warning(difference, SAME_STATE, args, kwargs)
+        self._check_memory(values)
+        tracked = torch.is_grad_enabled() and any(map(_requires_grad, values))
+        if tracked and self._why_no_history is not None:
+            why = f"gradients are recorded, and {self._why_no_history}"
+            return self._eager.with_warning(why, NO_GRAD, args, kwargs)
+        if self._aliased(values):
+            return self._eager.with_warning(ALIASED, "give it copies", args, kwargs)
+        if self._layouts.shares_otherwise(values):
+            return self._eager.with_warning(OTHER_STRIDES, SAME_STRIDES, args, kwargs)
         values = bind(self.program, args, kwargs)
-        moved = self._layouts.arrange(values)
-        results = self.compiled.run(list(values))
-        for original, copy in moved:
-            original.copy_(copy)
-        return self._result(results)
+        if tracked:
+            return self._result(self._history.call(args, kwargs, values))
+        return self._result(self._run(values))
+
+    def _matched(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | None:
+        """A value for each input; None where a dynamic size is zero."""
+        try:
+            return None if self._is_empty(args, kwargs) else match(self.program, args, kwargs)[0]
+        except IngotError:
+            raise
+        except Exception as error:  # a tensor without a shape: a nested one
+            raise InputError(f"the arguments could not be compared: {error}") from error
+
+    def _aliased(self, values: Sequence[Any]) -> bool:
+        """Does an input that is written share memory with another?"""
+        try:
+            check_aliases(self.program, values)
+        except InputError:
+            return True
+        return False
+
+    def _check_memory(self, values: Sequence[Any]) -> None:
+        for spec, value in zip(self.program.signature.inputs, values, strict=True):
+            plain = isinstance(value, torch.Tensor) and value.layout is torch.strided
+            why = memory_fault(value) if plain else None
+            if why is not None:
+                raise InputError(f"{spec.name} {why}")
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Executable:
         """Itself, as functions are: it goes with the model that it was made of."""
@@ -73,6 +155,37 @@ class Executable:
         return False
 
 
+class EagerExecutable(Executable):
+    """The model itself, where it could not be lowered, or its arguments not be bound to native
+    code."""
+
+    def __init__(self, model: Callable[..., Any], program: Program | None = None):
+        self._eager = EagerCall(model)
+        if program is not None:
+            self.program = program
+
+    def refresh(self) -> None:
+        """Nothing was packed."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._eager(args, kwargs)
+
+
+class _Arranged:
+    """Runs with tensors in the layouts that the code was made for. No method of the executable's:
+    what keeps it would keep the executable in a cycle, and its code until the next collection."""
+
+    def __init__(self, layouts: _Layouts, compiled: Compiled):
+        self.layouts, self.compiled = layouts, compiled
+
+    def __call__(self, values: list[Any]) -> Sequence[Any]:
+        moved = self.layouts.arrange(values)
+        results = self.compiled.run(list(values))
+        for original, copy in moved:
+            original.copy_(copy)
+        return results
+
+
 class _Layouts:
     """The strides of the inputs, as the code counts on them."""
 
@@ -87,30 +200,71 @@ class _Layouts:
         self._symbols = symbols_in(strides)
         self._evaluate = evaluator(strides, self._symbols)
         self._written = {spec.target for spec in program.signature.outputs}
+        self._names = [spec.name for spec in program.signature.inputs]
+        decided = "sharing" in call_spec(program).assumes
+        self._shared = {s.alias_of for s in program.signature.outputs}
+        if decided:
+            self._shared |= self._written
+
+    def shares_otherwise(self, values: Sequence[Any]) -> bool:
+        """Would a copy in another layout change what shares memory with what?"""
+        return any(i in self._shared for i, _ in self._unfit(values))
 
     def arrange(self, values: list[Any]) -> list[tuple[torch.Tensor, torch.Tensor]]:
         """Replace tensors that lie otherwise by copies; (original, copy) of those that are
         written."""
-        strides = iter(self._evaluate(self._symbol_values(values)))
         moved = []
-        for i, _ in self._tensors:
+        for i, wanted in self._unfit(values):
             tensor = values[i]
-            wanted = tuple(next(strides) for _ in tensor.shape)
-            if tensor.stride() == wanted and not tensor.is_neg() and not tensor.is_conj():
-                continue
-            copy = torch.empty_strided(tensor.shape, wanted, dtype=tensor.dtype).copy_(tensor)
-            values[i] = copy
+            copy = torch.empty_strided(tensor.shape, wanted, dtype=tensor.dtype)
+            if overlaps_itself(copy):
+                raise InputError(
+                    f"{self._names[i]} has strides {list(tensor.stride())}; the program was made "
+                    f"for {list(wanted)}, in which elements share memory",
+                    hints=["compile it with an example that is not expanded"],
+                )
+            values[i] = copy.copy_(tensor)
             if i in self._written:
                 moved.append((tensor, copy))
         return moved
 
-    def _symbol_values(self, values: Sequence[Any]) -> list[int]:
+    def _unfit(self, values: Sequence[Any]) -> list[tuple[int, tuple[int, ...]]]:
+        """Tensors with other strides than the code counts on, and those. A symbol that is a stride
+        takes its value from a tensor that fits, or one with which a copy has no overlaps."""
+        known = self._size_values(values)
+        layouts = [(i, strides_of(node)) for i, node in self._tensors]
+        told = {s: values[i].stride(d) for s, i, d in stride_symbols(layouts, known)}
+        unfit = self._compared(values, {**known, **told})
+        chosen = {
+            symbol: value
+            for i, _ in unfit
+            for symbol, value in apart(values[i], dict(layouts)[i], known).items()
+        }
+        return self._compared(values, {**known, **told, **chosen}) if chosen else unfit
+
+    def _compared(
+        self, values: Sequence[Any], known: Mapping[sympy.Symbol, int]
+    ) -> list[tuple[int, tuple[int, ...]]]:
+        strides = iter(self._evaluate([known[symbol] for symbol in self._symbols]))
+        found = []
+        for i, _ in self._tensors:
+            tensor = values[i]
+            wanted = tuple(next(strides) for _ in tensor.shape)
+            if tensor.stride() != wanted or tensor.is_neg() or tensor.is_conj():
+                found.append((i, wanted))
+        return found
+
+    def _size_values(self, values: Sequence[Any]) -> dict[sympy.Symbol, int]:
         known: dict[sympy.Symbol, int] = {}
         for i, node in self._tensors:
             for size, given in zip(shape_of(node), values[i].shape, strict=True):
                 if isinstance(size, sympy.Symbol):
                     known.setdefault(size, given)
-        return [known[symbol] for symbol in self._symbols]
+        return known
+
+
+def _requires_grad(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.requires_grad
 
 
 def _result_maker(spec: pytree.TreeSpec) -> Callable[[Sequence[Any]], Any]:

@@ -13,6 +13,7 @@ from ingot.execute.control import steered
 from ingot.execute.fallback import interpret, region_inputs
 from ingot.execute.in_place import WRITING
 from ingot.execute.outcome import check_text, is_check
+from ingot.fallback.recovery import WRITES, may_run_twice
 from ingot.fuse.shapes import strides_of
 from ingot.program.control import control_of
 from ingot.stages import CallStep, KernelStep, Step
@@ -42,7 +43,7 @@ def _call(writer: RunnerWriter, step: CallStep) -> None:
     if node in writer.in_place:
         writer.names[node] = writer.names[writer.in_place[node]]
         function = writer.capture("op", WRITING[target])
-        writer.lines.append(f"{function}({', '.join(arguments)})")
+        writer.lines.append(f"{function}({', '.join(arguments)}){WRITES}")
         return
     if target is operator.getitem:
         writer.lines.append(f"{writer.name(node)} = {arguments[0]}[{arguments[1]}]")
@@ -51,7 +52,8 @@ def _call(writer: RunnerWriter, step: CallStep) -> None:
             target._op if isinstance(target, torch._ops.OpOverload) and _plain(target) else target
         )
         function = writer.capture("op", callee)
-        writer.lines.append(f"{writer.name(node)} = {function}({', '.join(arguments)})")
+        writes = "" if may_run_twice(node) else WRITES
+        writer.lines.append(f"{writer.name(node)} = {function}({', '.join(arguments)}){writes}")
         if target is torch.ops.aten.convolution.default:
             name, strides = writer.names[node], writer.values(strides_of(node))
             writer.lines.append(f"{name} = laid_out({name}, {strides})")
@@ -66,7 +68,7 @@ def _call_bodies(writer: RunnerWriter, step: CallStep) -> None:
     function = writer.capture("control", steered(control, runs))
     operands = writer.argument(control.operands())
     predicate = writer.argument(control.predicate)
-    writer.lines.append(f"{writer.name(step.node)} = {function}({predicate}, {operands})")
+    writer.lines.append(f"{writer.name(step.node)} = {function}({predicate}, {operands}){WRITES}")
     writer.learn_results(step.node)
 
 

@@ -7,7 +7,7 @@ without memory) is bound here, the long way, by the same rules.
 from __future__ import annotations
 
 import ctypes
-import threading
+import itertools
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,8 +16,11 @@ import torch
 
 from ingot.codegen.executor import executor, executor_address
 from ingot.codegen.launcher import FRAME, launcher
-from ingot.codegen.watch import watcher_address
+from ingot.codegen.weight_guard import guard_address
+from ingot.errors import InputError
+from ingot.forks import fork_safe_lock
 from ingot.plan.prepared import Prepared, Seen
+from ingot.program.plain_tensor import memory_fault
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,11 @@ class Bound:
 
     tensor: str
     itemsize: int
+    extent: int = 0
+    """Bytes from its first element to the end of the last; 0 where that depends on sizes."""
+    written: bool = False
+    label: str = "a tensor"
+    """What an error calls it."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +50,7 @@ class Unbound:
 
 
 Base = Use | Bound | Unbound
+_publishing = fork_safe_lock()
 
 
 class Launch:
@@ -62,12 +71,13 @@ class Launch:
         ]
         self._execute = executor()
         self._seen: Seen | None = None
-        self._lock = threading.Lock()
-        self._sizes = array("q", (w for number, base in bound for w in (number, base.itemsize)))
+        self._tensors = [base for _, base in bound]
+        rows = ((number, base.itemsize, base.extent) for number, base in bound)
+        self._sizes = array("q", itertools.chain.from_iterable(rows))
         self._constants = array("q")
         self._frame = array("q", [0] * len(FRAME))
         self._set("execute", executor_address())
-        self._set("unchanged", watcher_address() if uses else 0)
+        self._set("unchanged", guard_address() if uses else 0)
         self._set("weights", len(self.weights))
         self._set("tensors", self._sizes.buffer_info()[0])
         self._set("tensor_count", len(bound))
@@ -83,7 +93,8 @@ class Launch:
         addresses = seen.addresses if seen is not None else ()
         for number, made in zip(self._made, addresses, strict=True):
             bases[number] = made
-        for number, tensor in zip(self._bound, values[count:], strict=True):
+        held = [readable(t, base) for t, base in zip(values[count:], self._tensors, strict=True)]
+        for number, tensor in zip(self._bound, held, strict=True):
             bases[number] = tensor.data_ptr()
         for number in self._moved:
             bases[number] = 0
@@ -94,7 +105,7 @@ class Launch:
         seen = self._seen
         if seen is None or not seen.weights.are(weights):
             seen = Seen(weights, self._uses)
-            self._publish(seen)
+        self._publish(seen)
         return seen
 
     def _most(self) -> int:
@@ -102,12 +113,12 @@ class Launch:
 
     def _publish(self, seen: Seen) -> None:
         """From here on, the native way knows these weights; in between, none."""
-        with self._lock:
+        with _publishing:
             self._set("watched", 0)
             self._keep_constants(seen.addresses)
             self._set("keeper", id(seen))
             self._seen = seen
-            self._set("watched", seen.weights.watched())
+            self._set("watched", seen.weights.frame())
 
     def _keep_constants(self, made: Sequence[int]) -> None:
         pairs = [*zip(self._made, made, strict=False), *((number, 0) for number in self._moved)]
@@ -117,3 +128,14 @@ class Launch:
 
     def _set(self, name: str, value: int) -> None:
         self._frame[FRAME.index(name)] = value
+
+
+def readable(tensor: torch.Tensor, bound: Bound) -> torch.Tensor:
+    """The tensor, or for one that PyTorch keeps no memory for (a ZeroTensor) the same values in
+    memory. Raises where there is nothing to read."""
+    if tensor._is_zerotensor() and not bound.written:
+        return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype).zero_()
+    why = f"is on device {tensor.device}" if tensor.device.type != "cpu" else memory_fault(tensor)
+    if why is not None:
+        raise InputError(f"{bound.label} {why}")
+    return tensor

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 import sys
-import threading
+import time
 from collections.abc import Callable, Sequence
 from functools import cache
 
@@ -20,6 +20,9 @@ from torch._C._dynamo.guards import (  # type: ignore[attr-defined]
     _empty_strided_cpu,
     _reinterpret_tensor,
 )
+
+from ingot.execute.idle import sweeper
+from ingot.forks import fork_safe_lock
 
 LARGE = 1 << 20
 """Bytes from which a block is kept. The C library keeps some of up to 32 MB, and gives them back to
@@ -39,6 +42,8 @@ class Block:
         self.wholes: dict[tuple[torch.dtype, bool], Tensor] = {}
         """Tensors of all of it: results are made like one of them."""
         self._whole(torch.uint8)
+        self.used = time.monotonic()
+        """When it was given out last."""
         self.references = sys.getrefcount(self.storage)
         """To the object, while nothing else refers to it."""
 
@@ -82,12 +87,22 @@ class Blocks:
             self.latest = size
         for block in self.by_size.get(size, ()):
             if block.is_idle() and block.is_sound(size):
+                block.used = time.monotonic()
                 return block
         self._make_room()
         block = Block(size)
         if self.kept_bytes() + size <= KEPT:
             self.by_size.setdefault(size, []).append(block)
+            sweeper.wake()
         return block
+
+    def release(self, before: float) -> bool:
+        """Idle blocks that were given out last before this time go; True if any block is kept."""
+        for size, blocks in list(self.by_size.items()):
+            blocks[:] = [b for b in blocks if b.used >= before or not b.is_idle()]
+            if not blocks:
+                del self.by_size[size]
+        return bool(self.by_size)
 
     def _make_room(self) -> None:
         """Of what is idle only the newest stays, as far as it is little."""
@@ -103,7 +118,15 @@ class Blocks:
 
 
 _blocks = Blocks()
-_lock = threading.Lock()
+_lock = fork_safe_lock()
+
+
+def _release(before: float) -> bool:
+    with _lock:
+        return _blocks.release(before)
+
+
+sweeper.releases.append(_release)
 
 
 def empty_large(shape: tuple[int, ...], strides: tuple[int, ...], dtype: torch.dtype) -> Tensor:

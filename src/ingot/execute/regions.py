@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from torch import fx
+
 from ingot.codegen.kernels import Kernel, Kernels
 from ingot.dispatch.threads import kernel_work
 from ingot.execute.choices import write_choice
 from ingot.execute.heavy import packed_products
 from ingot.fuse.region import Region
+from ingot.fuse.views import base_of, is_view
 from ingot.plan.choices import length_of, reduction_table
 from ingot.plan.followers import Follower
 from ingot.plan.products import Product
@@ -42,6 +45,18 @@ def write_region(writer: RunnerWriter, region: Region, number: int) -> None:
         writer.segment.steps.append(_step(writer, kernel, number))
     else:
         _split_or_whole(writer, kernel, kernel.whole, number)
+
+
+def native_nodes(region: Region) -> dict[fx.Node, None]:
+    """The ops that a region's code stands for, and the views that it reads through."""
+    found = dict.fromkeys([*region.members, *(node for node, _ in region.inlined)])
+    reads = [n for node in list(found) for n in node.all_input_nodes]
+    while reads:
+        node = reads.pop()
+        if node not in found and is_view(node):
+            found[node] = None
+            reads.append(base_of(node))
+    return found
 
 
 def _make(writer: RunnerWriter, region: Region, number: int) -> None:

@@ -22,6 +22,7 @@ from torch._C._dynamo.guards import _empty_strided_cpu  # type: ignore[attr-defi
 from ingot.codegen.kernels import Kernels
 from ingot.codegen.launcher import UNUSUAL
 from ingot.dispatch.ways import Ways
+from ingot.execute.checked import CheckedLaunch
 from ingot.execute.control import write_control
 from ingot.execute.fallback import laid_out
 from ingot.execute.heavy import write_heavy
@@ -31,19 +32,26 @@ from ingot.execute.launch import Base, Bound, Launch, Unbound, Use
 from ingot.execute.lifetimes import last_uses, uses
 from ingot.execute.memory import LARGE, empty_kept, empty_large, extent
 from ingot.execute.outcome import broken, failed, is_check, plain
-from ingot.execute.regions import native_followers, share_memory, write_region
+from ingot.execute.presence import known_extent, write_presence
+from ingot.execute.regions import native_followers, native_nodes, share_memory, write_region
 from ingot.execute.together import Group, together, write_together
-from ingot.execute.workspace import borrow, give_back
+from ingot.execute.workspace import LARGE as LARGE_ARENA
+from ingot.execute.workspace import borrow, borrow_any, give_back, give_back_any
+from ingot.fallback.boundary import blaming
+from ingot.fallback.recovery import RUNNER, WRITES, guarded, no_recovery
+from ingot.fuse.accesses import Condition, conditions_of
 from ingot.fuse.index import Size
 from ingot.fuse.region import Region
 from ingot.fuse.shapes import shape_of, strides_of, tensor_of
+from ingot.plan.bounds import SHIFT, Extents, with_checks
 from ingot.plan.derived import derived, is_derived
+from ingot.plan.extents import conditions_of_call
 from ingot.plan.followers import Follower
 from ingot.plan.places import Moved, Place, Places, bytes_of
 from ingot.plan.prepared import Prepared
 from ingot.plan.roles import Roles, is_count
-from ingot.plan.segment import ARENA, ArenaPlan, Segment, Word
-from ingot.plan.sizes import SizePrinter
+from ingot.plan.segment import ARENA, AnyStep, ArenaPlan, Segment, Word
+from ingot.plan.sizes import SizePrinter, identifier
 from ingot.plan.teams import teamed
 from ingot.program.graph import output_node
 from ingot.program.program import Program
@@ -81,13 +89,16 @@ def build_runner(
 def finished(writer: RunnerWriter) -> Runner:
     source = writer.source()
     scope = writer.captured
-    exec(compile(source, "<ingot runner>", "exec"), scope)
+    scope["recover"] = no_recovery
+    exec(compile(guarded(source), RUNNER, "exec"), scope)
+    # Not in its own scope: in a cycle, code and weights would wait for the garbage collector.
+    run = scope.pop("run")
     if writer.options.profile:
-        scope["run"].seconds = scope[f"{writer.prefix}seconds"]
+        run.seconds = scope[f"{writer.prefix}seconds"]
     prepared = tuple(value for value in scope.values() if isinstance(value, Prepared))
     roles = writer.roles
     return Runner(
-        scope["run"], source, frozenset(roles.products), prepared, frozenset(roles.controls),
+        run, source, frozenset(roles.products), prepared, frozenset(roles.controls),
         frozenset(writer.together.values()),
     )  # fmt: skip
 
@@ -118,7 +129,9 @@ class RunnerWriter:
             "plain": plain,
             "laid_out": laid_out,
             "borrow": borrow,
+            "borrow_any": borrow_any,
             "give_back": give_back,
+            "give_back_any": give_back_any,
         }
         self.capture("code", kernels.code())  # what tables have the addresses of
         self.names: dict[fx.Node, str] = {}
@@ -192,6 +205,7 @@ class RunnerWriter:
 
     def source(self) -> str:
         self._inputs()
+        write_presence(self)
         start = len(self.lines)
         profile = self.options.profile
         if profile:
@@ -200,7 +214,8 @@ class RunnerWriter:
         for number, step in enumerate(self.fused.steps):
             if profile:
                 self.lines.append("start = clock()")
-            self.step(step)
+            with blaming(step=step):
+                self.step(step)
             self.gone += [self.names[n] for n in self.last_use.get(number, []) if n in self.names]
             if profile or self._touches_tensors(step):
                 self._flush()
@@ -208,8 +223,9 @@ class RunnerWriter:
                 self.lines.append(f"{self.prefix}seconds[{number}] += clock() - start")
         self._flush()
         if self.segments:
-            self.lines[start:start] = self._borrowed()
-            self.lines.append("give_back(workspace)")
+            any_size = self.dynamic or self.arena.bound(())[1] > LARGE_ARENA
+            self.lines[start:start] = self._borrowed("borrow_any" if any_size else "borrow")
+            self.lines.append(f"{'give_back_any' if any_size else 'give_back'}(workspace)")
             self._make_tables()
         self._outputs()
         return "\n".join(["def run(inputs):", *(f"    {line}" for line in self.lines)])
@@ -220,6 +236,7 @@ class RunnerWriter:
         return self._clock
 
     def step(self, step: Step) -> None:
+        self.segment.conditions += self._conditions(step)
         if step in self.waiting:
             return
         group, number = self.together.get(step), self.tick()
@@ -241,36 +258,51 @@ class RunnerWriter:
                 self._flush()
             write_hosted(self, step)
 
+    def _conditions(self, step: Step) -> list[Condition]:
+        """On sizes, which a native step takes for granted."""
+        if isinstance(step, KernelStep):
+            nodes = native_nodes(step.region) if step.region in self.kernels.by_region else ()
+            return [condition for node in nodes for condition in conditions_of(node)]
+        calls = self.roles.products.get(step, ())
+        return [condition for call in calls for condition in conditions_of_call(call)]
+
     def _touches_tensors(self, step: Step) -> bool:
         """Is it the host's, and more than arithmetic on sizes?"""
         counts = isinstance(step, CallStep) and (is_count(step.node) or is_check(step.node))
         return self.roles.is_host(step) and not counts
 
-    def _borrowed(self) -> list[str]:
-        count = len(self.bases) + 2
+    def _borrowed(self, borrow: str) -> list[str]:
+        count = len(self.bases) + 2 + (SHIFT if self.options.checks else 0)
         if self.dynamic:
             bound = self.capture("arena", self.arena.bound)
             lines = [
                 f"sizes = {self.values(self.arena.symbols())}",
-                f"workspace = borrow({bound}(sizes)[1], {count})",
+                f"workspace = {borrow}({bound}(sizes)[1], {count})",
             ]
         else:
-            lines = [f"workspace = borrow({self.arena.bound(())[1]}, {count})"]
+            lines = [f"workspace = {borrow}({self.arena.bound(())[1]}, {count})"]
         return lines
 
     def _flush(self) -> None:
         """End the open segment: set its bases, run it, let go of what it was the last to use."""
         if self.segment.steps:
-            self.segment.steps = teamed(self.segment.steps)
+            self.segment.steps = self._checked(teamed(self.segment.steps))
             self._run_segment(self.segment)
             self.segment = Segment(self.arena)
         if self.gone:
             self.lines.append(f"del {', '.join(dict.fromkeys(self.gone))}")
         self.gone = []
 
+    def _checked(self, steps: list[AnyStep]) -> list[AnyStep]:
+        if not self.options.checks:
+            return steps
+        owners = {number: owner for owner, number in self.bases.items()}
+        return with_checks(steps, Extents(self.arena.sizes, owners))
+
     def _run_segment(self, segment: Segment) -> None:
         first = 2 + len(self.bases) - len(self.unset)
-        launch = Launch(list(enumerate(self.unset, first)))
+        make = CheckedLaunch if self.options.checks else Launch
+        launch = make(list(enumerate(self.unset, first)))
         self.unset = []
         table = self.capture("table", segment.table)
         steps = self.capture("steps", segment.steps)
@@ -280,11 +312,13 @@ class RunnerWriter:
         address = "table.address" if self.dynamic else table
         given = ", ".join(["workspace.address", address, *launch.weights, *launch.tensors])
         slow = self.capture("launch", launch)
+        writes = WRITES if self.in_place else ""
         if launch.quick is None:
-            self.lines.append(f"error = {slow}({given})")
+            self.lines.append(f"error = {slow}({given}){writes}")
         else:
+            # UNUSUAL: nothing was run.
             self.lines.append(f"error = {self.capture('quick', launch.quick)}({given})")
-            self.lines.append(f"if error == {UNUSUAL}: error = {slow}({given})")
+            self.lines.append(f"if error == {UNUSUAL}: error = {slow}({given}){writes}")
         self.lines.append(f"if error: failed(error, {steps})")
 
     def _make_tables(self) -> None:
@@ -322,7 +356,9 @@ class RunnerWriter:
             prepared = self.capture(
                 "prepared",
                 Prepared(
-                    f"value {made.recipe}", lambda *tensors, made=made: made.values(*tensors)[0]
+                    f"value {made.recipe}",
+                    lambda *tensors, made=made: made.values(*tensors)[0],
+                    self.options.weight_guard,
                 ),
             )
             roots = ", ".join(self.names[root] for root in made.roots)
@@ -343,12 +379,12 @@ class RunnerWriter:
                 and isinstance(number.node.expr, sympy.Symbol)
                 and number.node.expr not in self.symbols
             ):
-                name = f"size_{number.node.expr}"
+                name = identifier("size", number.node.expr.name)
                 self.symbols[number.node.expr] = name
                 self.lines.append(f"{name} = {self.names[node]}.{text}")
 
     def name(self, node: fx.Node) -> str:
-        name = f"v_{node.name}"
+        name = identifier("v", node.name)
         self.names[node] = name
         return name
 
@@ -374,7 +410,7 @@ class RunnerWriter:
         """The base of what is made of the roots, once."""
         names = ", ".join(self.names[root] for root in roots)
         if (recipe, names) not in self.bases:
-            made = Prepared(recipe, make)
+            made = Prepared(recipe, make, self.options.weight_guard)
             self.capture("prepared", made)
             self.bases[recipe, names] = 2 + len(self.bases)
             self.unset.append(Use(made, [self.names[root] for root in roots]))
@@ -420,7 +456,9 @@ class RunnerWriter:
             name = self._plain(node)
             if node in self.in_place.values():
                 self.lines.append(f"{name}.data_ptr()")  # copies what is copied when written
-            self.unset.append(Bound(name, tensor_of(node).dtype.itemsize))
+            written = node in self.in_place.values()
+            itemsize = tensor_of(node).dtype.itemsize
+            self.unset.append(Bound(name, itemsize, known_extent(node), written, node.name))
         return self.bases[node]
 
     def _plain(self, node: fx.Node) -> str:
@@ -461,7 +499,7 @@ class RunnerWriter:
                 if value in self.in_place:
                     continue
                 target = self.names[self.roles.inputs[spec.target]]
-                self.lines.append(f"{target}.copy_({self.argument(value)})")
+                self.lines.append(f"{target}.copy_({self.argument(value)}){WRITES}")
             else:
                 user.append(self.argument(value))
         self.lines.append(f"return [{', '.join(user)}]")

@@ -1,20 +1,27 @@
-"""Memory that a run borrows: the arena and the bases of its tables. What holds: a workspace belongs
-to one run at a time; it is kept for the next run of any program, so that in steady state nothing is
-allocated and no page is touched for the first time.
+"""Memory that a run borrows: the arena and the base pointers of its tables. A workspace belongs to
+one run at a time and is kept for the next run of any program, so that in steady state nothing is
+allocated and no page is touched for the first time. Arenas above LARGE are kept apart: they shrink
+when runs need much less for a while, and go when nobody needs them for some seconds.
 """
 
 from __future__ import annotations
 
 import ctypes
+import time
 from typing import Any
 
 import torch
 
+from ingot.execute.idle import sweeper
 from ingot.execute.memory import in_huge_pages
 from ingot.plan.segment import ARENA
 
 SLACK = 64
 """An arena starts at a multiple of a cache line."""
+LARGE = 1 << 25
+"""Bytes. The C library gives blocks from here on back to the system when they are freed."""
+MUCH, PATIENCE = 2, 16
+"""A large arena shrinks when so many runs in a row need less than one in so many of it."""
 
 
 class Workspace:
@@ -25,24 +32,41 @@ class Workspace:
         """Of the arena, in bytes, and of the bases."""
         self.address = 0
         """Of the bases."""
+        self.used = 0.0
+        """When a large one was given back."""
+        self.oversized = 0
+        """Runs in a row that needed far less."""
 
     def fit(self, size: int, bases: int) -> None:
         if self.size < size:
-            # The old one goes before the new comes.
-            self._memory = torch.empty(0, dtype=torch.uint8)
-            self._memory = torch.empty(size + SLACK, dtype=torch.uint8)
-            in_huge_pages(self._memory.untyped_storage())
-            self.size = size
+            self._allocate(size)
         if self.count < bases:
             self._bases = (ctypes.c_int64 * bases)()
             self.address, self.count = ctypes.addressof(self._bases), bases
         self._bases[ARENA] = -(-self._memory.data_ptr() // SLACK) * SLACK
 
+    def shrink(self, size: int) -> None:
+        """To what runs need now."""
+        self.oversized = self.oversized + 1 if self.size > MUCH * size else 0
+        if self.oversized >= PATIENCE:
+            self.oversized = 0
+            self._allocate(size)
+            self._bases[ARENA] = -(-self._memory.data_ptr() // SLACK) * SLACK
+
+    def _allocate(self, size: int) -> None:
+        # The old one goes before the new comes.
+        self._memory, self.size = torch.empty(0, dtype=torch.uint8), -1
+        self._memory = torch.empty(size + SLACK, dtype=torch.uint8)
+        in_huge_pages(self._memory.untyped_storage())
+        self.size = size
+
 
 _free: list[Workspace] = []
+_large: list[Workspace] = []
 
 
 def borrow(size: int, bases: int) -> Workspace:
+    """Of at most LARGE bytes."""
     try:
         workspace = _free.pop()
     except IndexError:
@@ -55,3 +79,50 @@ def borrow(size: int, bases: int) -> Workspace:
 def give_back(workspace: Workspace) -> None:
     """Not called where a run fails: that workspace is let go."""
     _free.append(workspace)
+
+
+def borrow_any(size: int, bases: int) -> Workspace:
+    """Of a size that is known only now, or above LARGE."""
+    if size <= LARGE:
+        return borrow(size, bases)
+    try:
+        workspace = _large.pop()
+    except IndexError:
+        workspace = Workspace()
+    if workspace.size < size or workspace.count < bases:
+        workspace.oversized = 0
+        workspace.fit(size, bases)
+    else:
+        workspace.shrink(size)
+    return workspace
+
+
+def give_back_any(workspace: Workspace) -> None:
+    if workspace.size <= LARGE:
+        return _free.append(workspace)
+    workspace.used = time.monotonic()
+    _large.append(workspace)
+    sweeper.wake()
+    return None
+
+
+def kept_bytes() -> int:
+    """Of arenas that no run uses."""
+    return sum(max(0, workspace.size) for workspace in [*_free, *_large])
+
+
+def _release(before: float) -> bool:
+    """Each is taken out and put back, as a run would: a run never meets one that is being freed."""
+    kept = []
+    while _large:
+        try:
+            workspace = _large.pop(0)
+        except IndexError:
+            break
+        if workspace.used >= before:
+            kept.append(workspace)
+    _large[:0] = kept
+    return bool(kept)
+
+
+sweeper.releases.append(_release)

@@ -49,7 +49,9 @@ def explain(
     session = _Session(replace(chosen, profile=True))
     kwargs = dict(kwargs or {})
     told = recompiles.listening(session.recompiles.append)
-    with _left_as_found(model, args, kwargs), observe.listening(session.heard), told:
+    failed = observe.listening_to_fallbacks(session.fallbacks.append)
+    heard = observe.listening(session.heard)
+    with _left_as_found(model, args, kwargs), heard, failed, told:
         call = session.compiled(model)
         first, result = _timed(lambda: call(*args, **kwargs))
         run_ms = session.time_runs(lambda: call(*args, **kwargs))
@@ -69,6 +71,7 @@ class _Session:
         self.steps_ms: list[list[list[float]]] = []
         """By run, graph and step."""
         self.recompiles: list[Recompile] = []
+        self.fallbacks: list[observe.Fallback] = []
         self._in_backend = False
         self._told = {kind: counters[kind] for kind in ("graph_break", "unimplemented")}
         """What Dynamo says of where it stopped, and how often: what it cut, what it left whole."""
@@ -146,6 +149,7 @@ class _Session:
             compile_ms=self._compile_times(first - run_ms),
             run_ms=run_ms,
             choices=choice_rows(self.graphs),
+            failures=tuple(dict.fromkeys(map(str, self.fallbacks))),
             notes=(*map(str, self.recompiles), *_notes(result, self.graphs, breaks + left)),
         )
 

@@ -122,6 +122,8 @@ class Report:
     """The fastest call after the first, each step timed."""
     choices: tuple[ChoiceRow, ...] = field(default=(), repr=False)
     """Dispatched operations, and the compiler's own choices."""
+    failures: tuple[str, ...] = ()
+    """Stages of the compiler that failed, why, and what PyTorch runs in their place."""
     notes: tuple[str, ...] = ()
     """What the reader should know about how this was found."""
 

@@ -39,6 +39,7 @@ def report_to_text(report: Report, width: int = 100) -> str:
         _kernels(report, width),
         *(_calls(report, kind, title) for kind, title in KINDS.items()),
         _choices(report, width),
+        _reasons("Failures of the compiler", report.failures, width),
         _reasons("Graph breaks", report.graph_breaks, width),
         _reasons("Functions that Dynamo left to Python", report.uncaptured, width),
         [line for note in report.notes for line in _wrapped(note, width, "Note: ", "  ")],

@@ -17,7 +17,7 @@ from ingot.options import Options
 from ingot.passes.base import run_passes
 from ingot.passes.native import native_passes
 from ingot.program.control import Control, control_of
-from ingot.program.graph import output_node, placeholders, same_sizes
+from ingot.program.graph import output_node, placeholders, same_numbers
 from ingot.program.program import Program, program_from_fx
 from ingot.stages import Fused
 
@@ -72,7 +72,7 @@ def own_outputs(graph: fx.Graph, layouts: list[Any]) -> None:
         if given is None:
             continue
         wanted = given if strides is None else strides
-        if _is_own(value) and value not in outputs[:k] and same_sizes(given, wanted):
+        if _is_own(value) and value not in outputs[:k] and same_numbers(given, wanted):
             continue
         with graph.inserting_before(end):
             copy = graph.call_function(aten.clone.default, (value,))

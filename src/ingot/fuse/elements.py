@@ -17,7 +17,7 @@ from ingot.codegen.rules import compute_dtypes, pointwise_rules
 from ingot.codegen.values import HALVES, NATIVE_DTYPES
 from ingot.errors import UnsupportedError
 from ingot.fuse import index as ix
-from ingot.fuse.expr import Apply, Checked, Expr, FromIndex, Guarded, Number
+from ingot.fuse.expr import Apply, Checked, Expr, FromIndex, Guarded, Number, ordered
 from ingot.fuse.index import Index, Size
 from ingot.fuse.reductions import POSITIONS, reduction_of, scan_of
 from ingot.fuse.shapes import arguments_of, shape_of, size_of, tensor_of
@@ -228,6 +228,24 @@ def _looked(
     return ix.of(ix.Looked(*resolve(indices, at), size, (wraps, failure), checked))
 
 
+def _with_checks(context: Context, value: Expr, looked: Sequence[Index]) -> Expr:
+    """The value, with the checks of those indices that it does not depend on: a dimension of size
+    one, an expanded one or a constant needs no index, but eager still refuses one out of range."""
+    used = set(ordered([value]))
+    for index in looked:
+        for atom in index.looked():
+            if atom.value not in used:
+                passed = context.make(
+                    Apply, torch.bool, aten.ge.Scalar, ("self", "other"), (atom.value, 0),
+                    torch.int64,
+                )  # fmt: skip
+                value = context.make(
+                    Apply, value.dtype, aten.where.self, ("condition", "self", "other"),
+                    (passed, value, value), value.dtype,
+                )  # fmt: skip
+    return value
+
+
 _look_up: set[Any] = set()
 
 
@@ -253,7 +271,8 @@ def gather(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
     own = str(node.meta.get("original_aten", node.target)) == str(node.target)
     failure = OUT_OF_BOUNDS if own else OUT_OF_RANGE
     found = _looked(context, indices, index, shape[dim], wraps=False, failure=failure)
-    return context.value(base, (*index[:dim], found, *index[dim + 1 :]))
+    value = context.value(base, (*index[:dim], found, *index[dim + 1 :]))
+    return _with_checks(context, value, [found])
 
 
 @_lookup(aten.index_select.default)
@@ -265,7 +284,8 @@ def index_select(context: Context, node: fx.Node, index: tuple[Index, ...]) -> E
         raise UnsupportedError("index_select on a 0-dimensional tensor")
     dim = arguments["dim"] % len(shape)
     found = _looked(context, indices, (index[dim],), shape[dim], wraps=False)
-    return context.value(base, (*index[:dim], found, *index[dim + 1 :]))
+    value = context.value(base, (*index[:dim], found, *index[dim + 1 :]))
+    return _with_checks(context, value, [found])
 
 
 @_lookup(aten.embedding.default)
@@ -273,7 +293,7 @@ def embedding(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr
     weight, indices = node.args[0], node.args[1]
     assert isinstance(weight, fx.Node) and isinstance(indices, fx.Node)
     found = _looked(context, indices, index[:-1], shape_of(weight)[0], wraps=False)
-    return context.value(weight, (found, index[-1]))
+    return _with_checks(context, context.value(weight, (found, index[-1])), [found])
 
 
 @_lookup(aten.index.Tensor, aten._unsafe_index.Tensor)
@@ -301,7 +321,8 @@ def index_tensor(context: Context, node: fx.Node, index: tuple[Index, ...]) -> E
             continue
         at = broadcast(middle, common_sizes, shape_of(pick))  # type: ignore[arg-type]
         result.append(_looked(context, pick, at, shape[d], wraps=True))  # type: ignore[arg-type]
-    return context.value(base, tuple(result))
+    looked = [result[d] for d in dims]
+    return _with_checks(context, context.value(base, tuple(result)), looked)
 
 
 # -- joined and padded -----------------------------------------------------------------------------

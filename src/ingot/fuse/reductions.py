@@ -37,7 +37,8 @@ def _sum(node: fx.Node) -> Reduction:
     operand = arguments["self"]
     dtype = tensor_of(node).dtype
     wide = torch.float32 if dtype in (torch.bfloat16, torch.float16) else dtype
-    return Reduction("sum", operand, _dims(operand, arguments.get("dim")), wide, 0)
+    kind = "any" if dtype is torch.bool else "sum"  # one bit would count modulo two
+    return Reduction(kind, operand, _dims(operand, arguments.get("dim")), wide, 0)
 
 
 def _spread(node: fx.Node) -> Reduction:
@@ -147,5 +148,7 @@ def scan_of(node: fx.Node) -> Running | None:
         return None
     arguments = arguments_of(node)
     dtype = tensor_of(node).dtype
+    if dtype is torch.bool:
+        return None  # a running sum of one bit would count modulo two
     dim = arguments["dim"] % len(shape_of(node))
     return Running(scan_rules[node.target], arguments["self"], dim, _WIDER.get(dtype, dtype))

@@ -17,7 +17,7 @@ from ingot.fuse import index as ix
 from ingot.fuse.elements import cast_to, element_of
 from ingot.fuse.expr import Expr, ExprTable, Load, Number, Reduce, Scan
 from ingot.fuse.index import Index, Size, Var
-from ingot.fuse.reductions import Reduction, reduction_of, scan_of
+from ingot.fuse.reductions import Reduction, Running, reduction_of, scan_of
 from ingot.fuse.shapes import shape_of, strides_of, tensor_of
 from ingot.fuse.views import resolve
 
@@ -240,7 +240,7 @@ class RegionContext:
         rule = reduction_of(node)
         assert rule is not None
         space = self.region.spaces[node]
-        operand = cast_to(self, self.value(rule.operand, space), rule.accumulate)
+        operand = self._accumulated(node, rule, self.value(rule.operand, space))
         if not any(space[d].terms for d in rule.dims):
             return self._of_one(node, rule, operand)
         over = tuple(v for v in self.region.domain if v in self.region.reduced)
@@ -254,6 +254,13 @@ class RegionContext:
         value = self.make(Reduce, dtype, rule.kind, operand, over, rule.part, position)
         return cast_to(self, value, tensor_of(node).dtype)
 
+    def _accumulated(self, node: fx.Node, rule: Reduction | Running, value: Expr) -> Expr:
+        """An element as it is accumulated. A sum or product with a dtype of its own converts its
+        elements to that dtype first, as eager does, although halves are added in f32."""
+        if rule.kind in ("sum", "prod"):
+            value = cast_to(self, value, tensor_of(node).dtype)
+        return cast_to(self, value, rule.accumulate)
+
     def _of_one(self, node: fx.Node, rule: Reduction, operand: Expr) -> Expr:
         """A reduction over dimensions of size 1."""
         if rule.part:
@@ -263,7 +270,7 @@ class RegionContext:
     def _scanned(self, node: fx.Node, index: Point) -> Expr:
         rule = scan_of(node)
         assert rule is not None
-        operand = cast_to(self, self.value(rule.operand, index), rule.accumulate)
+        operand = self._accumulated(node, rule, self.value(rule.operand, index))
         if not index[rule.dim].terms:
             return cast_to(self, operand, tensor_of(node).dtype)
         value = self.make(Scan, rule.accumulate, rule.kind, operand, index[rule.dim])

@@ -16,7 +16,9 @@ from typing import Any, ClassVar
 import torch
 from torch.fx import Graph, Node
 
+from ingot.exclusive import exclusively
 from ingot.journal import Entry, Journal
+from ingot.passes.offsets import refresh_offsets
 from ingot.program.graph import copy_module, memory_root, output_values, placeholders
 from ingot.program.program import Level, Program, Signature
 
@@ -157,6 +159,7 @@ class Pass:
         return run_passes(program, [self])
 
 
+@exclusively()
 def run_passes(program: Program, passes: Sequence[Pass], verify: bool = False) -> Program:
     """The program behind all passes, in order; the given one is not changed."""
     from ingot.program.verify import verify as check
@@ -175,6 +178,7 @@ def run_passes(program: Program, passes: Sequence[Pass], verify: bool = False) -
         )
         if verify:
             check(draft.close(journal, level))
+    refresh_offsets(draft.graph)
     return draft.close(journal, level)
 
 

@@ -17,7 +17,7 @@ from torch.fx.experimental.symbolic_shapes import statically_known_true
 from ingot.passes.base import Draft, Pass
 from ingot.passes.inline import inline_branch, replace_call
 from ingot.program.control import Control, control_of
-from ingot.program.graph import placeholders, same_sizes
+from ingot.program.graph import placeholders, same_numbers
 
 aten = torch.ops.aten
 
@@ -81,8 +81,8 @@ def _wanted(control: Control, k: int, place: Node, given: Any) -> tuple[Any, ...
             return None
     assert isinstance(inner, torch.Tensor) and isinstance(outer, torch.Tensor)
     if not control.is_sliced(k):
-        return None if same_sizes(inner.stride(), outer.stride()) else tuple(inner.stride())
-    if same_sizes(inner.stride(), outer.stride()[1:]):
+        return None if same_numbers(inner.stride(), outer.stride()) else tuple(inner.stride())
+    if same_numbers(inner.stride(), outer.stride()[1:]):
         return None
     extent: Any = 1
     for size, stride in zip(inner.shape, inner.stride(), strict=True):

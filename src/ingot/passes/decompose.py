@@ -19,8 +19,10 @@ import ingot.passes.decompositions.factories
 import ingot.passes.decompositions.foreach
 import ingot.passes.decompositions.layouts
 import ingot.passes.decompositions.losses
+import ingot.passes.decompositions.mixed_gradients
 import ingot.passes.decompositions.norms
 import ingot.passes.decompositions.shapes
+import ingot.passes.decompositions.trained_norms
 import ingot.passes.decompositions.transformer  # noqa: F401
 from ingot.passes.decompositions import Decomposition, overload, own_decompositions
 from ingot.passes.decompositions.layouts import unless_as_described

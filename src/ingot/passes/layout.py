@@ -14,9 +14,13 @@ from typing import Any, ClassVar
 
 import torch
 from torch._ops import OpOverload
+from torch._prims_common import is_contiguous_or_false
 from torch.fx import Node
 from torch.fx.node import map_arg
 
+from ingot.fuse import index as ix
+from ingot.fuse.index import Size
+from ingot.fuse.shapes import size_of
 from ingot.passes.base import Draft, Pass, args_of
 from ingot.passes.convolution_call import call_of
 from ingot.passes.images import IMAGE_DIMS, Images, channels_last, is_channels_last
@@ -98,7 +102,7 @@ class _Sweep:
             if not call_of(node).reads_any_layout(self.lasting):
                 self._enter(node, args_of(node)[0])
             self._lay_out(node)
-        elif is_pointwise(node) and self._has_turned_input(node):
+        elif is_pointwise(node) and self._has_turned_input(node) and _is_restorable(val(node)):
             self._leave(node, self.moved)
             for source in node.all_input_nodes:
                 if _is_image(source) and same_numbers(val(source).shape, val(node).shape):
@@ -131,14 +135,17 @@ class _Sweep:
     def _hands_on(self, node: Node) -> bool:
         if is_item(node):
             return args_of(node)[0] in self.before
-        images = [source for source in node.all_input_nodes if _is_image(source)]
-        return node.target in _LIQUID and all(source in self.turned for source in images)
+        if node.target not in _LIQUID or not _is_restorable(val(node)):
+            return False
+        return all(source in self.turned for source in node.all_input_nodes if _is_image(source))
 
     def _follows(self, node: Node) -> bool:
         """May it lie as its inputs do now? Views that a caller could see may not: what shares
         memory with what stays."""
         sources = [n for n in node.all_input_nodes if n in self.turned or n in self.moved]
-        if not sources or not isinstance(val(node), torch.Tensor) or _order(val(node)) is None:
+        if not sources or not isinstance(val(node), torch.Tensor) or not _has_numbers(val(node)):
+            return False
+        if _order(val(node)) is None:
             return False
         if node.target in _VIEWS:
             return node not in self.draft.escaping and node not in self.draft.stored
@@ -162,9 +169,12 @@ class _Sweep:
 
     def _lay_out(self, node: Node) -> None:
         """An op that keeps, or is made to keep, the layout of its images."""
-        self.before[node] = node.meta["val"]
-        node.meta["val"] = channels_last(val(node), val(node).shape)
         self.turned.add(node)
+        laid_out = channels_last(val(node), val(node).shape)
+        # Strides, not the layout: where a size is one, several strides are the same layout.
+        if not same_numbers(laid_out.stride(), val(node).stride()):
+            self.before[node] = node.meta["val"]
+            node.meta["val"] = laid_out
 
     def _turn(self, node: Node) -> None:
         """What PyTorch makes of the op on its inputs as they lie now."""
@@ -197,7 +207,7 @@ class _Sweep:
 
     def _restored(self, node: Node, source: Node) -> Node:
         before = self.before[source]
-        if before.is_contiguous():
+        if is_contiguous_or_false(before):
             return self.draft.call(
                 node, aten.clone.default, (source,), before, memory_format=torch.contiguous_format
             )
@@ -211,17 +221,31 @@ class _Sweep:
 
 def _order(value: torch.Tensor) -> list[int] | None:
     """The dimensions from the outermost in, of a tensor that lies as a contiguous one does whose
-    dimensions were exchanged; None of any other, and where a size is a symbol."""
-    if not all(isinstance(number, int) for number in (*value.shape, *value.stride())):
-        return None
-    strides = value.stride()
-    order = sorted(range(value.dim()), key=lambda dim: -strides[dim])
-    step = 1
-    for dim in reversed(order):
-        if strides[dim] != step:
+    dimensions were exchanged; None of any other. Symbols are not asked for their values."""
+    shape, strides = ([size_of(n) for n in ns] for ns in (value.shape, value.stride()))
+    order: list[int] = []
+    step: Size = 1
+    while len(order) < value.dim():
+        left = [dim for dim in range(value.dim()) if dim not in order]
+        fitting = [dim for dim in left if ix.same_size(strides[dim], step)]
+        if not fitting:
             return None
-        step *= value.shape[dim]
+        inner = next((dim for dim in reversed(fitting) if shape[dim] == 1), fitting[-1])
+        order.insert(0, inner)
+        step = step * shape[inner]
     return order
+
+
+def _is_restorable(value: Any) -> bool:
+    """Can a copy be laid out like this again? Of several values, each."""
+    if not isinstance(value, torch.Tensor):
+        return all(_is_restorable(item) for item in value)
+    return is_contiguous_or_false(value) or _order(value) is not None
+
+
+def _has_numbers(value: torch.Tensor) -> bool:
+    """No symbols: what PyTorch is asked of it puts no guard on any."""
+    return all(isinstance(number, int) for number in (*value.shape, *value.stride()))
 
 
 def is_pointwise(node: Node) -> bool:

@@ -32,7 +32,9 @@ class Lower(Pass):
     """Take apart what the core level has no word for as well."""
 
     def rewrite(self, draft: Draft) -> list[str]:
+        from ingot.capture.autocast import casting_parts
         from ingot.capture.draws import order_draws
+        from ingot.capture.export import composite_table
         from ingot.capture.exported import program_from_exported
         from ingot.capture.recurrent import dropout_between_layers
         from ingot.capture.to_exported import program_to_exported
@@ -40,8 +42,8 @@ class Lower(Pass):
         given = draft.close(draft.program.journal, Level.PRE_DISPATCH)
         exported = program_to_exported(_returning_all(given))
         order_draws(exported.graph_module)
-        with dropout_between_layers():
-            lowered = exported.run_decompositions(dict(_table(self.core)))
+        with dropout_between_layers(), casting_parts(composite_table()) as composites:
+            lowered = exported.run_decompositions({**composites, **_table(self.core)})
         program = program_from_exported(lowered, Level.ATEN)
         outputs = _outputs(given, program)
         draft.program = replace(given, calling=_calling(given, program))
@@ -109,12 +111,12 @@ def lower_program(program: Program, level: Level) -> Program:
 
 
 def _table(core: bool) -> Mapping[Any, Any]:
-    from ingot.capture.export import composite_table
+    """What is taken apart beside composite ops."""
     from ingot.passes.decompose import decomposition_table
     from ingot.passes.decompositions.draws import draws_in_order
 
     own = {**draws_in_order, carry: _data_of_carry}
-    return MappingProxyType({**composite_table(), **(decomposition_table() if core else {}), **own})
+    return MappingProxyType({**(decomposition_table() if core else {}), **own})
 
 
 def _data_of_carry(old: Tensor, new: Tensor) -> Tensor:

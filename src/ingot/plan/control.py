@@ -13,7 +13,7 @@ from torch import fx
 from ingot.codegen.executor import MOST_ARGUMENTS
 from ingot.fuse.shapes import shape_of, strides_of
 from ingot.program.control import Control
-from ingot.program.graph import output_values, placeholders, same_sizes
+from ingot.program.graph import output_values, placeholders, same_numbers
 from ingot.program.symbols import symbol_names
 from ingot.stages import CallStep
 
@@ -89,7 +89,7 @@ def _takes(graph: fx.Graph, control: Control) -> bool:
         if not _is_plain(value) or not _is_plain(given) or value.dtype is not given.dtype:
             return False
         lead = int(control.is_sliced(k))
-        same = same_sizes(value.shape, given.shape[lead:]) and same_sizes(
+        same = same_numbers(value.shape, given.shape[lead:]) and same_numbers(
             value.stride(), given.stride()[lead:]
         )
         if not same or (k < carried and _overlaps(inner)):

@@ -1,99 +1,183 @@
-"""Values made of weights once and kept: packed matrices. What holds: what is used is always made of
-the weight as it is now. A weight is known by its tensor, the version that autograd counts up on
-every write, its address, and samples of its elements; what was made goes when the weight goes.
+"""Packed weights: values made of weights once and kept for as long as a program uses them. What is
+used is always made of the weights as they are: their storage, geometry and bytes (see
+plan/contents.py), or what the option `weight_guard` makes of the last.
 """
 
 from __future__ import annotations
 
 import itertools
-import weakref
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+from weakref import WeakValueDictionary
 
 import torch
-from torch.utils.weak import WeakTensorKeyDictionary
 
-from ingot.codegen.watch import FRAME, ITEMS, digester, noted, watcher
-from ingot.plan.samples import Samples
+from ingot.codegen.weight_guard import (
+    FRAME,
+    ITEMS,
+    NO_VERSION,
+    can_note,
+    digest,
+    guard_function,
+    note,
+)
+from ingot.codegen.write_tracking import REGION_WORDS
+from ingot.plan.contents import guarded
+from ingot.plan.samples import sampled_ranges
+from ingot.program.plain_tensor import require_memory
 
 INT8 = f"{torch.int8} "
 """How the recipe of a weight that is held as 8-bit integers begins."""
-_made: WeakTensorKeyDictionary = WeakTensorKeyDictionary()
-"""Weight to what was made of it and of others, by recipe; shared by all programs."""
+EXACT, SAMPLED, OFF = "exact", "sampled", "off"
+IN_CALL = 1 << 18
+"""Bytes that are compared with the interpreter's lock held."""
+_made: WeakValueDictionary[Any, Made] = WeakValueDictionary()
+"""By recipe and weights; shared by all programs."""
 
 
 class Weights:
-    """Weights as they are now. An object's number can be another's once it is gone, so the first
-    that goes ends it all."""
+    """Weights as they were when this was made. It has to be made before they are read: what is
+    written later is then seen by the next comparison."""
 
-    def __init__(self, weights: Sequence[torch.Tensor]):
-        self._alive = alive = {True}  # not this object: it goes as soon as it is replaced
-        # Writes to an inference tensor are not counted: it is never known again.
-        self._counted = not any(weight.is_inference() for weight in weights)
-        self._notes = _notes(weights) if self._counted else []
-        self._samples = samples = Samples(weights)
-        self._table = array("q", itertools.chain.from_iterable(self._notes))
-        tables = (table.buffer_info() for table in (samples.rows, samples.words))
-        places = [word for table in tables for word in table]
-        self._frame = array("q", [len(weights), self._table.buffer_info()[0], *places, 0])
-        frame, self._address = self._frame, self._frame.buffer_info()[0]
-        frame[FRAME.index("digest")] = digester()(self._address)
+    def __init__(self, weights: Sequence[torch.Tensor], guard: str = EXACT, look: bool = True):
+        """`look`: False where the bytes were compared a moment ago, in the same call."""
+        require_memory(("a weight", weight) for weight in weights)
+        self._guard = guard
+        self._contents = guarded.of(weights)
+        if guard == EXACT and look:
+            guarded.look(self._contents)
+        self._epochs = [each.epoch[0] for each in self._contents]
+        self._versions = [self._version(weight) for weight in weights]
+        self.geometry = tuple(map(_geometry, weights))
+        self._samples = self._sampled(weights)
+        self._digest = digest(self._samples)
+        self._words = (
+            [note(*pair) for pair in zip(weights, self._versions, strict=True)]
+            if all(map(can_note, weights))
+            else None
+        )
+        self._frame: array[int] | None = None
+        self._tables: list[array[int]] = []
 
-        def end(_: object) -> None:
-            alive.clear()
-            frame[FRAME.index("tensors")] = -1
+    def _version(self, weight: torch.Tensor) -> int:
+        """PyTorch does not count writes to inference tensors: only their bytes tell."""
+        return NO_VERSION if self._guard == EXACT or weight.is_inference() else weight._version
 
-        self._references = [weakref.ref(weight, end) for weight in weights]
-        self._unchanged = watcher()
+    def _sampled(self, weights: Sequence[torch.Tensor]) -> list[tuple[int, int]]:
+        if self._guard != SAMPLED:
+            return []
+        return [each for weight in weights for each in sampled_ranges(weight)]
 
-    def watched(self) -> int:
-        """The frame in which native code finds what was noted of them; 0 where it cannot tell."""
-        return self._address if self._counted and self._unchanged is not None else 0
-
-    def are(self, weights: tuple[torch.Tensor, ...]) -> bool:
-        """Are these the weights, as they were? Asked in every call."""
-        if not self._counted or not self._alive or len(weights) != len(self._notes):
+    def are(self, weights: Sequence[torch.Tensor], look: bool = True) -> bool:
+        """Are these the weights, as they were?"""
+        if (
+            tuple(map(_geometry, weights)) != self.geometry
+            or [self._version(weight) for weight in weights] != self._versions
+            or guarded.of(weights) != self._contents
+        ):
             return False
-        if self._unchanged is not None:
-            return bool(self._unchanged(id(weights) + ITEMS, self._address))
-        same = _notes(weights) == self._notes
-        return same and digester()(self._address) == self._frame[FRAME.index("digest")]
+        if self._guard != EXACT and NO_VERSION in self._versions:
+            return False
+        return self._hold(look)
+
+    def _hold(self, look: bool) -> bool:
+        """Are the bytes the same?"""
+        if self._guard == EXACT and look:
+            guarded.look(self._contents)
+        same = self._epochs == [each.epoch[0] for each in self._contents]
+        return same and digest(self._samples) == self._digest
+
+    def frame(self) -> int:
+        """The address of what native code compares them by; 0 where it cannot, or where that would
+        take long with the interpreter's lock held. Valid until the next time it is asked for."""
+        self._frame = None
+        if self._words is None or guard_function() is None:
+            return 0
+        if self._guard == EXACT:
+            ranges = [each for contents in self._contents for each in contents.edges()]
+        else:
+            ranges = self._samples
+        uncounted = self._guard != EXACT and NO_VERSION in self._versions
+        if uncounted or sum(size for _, size in ranges) > IN_CALL:
+            return 0
+        frame = self._native_frame(ranges)
+        # Only now: what was written before the frame's digest was taken must not be missed.
+        if not self._hold(look=True):
+            return 0
+        self._frame = frame
+        return frame.buffer_info()[0]
+
+    def _native_frame(self, ranges: Sequence[tuple[int, int]]) -> array[int]:
+        armed = [each.pages for each in self._contents if each.pages is not None]
+        tracker = guarded.tracker() if armed else None
+        epochs = [(guarded.generation, guarded.generation[0])]
+        epochs += [(e.epoch, n) for e, n in zip(self._contents, self._epochs, strict=True)]
+        found = array("q", [0] * REGION_WORDS)
+        scans = [pages.scan_words(found.buffer_info()[0]) for pages in armed]
+        assert self._words is not None
+        tables = {
+            "noted": _table(self._words),
+            "epochs": _table((epoch.buffer_info()[0], value) for epoch, value in epochs),
+            "scans": _table(scans),
+            "ranges": _table(ranges),
+        }
+        words = {name: table.buffer_info()[0] for name, table in tables.items()}
+        words |= {
+            "tensors": len(self.geometry), "epoch_count": len(epochs), "scan_count": len(armed),
+            "pagemap": tracker.pagemap if tracker is not None else 0,
+            "range_count": len(ranges), "digest": digest(ranges),
+        }  # fmt: skip
+        self._tables = [found, *tables.values()]
+        return array("q", (words[name] for name in FRAME))
+
+    def are_by_frame(self, weights: tuple[torch.Tensor, ...]) -> bool:
+        """What native code says of them; `frame` was asked for before."""
+        compare = guard_function()
+        assert compare is not None and self._frame is not None
+        return bool(compare(id(weights) + ITEMS, self._frame.buffer_info()[0]))
 
 
-def _notes(weights: Sequence[torch.Tensor]) -> list[tuple[int, ...]]:
-    if watcher() is not None:
-        return [noted(weight) for weight in weights]
-    return [(id(weight), weight._version, weight.data_ptr()) for weight in weights]
+def _table(rows: Iterable[Sequence[int]]) -> array[int]:
+    return array("q", itertools.chain.from_iterable(rows))
+
+
+def _geometry(weight: torch.Tensor) -> tuple[Any, ...]:
+    return (
+        weight.untyped_storage()._cdata, weight.storage_offset(), tuple(weight.shape),
+        weight.stride(), weight.dtype, weight.is_conj(), weight.is_neg(),
+    )  # fmt: skip
 
 
 class Made:
-    """What was made of weights, and the weights as they were before: what is written meanwhile is
-    seen by the next call."""
+    """What was made of weights."""
 
-    def __init__(self, weights: Sequence[torch.Tensor], make: Callable[..., torch.Tensor]):
-        self._weights = Weights(weights)
-        self._memory = [weight.detach() for weight in weights]
-        """As long as this is held, no other weight can come to lie at the same address."""
+    def __init__(
+        self,
+        weights: Sequence[torch.Tensor],
+        guard: str,
+        make: Callable[..., torch.Tensor],
+        look: bool,
+    ):
+        self.weights = Weights(weights, guard, look)
         with torch.no_grad():
-            self.result = make(*self._memory)
+            self.result = make(*(weight.detach() for weight in weights))
         self.address = self.result.data_ptr()
-
-    def is_of(self, *weights: torch.Tensor) -> bool:
-        return self._weights.are(weights)
 
 
 class Prepared:
     """One use of weights in a program."""
 
-    def __init__(self, recipe: str, make: Callable[..., torch.Tensor]):
+    def __init__(self, recipe: str, make: Callable[..., torch.Tensor], guard: str = EXACT):
         self.recipe = recipe
         self.make = make
+        self.guard = guard
         self._last: Made | None = None
 
-    def made(self, *weights: torch.Tensor) -> Made:
+    def made(self, *weights: torch.Tensor, look: bool = True) -> Made:
         last = self._last
-        if last is None or not last.is_of(*weights):
-            last = self._last = self._look_up(weights)
+        if last is None or not last.weights.are(weights, look):
+            last = self._last = self._look_up(weights, look)
         return last
 
     def tensor(self, *weights: torch.Tensor) -> torch.Tensor:
@@ -103,29 +187,42 @@ class Prepared:
         """Of what is held for the last weights."""
         return 0 if self._last is None else self._last.result.nbytes
 
-    def _look_up(self, weights: Sequence[torch.Tensor]) -> Made:
+    def _look_up(self, weights: Sequence[torch.Tensor], look: bool) -> Made:
         """Made anew, or by another program of the same weights."""
-        forms = _made.setdefault(weights[0], {})
-        found: Made | None = forms.get(self.recipe)
-        if found is None or not found.is_of(*weights):
-            found = forms[self.recipe] = Made(weights, self.make)
+        key = self.recipe, self.guard, tuple(map(_geometry, weights))
+        found = _made.get(key)
+        if found is None or not found.weights.are(weights, look):
+            found = _made[key] = Made(weights, self.guard, self.make, look)
         return found
 
 
 class Seen:
     """The weights of a call, and what was made of them: an address for each use. A network has
-    hundreds of weights, so they are looked at together."""
+    hundreds of weights, so they are compared together."""
 
     def __init__(
         self, weights: Sequence[torch.Tensor], uses: Sequence[tuple[Prepared, Sequence[int]]]
     ):
         """Each use with the numbers of its weights among those of the call."""
-        self.weights = Weights(weights)
-        self._made = [each.made(*(weights[n] for n in numbers)) for each, numbers in uses]
+        guards = {each.guard for each, _ in uses}
+        assert len(guards) == 1, "the uses of one segment have one guard"
+        self.weights = Weights(weights, guards.pop())
+        self._made = [
+            each.made(*(weights[n] for n in numbers), look=False) for each, numbers in uses
+        ]
         """Holds the memory at the addresses."""
         self.addresses = [made.address for made in self._made]
+
+    def results(self) -> list[torch.Tensor]:
+        """What lies at the addresses."""
+        return [made.result for made in self._made]
+
+
+def refresh(weights: Sequence[torch.Tensor]) -> None:
+    """Make anew what was made of these, in the next call that uses it."""
+    guarded.refresh(weights)
 
 
 def prepared_bytes() -> int:
     """What is held at the moment."""
-    return sum(made.result.nbytes for forms in _made.values() for made in forms.values())
+    return sum(made.result.nbytes for made in list(_made.values()))

@@ -12,6 +12,7 @@ from torch import fx
 
 from ingot.codegen.kernels import Kernels
 from ingot.execute.fallback import region_inputs
+from ingot.fallback.boundary import blaming
 from ingot.fuse.shapes import shape_of, strides_of
 from ingot.fuse.views import base_of, is_view
 from ingot.plan.attentions import Attention, attentions_of
@@ -59,19 +60,23 @@ class Roles:
         lasting |= {node for node in fused.program.graph.nodes if is_derived(node)}
         found: dict[fx.Node, CallStep] = {}
         for step in fused.steps:
-            if isinstance(step, CallStep):
+            if isinstance(step, CallStep) and step.native:
+                with blaming(step=step):
+                    self._find_products_of(step, lasting)
                 found[step.node] = step
-                products: list[Heavy] = [*products_of(step.node, lasting)]
-                products += map(faster, convolutions_of(step.node, lasting))
-                products += attentions_of(step.node)
-                products += recurrences_of(step.node, lasting)
-                products += placings_of(step.node)
-                products = products or [*batches_of(step.node)]
-                if products:
-                    self.products[step] = products
         # The first stage of a chain reads its image later than it would alone.
         if not any(spec.kind == "mutation" for spec in fused.program.signature.outputs):
             self._find_chains(found)
+
+    def _find_products_of(self, step: CallStep, lasting: set[fx.Node]) -> None:
+        products: list[Heavy] = [*products_of(step.node, lasting)]
+        products += map(faster, convolutions_of(step.node, lasting))
+        products += attentions_of(step.node)
+        products += recurrences_of(step.node, lasting)
+        products += placings_of(step.node)
+        products = products or [*batches_of(step.node)]
+        if products:
+            self.products[step] = products
 
     def _find_chains(self, found: dict[fx.Node, CallStep]) -> None:
         """Convolutions that run with the last of their chain."""
@@ -95,6 +100,8 @@ class Roles:
                 self._find_products(body)
                 self._find_controls(body)
             in_sight = symbols_before(step.node)
+            if not step.native:
+                continue
             if fits(step, control, in_sight) and all(map(self._is_native, step.bodies)):
                 self.controls[step] = control
                 for body in step.bodies:

@@ -13,6 +13,7 @@ from typing import Any
 
 import sympy
 
+from ingot.fuse.accesses import Condition
 from ingot.fuse.index import Size
 from ingot.plan.arena import Lifetime, arranged
 from ingot.plan.sizes import evaluator, symbols_in
@@ -190,11 +191,14 @@ class Segment:
     def __init__(self, arena: ArenaPlan):
         self.arena = arena
         self.steps: list[AnyStep] = []
+        self.conditions: list[Condition] = []
+        """On sizes, which its steps take for granted: asked once for each combination of them."""
         self._tables: dict[tuple[tuple[int, ...], tuple[int, ...]], Table] = {}
         self._evaluate: Callable[[Sequence[int]], list[int]] | None = None
 
     def symbols(self) -> list[sympy.Symbol]:
-        return symbols_in(_sizes(self.steps))
+        asked = {symbol for condition in self.conditions for symbol in condition.symbols()}
+        return symbols_in([*_sizes(self.steps), *asked])
 
     def table(self, arena_values: tuple[int, ...], values: tuple[int, ...]) -> Table:
         """The table for these values of the arena's symbols and of its own."""
@@ -206,8 +210,11 @@ class Segment:
         return table
 
     def _made(self, arena_values: tuple[int, ...], values: tuple[int, ...]) -> Table:
+        symbols = self.symbols()
+        for condition in self.conditions:
+            condition.require(dict(zip(symbols, values, strict=True)))
         if self._evaluate is None:
-            self._evaluate = evaluator(list(_sizes(self.steps)), self.symbols())
+            self._evaluate = evaluator(list(_sizes(self.steps)), symbols)
         places, _ = self.arena.bound(arena_values)
         return Table(self.steps, places, iter(self._evaluate(values)))
 

@@ -49,6 +49,12 @@ class SizePrinter(sympy.printing.str.StrPrinter):
         return f"min({', '.join(self._print(a) for a in expr.args)})"
 
 
+def identifier(stem: str, name: str) -> str:
+    """A Python name for `name`, which may be anything: no text that names hold becomes code."""
+    plain = name.isascii() and f"x{name}".isidentifier()
+    return f"{stem}_{name}" if plain else f"{stem}x{name.encode(errors='replace').hex()}"
+
+
 def symbols_in(sizes: Iterable[Size]) -> list[sympy.Symbol]:
     found: set[sympy.Symbol] = set()
     for size in sizes:
@@ -68,4 +74,4 @@ def evaluator(
     head = f"    {unpacked}= values" if names else "    pass"
     scope: dict[str, Any] = {}
     exec(f"def sizes(values):\n{head}\n    return [{', '.join(parts)}]", scope)
-    return scope["sizes"]
+    return scope.pop("sizes")

@@ -43,6 +43,19 @@ def call_spec(program: Program) -> CallSpec:
 def bind(program: Program, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
     """A value for each placeholder: the module's own tensors and the user's arguments."""
     calling = call_spec(program)
+    values, sizes = match(program, args, kwargs)
+    check_modes(calling, values)
+    check_aliases(program, values)
+    check_writable(program, values)
+    return in_known_layout(program, calling, values, sizes)
+
+
+def match(
+    program: Program, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> tuple[list[Any], dict[Any, int]]:
+    """A value for each placeholder, and the sizes that they bind; only structure, dtypes and sizes
+    are compared, which every kind of tensor has."""
+    calling = call_spec(program)
     leaves = _flatten(calling, args, kwargs)
     specs, nodes = program.signature.inputs, placeholders(program.graph)
     values = [program.state.get(spec.target) if spec.target else None for spec in specs]
@@ -53,17 +66,18 @@ def bind(program: Program, args: Sequence[Any], kwargs: Mapping[str, Any]) -> li
             _check_type(path, leaf, nodes[wanted].meta["val"])
             check_plain(calling, i, path, leaf)
             values[wanted] = leaf
-    sizes = _check_sizes(program, values)
-    check_modes(calling, values)
-    check_aliases(program, values)
-    check_writable(program, values)
-    return in_known_layout(program, calling, values, sizes)
+    return values, _check_sizes(program, values)
 
 
 def finish(
     program: Program, calling: CallSpec, values: Sequence[Any], results: Sequence[Any]
 ) -> Any:
     """Write back what the graph returned beside the user's outputs; the outputs as a pytree."""
+    return pytree.tree_unflatten(write_back(program, values, results), calling.out_spec)
+
+
+def write_back(program: Program, values: Sequence[Any], results: Sequence[Any]) -> list[Any]:
+    """Do the writes that the graph returned beside the user's outputs; those outputs."""
     specs = program.signature.outputs
     count = program.signature.user_outputs()
     pending = []
@@ -82,7 +96,10 @@ def finish(
             target.detach_()  # the result has its history
         with torch.set_grad_enabled(tracked):
             target.copy_(result)
-    return pytree.tree_unflatten(list(results[:count]), calling.out_spec)
+    outputs = list(results[:count])
+    if any(spec.kind == "gradient" for spec in specs):  # they were added: no second backward
+        outputs = [o.detach() if isinstance(o, torch.Tensor) else o for o in outputs]
+    return outputs
 
 
 def _kept(result: torch.Tensor, values: Sequence[Any]) -> torch.Tensor:

@@ -97,25 +97,31 @@ def is_item(node: Node) -> bool:
 
 
 def same_numbers(a: Sequence[Any], b: Sequence[Any]) -> bool:
-    """The same sizes or strides as far as can be told without a guard on a symbol."""
+    """The same sizes or strides as far as can be told without a guard on a symbol. A symbolic
+    number that tracing settled counts as plain."""
     return len(a) == len(b) and all(x is y or _same_number(x, y) for x, y in zip(a, b))
 
 
+def other_numbers(a: Sequence[Any], b: Sequence[Any]) -> bool:
+    """Not the same sizes, whatever the symbols are: two expressions may still be equal under the
+    guards of the program."""
+    if len(a) != len(b):
+        return True
+    pairs = [(_known(x), _known(y)) for x, y in zip(a, b)]
+    return any(isinstance(x, int) and isinstance(y, int) and x != y for x, y in pairs)
+
+
 def _same_number(x: Any, y: Any) -> bool:
-    if isinstance(x, torch.SymInt) and isinstance(y, torch.SymInt):
-        return bool(x.node.expr == y.node.expr)
-    return isinstance(x, int) and isinstance(y, int) and x == y
+    known = _known(x)
+    return known is not None and bool(known == _known(y))
 
 
-def same_sizes(a: Sequence[Any], b: Sequence[Any]) -> bool:
-    """same_numbers, where a symbolic number that turned out to be plain counts as plain."""
-    return same_numbers([_plain(n) for n in a], [_plain(n) for n in b])
-
-
-def _plain(number: Any) -> Any:
-    if isinstance(number, torch.SymInt) and number.node.expr.is_Integer:
-        return int(number.node.expr)
-    return number
+def _known(number: Any) -> Any:
+    """An integer, or an expression; None of what is neither."""
+    if not isinstance(number, torch.SymInt):
+        return number if isinstance(number, int) else None
+    expr = number.node.expr
+    return int(expr) if expr.is_Integer else expr
 
 
 def fake_mode(graph: Graph) -> Any:
@@ -125,6 +131,16 @@ def fake_mode(graph: Graph) -> Any:
         if (mode := getattr(val, "fake_mode", None)) is not None:
             return mode
     return None
+
+
+def forget_real_tensors(graph: Graph) -> None:
+    """The tracer refers weakly to the tensors that it made fake ones of, and
+    torch.utils.swap_tensors refuses tensors that anything refers to weakly."""
+    mode = fake_mode(graph)
+    if mode is not None:
+        describer = mode.fake_tensor_converter.meta_converter.describer
+        describer.lookup_tensor.clear()
+        describer.lookup_storage.clear()
 
 
 def composite_ops(module: GraphModule) -> Counter[torch._ops.OpOverload]:

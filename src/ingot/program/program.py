@@ -213,14 +213,15 @@ class Program:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Graph, signature and tensors in one file, without pickles."""
-        from ingot.capture.store import save_program
+        from ingot.artifact.store import save_program
 
         save_program(self, path)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Program:
-        """A program that `save` wrote."""
-        from ingot.capture.store import load_program
+        """A program that `save` wrote. The file need not be trusted: nothing in it is evaluated,
+        imported or unpickled, and whatever is wrong with it is a FileError."""
+        from ingot.artifact.store import load_program
 
         return load_program(path)
 

@@ -36,7 +36,7 @@ def running_place() -> Place | None:
 
 @cache
 def trace_place(trace: str) -> Place | None:
-    places = _places(trace)
+    places = trace_places(trace)
     own = [place for place in places if not is_library(place.file)]
     if own:
         return own[-1]
@@ -44,7 +44,8 @@ def trace_place(trace: str) -> Place | None:
     return files[-1] if files else None
 
 
-def _places(trace: str) -> list[Place]:
+def trace_places(trace: str) -> list[Place]:
+    """Every line that a stack trace names, the innermost last."""
     lines = trace.splitlines()
     places = []
     for i, text in enumerate(lines):

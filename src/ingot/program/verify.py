@@ -13,7 +13,14 @@ import torch
 from torch.fx import Graph, GraphModule, Node
 
 from ingot.errors import VerifyError
-from ingot.program.graph import memory_root, output_node, output_values, placeholders, same_numbers
+from ingot.program.graph import (
+    memory_root,
+    other_numbers,
+    output_node,
+    output_values,
+    placeholders,
+    same_numbers,
+)
 from ingot.program.program import Level, Program
 from ingot.program.regions import is_region, region_body, region_parts
 from ingot.program.source import node_place
@@ -160,7 +167,7 @@ def _verify_mutation(
     new, old = value.meta.get("val"), inputs[target].meta.get("val")
     if not isinstance(new, torch.Tensor) or not isinstance(old, torch.Tensor):
         raise _error(program.graph, end, f"output {i} is a mutation of or by what is no tensor")
-    if new.dtype != old.dtype or not same_numbers(new.shape, old.shape):
+    if new.dtype != old.dtype or other_numbers(new.shape, old.shape):
         raise _error(
             program.graph, end, f"output {i} has not the dtype and shape of input {target}"
         )

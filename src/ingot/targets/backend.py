@@ -5,12 +5,13 @@ and writes mutations back.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
 from torch import fx
 
+from ingot.options import Options
 from ingot.program.program import program_from_fx
 from ingot.targets.base import Target
 from ingot.targets.run import place
@@ -25,9 +26,12 @@ def _iree() -> Target:
 TARGETS: dict[str, Callable[[], Target]] = {"iree": _iree}
 
 
-def compile_for_target(gm: fx.GraphModule, name: str) -> Callable[[list[Any]], list[Any]]:
-    program = program_from_fx(gm)
-    placed = place(program, TARGETS[name]())
+def compile_for_target(
+    gm: fx.GraphModule, options: Options, static_inputs: Iterable[int] = ()
+) -> Callable[[list[Any]], list[Any]]:
+    """For `options.target`; `static_inputs` are the module's own."""
+    program = program_from_fx(gm, static_input_indices=static_inputs)
+    placed = place(program, TARGETS[options.target](), options)
     specs = program.signature.outputs
     count = program.signature.user_outputs()
 

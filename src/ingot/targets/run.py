@@ -1,27 +1,30 @@
 """A program on a device and the host. Comes in: a Program and a Target; goes out: a function from
 the program's inputs to its outputs, and a report of what went where. What holds: a value is copied
 to the other side at most once, and only when something there reads it; the model's own tensors stay
-on the device between calls until they are written to.
+on the device between calls until they change, by the guard that packed weights have.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 
 from ingot.emit.problems import Problem
 from ingot.errors import EmitError
-from ingot.options import make_options
+from ingot.options import Options, make_options
+from ingot.plan.prepared import OFF, Weights
 from ingot.program.graph import placeholders
 from ingot.program.program import Program
 from ingot.program.text import target_name
-from ingot.targets.base import Runner, Target
+from ingot.targets.base import Moved, Runner, Target
 from ingot.targets.split import Stage, returned_names, split
 
 HostRunner = Callable[[list[Any]], Sequence[Any]]
+Kept = dict[str, tuple[Weights, Any]]
+"""Input to its tensor as it was when it was sent, and what it is on the device."""
 
 
 @dataclass
@@ -56,15 +59,20 @@ class Placed:
         return "\n".join([*lines, *(f"  {name}: {why}" for name, why in self.left.items())])
 
 
-def place(program: Program, target: Target) -> Placed:
+def place(program: Program, target: Target, options: Options | None = None) -> Placed:
     """Split the program by the target's claims and make both sides ready to run."""
+    options = options or make_options()
     stages, left, lowered = _lowered(program, target)
-    made = [_made(stage, runner) for stage, runner in zip(stages, lowered)]
+    made = [_made(stage, runner, options) for stage, runner in zip(stages, lowered)]
     traffic = Traffic()
-    kept: dict[int, tuple[int, Any]] = {}
+    kept: Kept = {}
+    stay = frozenset(
+        spec.name for spec in program.signature.inputs if spec.kind in ("parameter", "buffer")
+    )
+    wanted = {node.name: node.meta.get("val") for node in program.graph.nodes}
 
     def run(inputs: Sequence[Any]) -> list[Any]:
-        values = _Values(target, traffic, kept)
+        values = _Values(target, traffic, kept, stay, options.weight_guard, wanted)
         traffic.uploads = traffic.downloads = 0
         for node, value in zip(placeholders(program.graph), inputs):
             values.host[node.name] = value
@@ -114,20 +122,32 @@ def _lower(stage: Stage, target: Target) -> tuple[Runner | None, dict[str, str]]
         return None, told or {n.name: why for n in nodes}
 
 
-def _made(stage: Stage, runner: Runner | None) -> tuple[bool, Runner | HostRunner]:
+def _made(
+    stage: Stage, runner: Runner | None, options: Options
+) -> tuple[bool, Runner | HostRunner]:
     """The stage's code and whether it runs on the device."""
     if runner is not None:
         return True, runner
     from ingot.pipeline import compile_program
 
-    return False, compile_program(stage.program, make_options()).run
+    return False, compile_program(stage.program, replace(options, target="")).run
 
 
 class _Values:
     """Values by name, on the sides where they are."""
 
-    def __init__(self, target: Target, traffic: Traffic, kept: dict[int, tuple[int, Any]]) -> None:
-        self.target, self.traffic, self.kept = target, traffic, kept
+    def __init__(
+        self,
+        target: Target,
+        traffic: Traffic,
+        kept: Kept,
+        stay: frozenset[str],
+        guard: str,
+        wanted: Mapping[str, Any],
+    ) -> None:
+        self.target, self.traffic = target, traffic
+        self.kept, self.stay, self.guard = kept, stay, guard
+        self.wanted = wanted
         self.host: dict[str, Any] = {}
         self.device: dict[str, Any] = {}
 
@@ -135,26 +155,40 @@ class _Values:
         if name not in self.host:
             moved = self.target.download(self.device[name])
             self.traffic.downloads += moved.copied
-            self.host[name] = moved.value
+            self.host[name] = _in_layout(moved.value, self.wanted.get(name))
         return self.host[name]
 
     def on_device(self, name: str) -> Any:
         if name not in self.device:
-            self.device[name] = self._uploaded(self.host[name])
+            self.device[name] = self._uploaded(name, self.host[name])
         return self.device[name]
 
-    def _uploaded(self, value: Any) -> Any:
+    def _uploaded(self, name: str, value: Any) -> Any:
         if not isinstance(value, torch.Tensor):
             return value
-        if not isinstance(value, torch.nn.Parameter):
-            return self._sent(value)
-        version, known = self.kept.get(id(value), (-1, None))
-        if version != value._version:
-            known = self._sent(value)
-            self.kept[id(value)] = (value._version, known)
-        return known
+        if name not in self.stay and not isinstance(value, torch.nn.Parameter):
+            return self._sent(value).value
+        weights, sent = self.kept.get(name, (None, None))
+        if weights is None or not weights.are([value]):
+            weights = Weights([value], self.guard)
+            moved = self._sent(value)
+            if not moved.copied:  # the device reads the tensor's own memory
+                weights = Weights([value], OFF)
+            sent = moved.value
+            self.kept[name] = weights, sent
+        return sent
 
-    def _sent(self, tensor: torch.Tensor) -> Any:
+    def _sent(self, tensor: torch.Tensor) -> Moved:
         moved = self.target.upload(tensor)
         self.traffic.uploads += moved.copied
-        return moved.value
+        return moved
+
+
+def _in_layout(value: Any, wanted: Any) -> Any:
+    """With the strides that the host's code and the caller count on; a device has its own."""
+    if not isinstance(value, torch.Tensor) or not isinstance(wanted, torch.Tensor):
+        return value
+    strides = [int(stride) for stride in wanted.stride()]
+    if list(value.stride()) == strides:
+        return value
+    return torch.empty_strided(value.shape, strides, dtype=value.dtype).copy_(value)

@@ -16,6 +16,8 @@
     %buffer1 = llvm.load %buffer1at : !llvm.ptr -> !llvm.ptr
     %symbol0at = llvm.getelementptr %frame[2] : (!llvm.ptr) -> !llvm.ptr, i64
     %symbol0 = llvm.load %symbol0at : !llvm.ptr -> i64
+    %symbol1at = llvm.getelementptr %frame[3] : (!llvm.ptr) -> !llvm.ptr, i64
+    %symbol1 = llvm.load %symbol1at : !llvm.ptr -> i64
     scf.for %1 = %begin to %end step %c0 : i64 {
       llvm.store %c1, %slot1 : vector<32xf32>, !llvm.ptr
       llvm.store %c1, %slot2 : vector<32xf32>, !llvm.ptr

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingot.codegen.builder import Builder
-from ingot.codegen.machine import has_symbol, this_machine
+from ingot.codegen.imports import has_symbol
+from ingot.codegen.machine import this_machine
 from ingot.codegen.polynomials.forms import F64
 from ingot.codegen.values import Val
 from ingot.errors import UnsupportedError

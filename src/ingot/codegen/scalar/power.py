@@ -1,6 +1,6 @@
 """Powers. What holds: the exponents that ATen treats by themselves (0, 1, 2, 3, ±1/2, -1, -2) give
-what its special formulas give; integer powers wrap and a negative integer exponent gives 0 but for
-the bases 1 and -1.
+what its special formulas give; a number beside a half, exponent or base, is rounded to the half
+first; integer powers wrap and a negative integer exponent gives 0 but for the bases 1 and -1.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from ingot.codegen import polynomials
 from ingot.codegen.builder import Builder
 from ingot.codegen.rules import Operand, pointwise
 from ingot.codegen.scalar.arithmetic import as_val
-from ingot.codegen.values import HALVES, UNSIGNED, Val, is_float
+from ingot.codegen.values import HALVES, UNSIGNED, Val, is_float, rounded
 from ingot.errors import UnsupportedError
 
 
-@pointwise("pow.Tensor_Tensor", "pow.Scalar", "prims::pow.default", cost=40)
+@pointwise("pow.Tensor_Tensor", "pow.Scalar", "prims::pow.default", cost=40, halves="rounded")
 def pow_tensor(b: Builder, x: Val, exponent: Val) -> Val:
     if is_float(x.dtype):
         return polynomials.pow(b, x, exponent)
@@ -24,22 +24,37 @@ def pow_tensor(b: Builder, x: Val, exponent: Val) -> Val:
 
 @pointwise("pow.Tensor_Scalar", cost=20, halves="exact", raw=("exponent",))
 def pow_scalar(b: Builder, x: Val, exponent: Operand) -> Val:
-    if x.dtype in HALVES:
-        wide = Val(x.name, torch.float32, x.lanes)
-        # ATen has no square roots among the powers of float16, which shows at -inf and -0.0.
-        rooted = x.dtype is not torch.float16
-        return b.cast(_power_of_number(b, wide, exponent, rooted), x.dtype)
-    return _power_of_number(b, x, exponent, True)
+    if x.dtype not in HALVES:
+        return _power_of_number(b, x, exponent)
+    return b.cast(_half_power(b, x, exponent), x.dtype)
 
 
-def _power_of_number(b: Builder, x: Val, exponent: Operand, rooted: bool) -> Val:
+def _half_power(b: Builder, x: Val, exponent: Operand) -> Val:
+    """ATen rounds each product of bf16. Of float16 it has no special formulas, which shows at -inf
+    and -0.0, and in how often it rounds."""
+    wide = Val(x.name, torch.float32, x.lanes)
+    if not isinstance(exponent, int | float):
+        given = b.cast(exponent, x.dtype)
+        return pow_tensor(b, wide, Val(given.name, torch.float32, given.lanes))
+    number = rounded(float(exponent), x.dtype)
+    if x.dtype is torch.bfloat16 and number in (3, -2):
+        square = b.round_half(b.mul(wide, wide), x.dtype)
+        square = Val(square.name, torch.float32, square.lanes)
+        one = b.const(1, torch.float32)
+        return b.mul(square, wide) if number == 3 else b.div(one, square)
+    if x.dtype is torch.float16 and abs(number) == 0.5:
+        return pow_tensor(b, wide, b.const(number, torch.float32))
+    return _power_of_number(b, wide, number)
+
+
+def _power_of_number(b: Builder, x: Val, exponent: Operand) -> Val:
     if not isinstance(exponent, int | float):
         return pow_tensor(b, x, b.cast(exponent, x.dtype))
     if x.dtype is torch.bool:
         raise UnsupportedError("powers of bool")
     if not is_float(x.dtype) and exponent < 0:
         raise UnsupportedError("eager refuses integers to negative integer powers")
-    known = _special_power(b, x, float(exponent)) if rooted or abs(exponent) != 0.5 else None
+    known = _special_power(b, x, float(exponent))
     return known or pow_tensor(b, x, as_val(b, exponent, x.dtype))
 
 

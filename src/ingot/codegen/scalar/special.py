@@ -17,7 +17,7 @@ from ingot.codegen import polynomials
 from ingot.codegen.builder import Builder
 from ingot.codegen.rules import pointwise
 from ingot.codegen.scalar.choose import maximum
-from ingot.codegen.values import Val
+from ingot.codegen.values import HALVES, Val
 from ingot.errors import UnsupportedError
 
 special = partial(pointwise, kind=Kind.INT_TO_FLOAT)
@@ -48,14 +48,24 @@ def _times_or_zero(b: Builder, x: Val, y: Val, log: Callable[[Builder, Val], Val
     return b.select(b.isnan(y), b.const(math.nan, x.dtype), product)
 
 
-@special("logit.default", cost=22)
+@special("logit.default", cost=22, halves="exact")
 def logit(b: Builder, x: Val, eps: float | None) -> Val:
-    one = b.const(1.0, x.dtype)
+    """Each step is rounded to the half, as ATen does."""
+    half = x.dtype
+
+    def settled(value: Val) -> Val:
+        if half not in HALVES:
+            return value
+        value = b.round_half(Val(value.name, torch.float32, value.lanes), half)
+        return Val(value.name, torch.float32, value.lanes)
+
+    one = settled(b.const(1.0, half))
+    x = Val(x.name, one.dtype, x.lanes)
     if eps is not None:
-        low = b.const(eps, x.dtype)
-        high = b.sub(one, low)
+        low = settled(b.const(eps, half))
+        high = settled(b.sub(one, low))
         x = b.select(b.cmp("lt", x, low), low, b.select(b.cmp("gt", x, high), high, x))
-    return polynomials.log(b, b.div(x, b.sub(one, x)))
+    return b.cast(polynomials.log(b, settled(b.div(x, settled(b.sub(one, x))))), half)
 
 
 @pointwise("logaddexp.default", cost=34, integers=False)

@@ -29,11 +29,6 @@ ITERATED = (
     "logical_and", "logical_or", "logical_xor", "special_xlog1py", "xlogy.Tensor",
 )  # fmt: skip
 """Ops on elements that are described as several, so that another operand than the first decides."""
-TRAINED_NORMS = (
-    "native_batch_norm",
-    "_native_batch_norm_legit_functional",
-    "_batch_norm_with_update_functional",
-)
 
 
 def dense(x: Tensor) -> Tensor:
@@ -41,9 +36,10 @@ def dense(x: Tensor) -> Tensor:
 
 
 def _iterated(op: OpOverload, *args: Any, **kwargs: Any) -> Any:
-    """Computed with dimensions in the order in which the result's lie."""
+    """Computed with dimensions in the order in which the result's lie. PyTorch takes Python
+    numbers in place of every tensor, as in torch.div(7, 2)."""
     tensors = [a for a in args if isinstance(a, Tensor)]
-    rank = max(t.dim() for t in tensors)
+    rank = max((t.dim() for t in tensors), default=0)
     if rank < 2 or all(is_contiguous_or_false(t) for t in tensors):
         return NotImplemented
     order = dimension_order(tensors, rank)
@@ -110,11 +106,6 @@ def unless_as_described(norm: Decomposition, x: Tensor, *args: Any) -> Any:
     return NotImplemented if in_the_format_of(x, x) is x else norm(x, *args)
 
 
-def _trained_norm(op: OpOverload, x: Tensor, *args: Any, **kwargs: Any) -> Any:
-    out, *statistics = of_pytorch[op](x, *args, **kwargs)
-    return in_the_format_of(x, out), *statistics
-
-
 @decomposes("log_sigmoid_forward")
 def log_sigmoid(x: Tensor) -> Any:
     return of_pytorch[aten.log_sigmoid_forward.default](dense(x))
@@ -135,5 +126,3 @@ def channel_shuffle(x: Tensor, groups: int) -> Tensor:
 
 for name in ITERATED:
     decomposes(name)(partial(_iterated, overload(name)))
-for name in TRAINED_NORMS:
-    decomposes(name)(partial(_trained_norm, overload(name)))

@@ -9,6 +9,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch._decomp import decomposition_table as of_pytorch
+from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 from ingot.passes.decompositions import decomposes
 from ingot.passes.decompositions.norms import narrow, widen
@@ -28,6 +30,23 @@ def mse_loss(x: Tensor, target: Tensor, reduction: int = MEAN) -> Tensor:
     return aten.sum.dim_IntList(loss, list(range(loss.dim()))) if reduction == SUM else loss
 
 
+def _target_of(x: Tensor, target: Tensor) -> Tensor:
+    """One sample has one target: of a target with as many elements as there are classes, which the
+    kernels let pass, they read the first."""
+    return aten.select.int(target, 0, 0) if x.dim() < 2 and target.dim() else target
+
+
+def _has_no_target(x: Tensor, target: Tensor) -> bool:
+    return x.dim() < 2 and target.dim() > 0 and statically_known_true(target.shape[0] == 0)
+
+
+@decomposes("nll_loss_forward")
+def nll_loss_forward(x: Tensor, target: Tensor, *args: Any) -> Any:
+    if _has_no_target(x, target):
+        return NotImplemented
+    return of_pytorch[aten.nll_loss_forward.default](x, _target_of(x, target), *args)
+
+
 @decomposes("nll_loss_backward", "nll_loss2d_backward")
 def nll_loss_backward(
     grad: Tensor,
@@ -38,10 +57,14 @@ def nll_loss_backward(
     ignore_index: Any,
     total_weight: Tensor,
 ) -> Tensor:
+    if _has_no_target(x, target):
+        return NotImplemented
     channel = 0 if x.dim() < 2 else 1
     if reduction == MEAN:
         grad = aten.div.Tensor(grad, total_weight)
-    target = aten.unsqueeze(target, channel)
+    target = aten.unsqueeze(_target_of(x, target), channel)
+    if x.dim() < 2:
+        grad = aten.view(grad, [1])
     if x.dim() > grad.dim() > 0:
         grad = aten.unsqueeze(grad, channel)
     along_channel = [1] * x.dim()

@@ -80,6 +80,13 @@ def moments(x: Tensor, dims: list[int], correction: Any, keepdim: bool) -> tuple
     return aten.div.Tensor(squares, divisor), mean
 
 
+def unless_overflown(variance: Tensor) -> Tensor:
+    """The variance, or NaN where it is infinite: finite numbers whose squares overflowed would be
+    divided by infinity, and a norm would return zeros. A norm's kernels return NaN there, or keep
+    the variance in f64. Two ops a row, none an element."""
+    return aten.add.Tensor(variance, aten.sub.Tensor(variance, variance))
+
+
 def _moments(
     x: Tensor, dim: Sequence[int] | None, correction: Any, keepdim: bool
 ) -> tuple[Tensor, Tensor] | None:
@@ -194,7 +201,7 @@ def layer_norm(
     wide = widen(x)
     dims = list(range(x.dim() - len(shape), x.dim()))
     variance, mean = moments(wide, dims, 0, True)
-    rstd = aten.rsqrt(aten.add.Tensor(variance, eps))
+    rstd = aten.rsqrt(aten.add.Tensor(unless_overflown(variance), eps))
     out = aten.mul.Tensor(aten.sub.Tensor(wide, mean), rstd)
     if weight is not None:
         out = aten.mul.Tensor(out, weight)

@@ -1,0 +1,152 @@
+"""Programs in files. One zip archive of three members, without compression or pickles:
+
+graph.json           `graph`: nodes in order, and the bodies of regions and control flow
+                     `traces`, `scopes`: files and lines, and modules, that nodes refer to by index
+program.json         `format`, `torch`, `level`, `symbols`, `guards`, the signature (`inputs`,
+                     `outputs`), how it is called (`calling`), and `tensors`: which memory with
+                     which shape and strides is each of the program's tensors
+tensors.safetensors  the memory of the distinct tensors, each a flat array
+
+A file is not trusted. Sizes and guards are expressions of a small grammar with a parser of its own
+(expressions.py); operators and classes are looked up in registries that this process has filled
+(operators.py, trees.py); every other string is compared, shown or used as a name. Documents,
+numbers, nesting and sizes are bounded. Before a program is returned it passes the verifier, and
+shape inference finds the values that the file describes (inference.py). Everything wrong with a
+file is one FileError that names the member and the path inside of it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.fx import GraphModule
+
+from ingot.artifact.archive import GRAPH, PROGRAM, TENSORS, read_archive, write_archive
+from ingot.artifact.document import Part, parse
+from ingot.artifact.graphs import GraphReader, GraphWriter
+from ingot.artifact.inference import InferenceError, infer_values
+from ingot.artifact.signatures import SignatureReader, encode_calling, encode_signature
+from ingot.artifact.symbols import SymbolReader, SymbolWriter
+from ingot.artifact.tensors import pack, unpack
+from ingot.artifact.trees import TreeWriter
+from ingot.artifact.values import ValueWriter
+from ingot.errors import FileError, IngotError
+from ingot.program.call import call_spec
+from ingot.program.program import Level, Program, SizeGuard, tensor_attributes
+from ingot.program.verify import verify
+
+FORMAT = 3
+_STATE, _CONSTANT = "state/", "graph/"
+"""Tensors of the module are in the file under the first, attributes of graphs under the second."""
+
+
+def save_program(program: Program, path: str | os.PathLike[str]) -> None:
+    symbols = SymbolWriter()
+    values = ValueWriter(symbols)
+    graphs = GraphWriter(values)
+    graph = graphs.encode(program.graph_module)
+    state = {f"{_STATE}{name}": tensor for name, tensor in program.state.items()}
+    constants = {f"{_CONSTANT}{name}": tensor for name, tensor in graphs.tensors.items()}
+    layout, memory = pack({**state, **constants})
+    calling = encode_calling(call_spec(program), values, TreeWriter(values))
+    guards = [symbols.text(guard.condition) for guard in program.guards]
+    content = {
+        "format": FORMAT,
+        "torch": torch.__version__,
+        "level": program.level.value,
+        **encode_signature(program.signature),
+        "calling": calling,
+        "guards": guards,
+        "symbols": symbols.table(program.symbols),
+        "tensors": layout,
+    }
+    members = {
+        GRAPH: _json({"graph": graph, **graphs.tables()}),
+        PROGRAM: _json(content),
+        TENSORS: memory,
+    }
+    write_archive(path, members)
+
+
+def _json(content: Any) -> bytes:
+    return json.dumps(content, separators=(",", ":"), allow_nan=False).encode()
+
+
+def load_program(path: str | os.PathLike[str]) -> Program:
+    """Raises FileError for a file that is not a program, and what `open` raises for one that cannot
+    be opened."""
+    name = os.fspath(path)
+    members = read_archive(path)
+    try:
+        return _Loader(name, members).program()
+    except FileError:
+        raise
+    except IngotError as error:  # the verifier's
+        raise FileError(f"{name}: {GRAPH}: {error.headline}: {error.why}") from None
+    except Exception as error:
+        # PyTorch and sympy raise errors of any type for a value they have no place for.
+        raise FileError(f"{name}: {type(error).__name__}: {error}") from error
+
+
+class _Loader:
+    def __init__(self, name: str, members: Mapping[str, bytes]):
+        self._name, self._members = name, members
+        root = parse(members[PROGRAM], f"{name}: {PROGRAM}")
+        self._check_format(root)
+        self._fields = root.fields(
+            "format", "torch", "level", "inputs", "outputs", "calling", "guards", "symbols",
+            "tensors",
+        )  # fmt: skip
+
+    def _check_format(self, root: Part) -> None:
+        given = root.entries()
+        if "format" not in given:
+            root.fail("'format' is missing")
+        found = given["format"].integer()
+        if found != FORMAT:
+            given["format"].fail(
+                f"format {found}; this version of ingot reads {FORMAT}",
+                hints=["export and save the program again"],
+            )
+
+    def program(self) -> Program:
+        fields = self._fields
+        fields["torch"].line(100)
+        level = fields["level"].choice({level.value: level for level in Level}, "level")
+        symbols = SymbolReader(fields["symbols"])
+        tensors = unpack(fields["tensors"], self._members[TENSORS], f"{self._name}: {TENSORS}")
+        module = self._module(symbols, _under(_CONSTANT, tensors))
+        state = _under(_STATE, tensors)
+        signatures = SignatureReader(module.graph, state, symbols)
+        program = Program(
+            graph_module=module,
+            signature=signatures.signature(fields["inputs"], fields["outputs"]),
+            constants=MappingProxyType(tensor_attributes(module)),
+            symbols=MappingProxyType(symbols.ranges),
+            level=level,
+            state=MappingProxyType(signatures.state),
+            calling=signatures.calling(fields["calling"]),
+            guards=tuple(SizeGuard(symbols.condition(g)) for g in fields["guards"].items()),
+        )
+        verify(program)
+        try:
+            infer_values(module, symbols)
+        except InferenceError as error:
+            raise FileError(f"{self._name}: {GRAPH}: {error}") from None
+        return program
+
+    def _module(self, symbols: SymbolReader, constants: Mapping[str, Tensor]) -> GraphModule:
+        root = parse(self._members[GRAPH], f"{self._name}: {GRAPH}")
+        fields = root.fields("graph", "traces", "scopes")
+        with symbols.mode, torch.no_grad():
+            return GraphReader(symbols, fields, constants).decode(fields["graph"])
+
+
+def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {n.removeprefix(prefix): t for n, t in tensors.items() if n.startswith(prefix)}

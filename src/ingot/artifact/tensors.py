@@ -1,0 +1,125 @@
+"""The tensors of a program: safetensors for their memory, JSON for what each name makes of it. A
+tensor is stored as the flat piece of memory that it spans, so strides need no more memory than the
+file has bytes. Names that are one tensor in the program are one tensor again when it is loaded.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load, save
+from torch import Tensor, nn
+
+from ingot.artifact.document import Part
+from ingot.artifact.values import DTYPES, MOST_RANK
+from ingot.errors import FileError, SaveError
+from ingot.program.overlap import overlaps_itself
+
+MOST_TENSORS = 100_000
+MOST_NAME = 1000
+MOST_ELEMENTS = 2**40
+"""An expanded tensor has more elements than numbers in the file."""
+_NAMES = {dtype: name for name, dtype in DTYPES.items()}
+_HALVES = {
+    torch.complex32: torch.float16, torch.complex64: torch.float32, torch.complex128: torch.float64
+}  # fmt: skip
+"""Complex numbers are stored as pairs."""
+
+
+def pack(tensors: Mapping[str, Tensor]) -> tuple[dict[str, Any], bytes]:
+    """What each name is, and the memory of the distinct tensors."""
+    layout: dict[str, Any] = {}
+    data: dict[str, Tensor] = {}
+    first: dict[int, str] = {}
+    for name, tensor in tensors.items():
+        same = first.setdefault(id(tensor), name)
+        if same != name:
+            layout[name] = {"same_as": same}
+            continue
+        data[name] = _flat(name, tensor.detach())
+        layout[name] = {
+            "dtype": _NAMES[tensor.dtype],
+            "shape": list(tensor.shape),
+            "strides": list(tensor.stride()),
+            "parameter": isinstance(tensor, nn.Parameter),
+            "requires_grad": tensor.requires_grad,
+        }
+    return layout, save(data)
+
+
+def _flat(name: str, tensor: Tensor) -> Tensor:
+    if tensor.layout is not torch.strided or tensor.dtype not in _NAMES:
+        raise SaveError(f"{name}: a {tensor.layout} tensor of {tensor.dtype}")
+    if tensor.device.type != "cpu":
+        raise SaveError(f"{name}: a tensor on {tensor.device}")
+    count = extent(tensor.shape, tensor.stride())
+    if overlaps_itself(tensor):
+        flat = tensor.as_strided((count,), (1,)).resolve_conj().resolve_neg().clone()
+    else:  # what lies between its elements is not the program's
+        flat = torch.zeros(count, dtype=tensor.dtype)
+        flat.as_strided(tensor.shape, tensor.stride()).copy_(tensor)
+    return torch.view_as_real(flat).reshape(-1) if flat.is_complex() else flat
+
+
+def extent(shape: Any, strides: Any) -> int:
+    """How many elements of memory a tensor spans."""
+    if 0 in shape:
+        return 0
+    return 1 + sum((size - 1) * stride for size, stride in zip(shape, strides))
+
+
+def unpack(layout: Part, data: bytes, where: str) -> dict[str, Tensor]:
+    try:
+        memory = load(data)
+    except (SafetensorError, KeyError, ValueError, TypeError, RuntimeError) as error:
+        raise FileError(f"{where}: not safetensors: {error}") from None
+    rows = layout.entries()
+    if len(rows) > MOST_TENSORS:
+        layout.fail(f"{len(rows)} tensors, more than {MOST_TENSORS}")
+    own = {name for name, row in rows.items() if "same_as" not in row.entries()}
+    if own != set(memory):
+        odd = sorted(own ^ set(memory))[0]
+        raise FileError(f"{where}: {odd[:60]!a} is not in both the data and {layout.path}")
+    made: dict[str, Tensor] = {}
+    for name, row in rows.items():
+        if len(name) > MOST_NAME or not name.isprintable():
+            row.fail("the name is too long or not printable")
+        if name in own:
+            made[name] = _tensor(row, memory[name], f"{where}: {name!a}")
+    for name, row in rows.items():
+        if name not in own:
+            same = row.fields("same_as")["same_as"]
+            if same.text() not in made:
+                same.fail("no such tensor")
+            made[name] = made[same.text()]
+    return {name: made[name] for name in rows}
+
+
+def _tensor(row: Part, flat: Tensor, where: str) -> Tensor:
+    fields = row.fields("dtype", "shape", "strides", "parameter", "requires_grad")
+    dtype = fields["dtype"].choice(DTYPES, "dtype")
+    shape = [n.integer(0) for n in fields["shape"].items(most=MOST_RANK)]
+    strides = [n.integer(0) for n in fields["strides"].items(len(shape))]
+    stored = _HALVES.get(dtype, dtype)
+    if flat.dtype is not stored or flat.dim() != 1:
+        raise FileError(f"{where}: {flat.dtype} of rank {flat.dim()}, not {stored} of rank 1")
+    if math.prod(shape) > MOST_ELEMENTS:
+        fields["shape"].fail(f"more than {MOST_ELEMENTS} elements")
+    count = extent(shape, strides) * (2 if dtype.is_complex else 1)
+    if count != flat.numel():
+        row.fail(f"shape and strides span {count} numbers, the data has {flat.numel()}")
+    whole = torch.empty_like(flat).copy_(flat)  # aligned, and apart from the bytes of the file
+    plain = torch.view_as_complex(whole.view(-1, 2)) if dtype.is_complex else whole
+    tensor = torch.empty(0, dtype=dtype).set_(plain.untyped_storage(), 0, shape, strides)
+    return _owned(fields, tensor)
+
+
+def _owned(fields: Mapping[str, Part], tensor: Tensor) -> Tensor:
+    parameter, grad = fields["parameter"].boolean(), fields["requires_grad"].boolean()
+    if grad and not (tensor.is_floating_point() or tensor.is_complex()):
+        fields["requires_grad"].fail(f"a tensor of {tensor.dtype} has no gradient")
+    return nn.Parameter(tensor, requires_grad=grad) if parameter else tensor.requires_grad_(grad)

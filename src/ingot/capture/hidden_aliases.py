@@ -1,0 +1,137 @@
+"""Aliases that schemas do not tell of. `positive`, `type_as`, inactive dropout and many more return
+their argument itself; `unsafe_split` returns views. Decompositions and functionalization take the
+schema's word, and a write through such a result is lost. Comes in: an exported program, not yet
+functional; it is changed in place. What really shares memory is read from the storages of the fake
+tensors, which eager's own kernels made.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+from torch.fx import GraphModule, Node
+from torch.fx.node import map_arg
+
+from ingot.program.graph import is_view, placeholders, same_numbers
+
+aten = torch.ops.aten
+HONEST: dict[Any, Any] = {
+    aten.unsafe_chunk.default: aten.chunk.default,
+    aten.unsafe_split.Tensor: aten.split.Tensor,
+    aten.unsafe_split_with_sizes.default: aten.split_with_sizes.default,
+}
+"""Their results are views; only autograd's checks are left out."""
+DROPOUTS = (aten.dropout.default, aten.feature_dropout.default, aten.alpha_dropout.default,
+            aten.feature_alpha_dropout.default)  # fmt: skip
+
+
+def reveal_aliases(exported: ExportedProgram) -> ExportedProgram:
+    graph = exported.graph_module.graph
+    for node in list(graph.nodes):
+        if node.op != "call_function":
+            continue
+        if node.target in HONEST:
+            node.target = HONEST[node.target]
+        elif _returns_argument(node):
+            node.replace_all_uses_with(node.args[0])
+            _rename_output(exported, node, node.args[0])
+            graph.erase_node(node)
+    exported.graph_module.recompile()
+    return exported
+
+
+HONEST_CALLS: dict[Any, Any] = {
+    torch.unsafe_chunk: torch.chunk,
+    torch.unsafe_split: torch.split,
+    torch.unsafe_split_with_sizes: torch.split_with_sizes,
+    "unsafe_chunk": "chunk",
+    "unsafe_split": "split",
+    "unsafe_split_with_sizes": "split_with_sizes",
+}
+
+
+def reveal_calls(gm: GraphModule) -> None:
+    """The same for the functions and methods of Dynamo's graph. Where gradients are recorded the
+    difference is the user's: autograd refuses writes to views that were made together."""
+    changed = False
+    for node in gm.graph.nodes:
+        if node.op in ("call_function", "call_method") and node.target in HONEST_CALLS:
+            given = node.args[0].meta.get("example_value")
+            if not (torch.is_grad_enabled() and getattr(given, "requires_grad", True)):
+                node.target = HONEST_CALLS[node.target]
+                changed = True
+    if changed:
+        gm.recompile()
+
+
+def _returns_argument(node: Node) -> bool:
+    """Is the result the first argument, all of it, whatever the schema says?"""
+    schema = getattr(node.target, "_schema", None)
+    if schema is None or schema.is_mutable or not node.args:
+        return False
+    source = node.args[0]
+    if not isinstance(source, Node):
+        return False
+    result, given = node.meta.get("val"), source.meta.get("val")
+    if not isinstance(result, torch.Tensor) or not isinstance(given, torch.Tensor):
+        return False
+    if node.target in DROPOUTS:  # fake tensors take another way through dropout
+        return not node.args[2] or bool(node.args[1] == 0)
+    return shares_storage(result, given) and _same_geometry(result, given)
+
+
+def shares_storage(a: torch.Tensor, b: torch.Tensor) -> bool:
+    if a.layout is not torch.strided or b.layout is not torch.strided:
+        return False
+    return a.untyped_storage()._cdata == b.untyped_storage()._cdata
+
+
+def _same_geometry(a: torch.Tensor, b: torch.Tensor) -> bool:
+    numbers = [(*t.shape, *t.stride(), t.storage_offset()) for t in (a, b)]
+    lazy = a.is_conj() == b.is_conj() and a.is_neg() == b.is_neg()
+    return a.dim() == b.dim() and a.dtype is b.dtype and lazy and same_numbers(*numbers)
+
+
+def _rename_output(exported: ExportedProgram, node: Node, source: Node) -> None:
+    """The signature names outputs by their nodes."""
+    for spec in exported.graph_signature.output_specs:
+        if getattr(spec.arg, "name", None) == node.name:
+            spec.arg.name = source.name
+
+
+STRIDES_DECIDE = {aten.contiguous.default, aten.reshape.default, aten.reshape_as.default,
+                  aten.flatten.using_ints, aten.ravel.default}  # fmt: skip
+TAKES_FORMAT = {aten.to.dtype, aten.to.dtype_layout, aten.to.device, aten.to.other}
+"""Operations that return a view of their argument or a copy of it, as its strides are."""
+
+
+def shared_by_strides(exported: ExportedProgram) -> set[str]:
+    """Inputs whose strides decide whether a write somewhere in the program reaches them."""
+    nodes = placeholders(exported.graph)
+    found: set[str] = set()
+    for node in exported.graph.nodes:
+        formatted = node.target in TAKES_FORMAT and node.kwargs.get("memory_format") is not None
+        if node.target not in STRIDES_DECIDE and not formatted:
+            continue
+        given = node.args[0].meta.get("val")
+        found |= {
+            p.name
+            for p in nodes
+            if isinstance(p.meta.get("val"), torch.Tensor) and shares_storage(given, p.meta["val"])
+        }
+    return found
+
+
+def view_of(node: Node) -> Node | None:
+    """The node that `node` is a view of by one operation, or an item of several such views."""
+    source = node.args[0] if node.args else None
+    if node.op != "call_function" or not isinstance(source, Node):
+        return None
+    if node.target is operator.getitem:
+        return source if is_view(source) else None
+    others: list[Node] = []
+    map_arg((node.args[1:], node.kwargs), others.append)
+    return source if is_view(node) and not others else None

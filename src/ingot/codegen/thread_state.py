@@ -1,0 +1,140 @@
+"""State of the calling thread that changes what a call means: grad mode, autocast, functorch
+transforms, dispatch and function modes, the default dtype; and whether its tensors are plain. One
+native function reads all of it, so that a compiled call can ask every time; where PyTorch's symbols
+are not as expected, Python asks.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+
+from ingot.program.plain_tensor import is_eager_plain
+
+GRAD = 1
+AUTOCAST = 2
+"""For the CPU."""
+TRANSFORM = 4
+"""vmap, grad, jvp … of torch.func."""
+DISPATCH_MODE = 8
+FUNCTION_MODE = 16
+OTHER_DTYPE = 32
+"""The default dtype is not float32."""
+
+STRANGE = 64
+"""One of the tensors is not plain: another class, device or layout, wrapped, lazily negated."""
+
+ThreadState = Callable[..., int]
+_KEYS = torch._C.DispatchKey
+_FLOAT = 6
+"""The number of float32 among c10's scalar types."""
+# (library, symbol, type, argument, how the answer becomes a bit, the bit)
+_QUESTIONS = (
+    ("libc10.so", "_ZN3c108GradMode10is_enabledEv", "i8", None, "ne 0", GRAD),
+    ("libc10.so", "_ZN3c104impl28tls_is_dispatch_key_excludedENS_11DispatchKeyE", "i8",
+     _KEYS.AutocastCPU.value, "eq 0", AUTOCAST),
+    ("libc10.so", "_ZN3c104impl28tls_is_dispatch_key_includedENS_11DispatchKeyE", "i8",
+     _KEYS.FuncTorchDynamicLayerFrontMode.value, "ne 0", TRANSFORM),
+    ("libc10.so", "_ZN3c104impl20TorchDispatchModeTLS9stack_lenEv", "i64", None, "ne 0",
+     DISPATCH_MODE),
+    ("libtorch_cpu.so", "_ZN2at4impl22PythonTorchFunctionTLS9stack_lenEv", "i64", None, "ne 0",
+     FUNCTION_MODE),
+    ("libc10.so", "_ZN3c1017get_default_dtypeEv", "i16", None, f"ne {_FLOAT}", OTHER_DTYPE),
+)  # fmt: skip
+
+
+def state_in_python(*tensors: object) -> int:
+    """What the native function answers."""
+    return (
+        GRAD * torch.is_grad_enabled()
+        | AUTOCAST * torch.is_autocast_enabled("cpu")
+        | TRANSFORM * (torch._C._functorch.peek_interpreter_stack() is not None)
+        | DISPATCH_MODE * (torch._C._len_torch_dispatch_stack() > 0)
+        | FUNCTION_MODE * (torch._C._len_torch_function_stack() > 0)
+        | OTHER_DTYPE * (torch.get_default_dtype() is not torch.float32)
+        | STRANGE * (not all(isinstance(t, torch.Tensor) and is_eager_plain(t) for t in tensors))
+    )
+
+
+def state_lines() -> tuple[list[str], str] | None:
+    """The bits of the thread as lines of MLIR, and the name of their sum; None where a symbol is
+    missing."""
+    lines = ["%none = llvm.mlir.constant(0 : i64) : i64"]
+    total = "%none"
+    for k, (library, symbol, kind, argument, test, bit) in enumerate(_QUESTIONS):
+        address = _symbol(library, symbol)
+        if address is None:
+            return None
+        how, other = test.split()
+        given, types = ("", "()") if argument is None else (f"%g{k}", "(i16)")
+        lines += [
+            f"%n{k} = llvm.mlir.constant({address} : i64) : i64",
+            f"%f{k} = llvm.inttoptr %n{k} : i64 to !llvm.ptr",
+            f"%g{k} = llvm.mlir.constant({argument or 0} : i16) : i16",
+            f"%r{k} = llvm.call %f{k}({given}) : !llvm.ptr, {types} -> {kind}",
+            f"%o{k} = llvm.mlir.constant({other} : {kind}) : {kind}",
+            f'%c{k} = llvm.icmp "{how}" %r{k}, %o{k} : {kind}',
+            f"%b{k} = llvm.mlir.constant({bit} : i64) : i64",
+            f"%s{k} = llvm.select %c{k}, %b{k}, %none : i1, i64",
+            f"%x{k} = llvm.or {total}, %s{k} : i64",
+        ]
+        total = f"%x{k}"
+    return lines, total
+
+
+@cache
+def _symbol(library: str, symbol: str) -> int | None:
+    path = Path(torch.__file__).parent / "lib" / library
+    with suppress(OSError, AttributeError):
+        found = getattr(ctypes.CDLL(str(path)), symbol)
+        return ctypes.cast(found, ctypes.c_void_p).value
+    return None
+
+
+def tells_the_truth(state: ThreadState) -> bool:
+    """Does it answer as Python does, in each state by itself?"""
+
+    class Dispatch(TorchDispatchMode):
+        def __init__(self) -> None:
+            super().__init__()  # type: ignore[no-untyped-call]
+
+    class Function(TorchFunctionMode):
+        pass
+
+    answers: list[bool] = []
+
+    def ask(x: torch.Tensor | None = None) -> torch.Tensor | None:
+        answers.append(state() == state_in_python())
+        return x
+
+    ask()
+    with _disable_current_modes():
+        for mode in (
+            torch.no_grad(), torch.enable_grad(), torch.inference_mode(), Dispatch(), Function(),
+            torch.autocast("cpu", dtype=torch.bfloat16), torch.autocast("cpu", enabled=False),
+        ):  # fmt: skip
+            with mode:
+                ask()
+        torch.vmap(ask)(torch.empty(1))
+        answers += [state(each) & STRANGE == STRANGE * strange for each, strange in _samples()]
+    return all(answers)
+
+
+def _samples() -> list[tuple[object, bool]]:
+    """Things, and whether they are no plain tensors."""
+    plain = torch.empty(2, 2)
+    with torch.inference_mode():
+        inference = torch.empty(2)
+    lazy = torch.empty(2, dtype=torch.complex64).conj()
+    return [
+        (plain, False), (plain[:, 1], False), (torch.nn.Parameter(plain), False),
+        (inference, False), (lazy, True), (lazy.imag, True), (torch.empty(2, device="meta"), True),
+        (torch._efficientzerotensor(2), True), (plain.to_sparse(), True), (1, True), (None, True),
+    ]  # fmt: skip

@@ -1,0 +1,71 @@
+"""The thread state under which a program was made: eager would compute something else under
+another one, so a call compares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch.utils._device import DeviceContext
+
+from ingot.codegen.launcher import thread_state
+from ingot.codegen.thread_state import (
+    AUTOCAST,
+    DISPATCH_MODE,
+    FUNCTION_MODE,
+    OTHER_DTYPE,
+    STRANGE,
+    TRANSFORM,
+)
+
+CHANGES_MEANING = AUTOCAST | TRANSFORM | DISPATCH_MODE | FUNCTION_MODE | OTHER_DTYPE | STRANGE
+"""What a call asks of the thread's state and its tensors; grad mode matters only where something
+requires gradients."""
+KEPT = AUTOCAST | OTHER_DTYPE
+"""What becomes part of a program while it is captured."""
+
+
+@dataclass(frozen=True)
+class CallState:
+    bits: int
+    """Those of `codegen.thread_state` that the program has in it."""
+    autocast: torch.dtype
+    default: torch.dtype
+
+    @staticmethod
+    def now() -> CallState:
+        return CallState(
+            thread_state()() & KEPT, torch.get_autocast_dtype("cpu"), torch.get_default_dtype()
+        )
+
+    def same_dtypes(self) -> bool:
+        """Where autocast or another default dtype is at work, are the dtypes the program's?"""
+        if self.bits & AUTOCAST and torch.get_autocast_dtype("cpu") is not self.autocast:
+            return False
+        return torch.get_default_dtype() is self.default
+
+    def autocasting(self) -> torch.autocast:
+        """The program's own state of autocast, to run the model in."""
+        return torch.autocast("cpu", enabled=bool(self.bits & AUTOCAST), dtype=self.autocast)
+
+    @staticmethod
+    def is_traced() -> bool:
+        """Is somebody at work who has to see each operation?"""
+        return bool(thread_state()() & (TRANSFORM | DISPATCH_MODE))
+
+    def difference(self) -> str | None:
+        """What is in effect now that makes eager compute something else."""
+        bits = thread_state()()
+        if (bits ^ self.bits) & AUTOCAST:
+            return "autocast is enabled" if bits & AUTOCAST else "autocast is not enabled"
+        if not self.same_dtypes():
+            return "the dtype of autocast or the default dtype is another"
+        if bits & FUNCTION_MODE and not _only_cpu():
+            return "a TorchFunctionMode is active"
+        return None
+
+
+def _only_cpu() -> bool:
+    """Do the function modes only say that tensors are made on the CPU?"""
+    stack = torch.overrides._get_current_function_mode_stack()
+    return all(type(mode) is DeviceContext and mode.device.type == "cpu" for mode in stack)

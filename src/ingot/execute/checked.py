@@ -1,0 +1,39 @@
+"""The start of a segment whose generated code checks its accesses (`checks="bounds"`): beside each
+base lies the end of what it points to."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+
+import torch
+
+from ingot.codegen.bounds_runtime import run_checked
+from ingot.execute.launch import Base, Launch
+from ingot.execute.memory import extent
+from ingot.plan.bounds import SHIFT
+
+
+class CheckedLaunch(Launch):
+    """As Launch, the long way, with the ends of what bases point to."""
+
+    def __init__(self, bases: Sequence[tuple[int, Base]]):
+        super().__init__(bases)
+        self.quick = None
+
+    def __call__(self, address: int, table: int, *values: torch.Tensor) -> int:
+        count = len(self.weights)
+        seen = self._look(values[:count]) if self._uses else None
+        ends = (ctypes.c_int64 * self._most()).from_address(address + 8 * SHIFT)
+        made = seen.results() if seen is not None else ()
+        for number, tensor in zip(self._made, made, strict=True):
+            ends[number] = _end(tensor)
+        for number, tensor in zip(self._bound, values[count:], strict=True):
+            ends[number] = _end(tensor)
+        return run_checked(lambda: super(CheckedLaunch, self).__call__(address, table, *values))
+
+
+def _end(tensor: torch.Tensor) -> int:
+    if tensor.numel() == 0:
+        return tensor.data_ptr()
+    return tensor.data_ptr() + extent(tensor.shape, tensor.stride()) * tensor.element_size()

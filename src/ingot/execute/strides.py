@@ -1,0 +1,52 @@
+"""Symbols that are strides of an input and sizes of none: torch.export makes them of an example
+that is not dense (`x[:, 1:]`, `x[::2]`) under dynamic shapes. A call's tensors tell their values; a
+tensor that does not fit the example's layout is copied, into strides that are chosen here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import sympy
+import torch
+
+from ingot.fuse.index import Size
+
+
+def stride_symbols(
+    layouts: Iterable[tuple[int, Sequence[Size]]], known: Iterable[sympy.Symbol]
+) -> Iterator[tuple[sympy.Symbol, int, int]]:
+    """Each symbol that is not known, with the number of the first tensor and the dimension whose
+    stride it is."""
+    seen = set(known)
+    for number, strides in layouts:
+        for dim, stride in enumerate(strides):
+            if isinstance(stride, sympy.Symbol) and stride not in seen:
+                seen.add(stride)
+                yield stride, number, dim
+
+
+def apart(
+    tensor: torch.Tensor, strides: Sequence[Size], known: Mapping[sympy.Symbol, int]
+) -> dict[sympy.Symbol, int]:
+    """Values for the stride symbols that are not in `known`, so that no two elements of a tensor of
+    this shape meet. The dimensions lie in the order of the example, as far as their strides tell:
+    numbers, then what follows from sizes, then symbols from the last dimension to the first."""
+    chosen: dict[sympy.Symbol, int] = {}
+    reach = 1 + sum(
+        (size - 1) * value
+        for size, stride in zip(tensor.shape, strides, strict=True)
+        if (value := _value(stride, known)) is not None
+    )
+    for size, stride in reversed(list(zip(tensor.shape, strides, strict=True))):
+        if isinstance(stride, sympy.Symbol) and stride not in known and stride not in chosen:
+            chosen[stride] = reach
+            reach += (size - 1) * reach
+    return chosen
+
+
+def _value(stride: Size, known: Mapping[sympy.Symbol, int]) -> int | None:
+    if isinstance(stride, int):
+        return stride
+    found = stride.xreplace({symbol: sympy.Integer(value) for symbol, value in known.items()})
+    return int(found) if found.is_Integer else None

@@ -1,0 +1,135 @@
+"""The stage boundary: the one place where a failure of the compiler's own is caught. It decides
+whether PyTorch may run the program in place of what failed, says so once for each kind of failure,
+with a reproducer, and tells the listeners of `observe` every time.
+
+Not caught: what eager would raise as well or the user has to mend (options, dispatch, capture,
+arguments), running out of memory, interrupts, and the exceptions by which Dynamo steers itself.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import torch
+
+from ingot import observe
+from ingot.errors import (
+    BoundsError,
+    CaptureError,
+    DispatchError,
+    FallbackWarning,
+    InputError,
+    MismatchError,
+    OptionError,
+)
+from ingot.fallback.reproducer import Source, write_reproducer
+from ingot.options import Options
+
+T = TypeVar("T")
+NOT_OURS = (OptionError, DispatchError, CaptureError, InputError, MismatchError, BoundsError)
+OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "out of memory")
+_log = logging.getLogger("ingot")
+_announced: dict[tuple[str, ...], str] = {}
+"""Kinds of failures to their reproducers."""
+_lock = threading.Lock()
+
+
+def may_fall_back(error: BaseException) -> bool:
+    if not isinstance(error, Exception) or isinstance(error, (*NOT_OURS, MemoryError, Warning)):
+        return False
+    if isinstance(error, torch.OutOfMemoryError):
+        return False
+    if isinstance(error, RuntimeError) and any(text in str(error) for text in OUT_OF_MEMORY):
+        return False
+    dynamo = sys.modules.get("torch._dynamo.exc")
+    return dynamo is None or not isinstance(error, dynamo.TorchDynamoException)
+
+
+@contextmanager
+def blaming(stage: str = "", step: object = None) -> Iterator[None]:
+    """A failure inside remembers the innermost stage and step that it happened in."""
+    try:
+        yield
+    except Exception as error:
+        if stage:
+            error.__dict__.setdefault("ingot_stage", stage)
+        if step is not None:
+            error.__dict__.setdefault("ingot_step", step)
+        raise
+
+
+def blamed_step(error: BaseException) -> Any:
+    return error.__dict__.get("ingot_step")
+
+
+class Boundary:
+    """Of one compilation."""
+
+    def __init__(self, source: Source, options: Options):
+        self.source = source
+        self.options = options
+
+    def attempt(self, stage: str, run: Callable[[], T], otherwise: Callable[[Exception], T]) -> T:
+        """`run`, or where it fails and may, `otherwise` of the failure: that has to say what it did
+        about it (`fell_back`)."""
+        try:
+            with blaming(stage):
+                return run()
+        except Exception as error:
+            if not self.catches(error):
+                raise
+            failure = error
+        return otherwise(failure)
+
+    def catches(self, error: BaseException) -> bool:
+        return not self.options.strict and may_fall_back(error)
+
+    def fell_back(self, scope: str, error: Exception) -> str:
+        """Announce what is done about a failure; its reason, in one line."""
+        stage = str(error.__dict__.get("ingot_stage", "the compiler"))
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        kind = (type(error).__name__, *_origin(error))
+        with _lock:
+            known = _announced.get(kind)
+            if known is None:
+                path, trouble = self._reproducer(stage, error)
+                _announced[kind] = path
+        if known is None:
+            told = f"Reproducer: python {path}" if path else f"No reproducer: {trouble}"
+            warnings.warn(
+                f"ingot failed in {stage} ({reason[:500]}); {scope}. "
+                f'options={{"strict": True}} raises the error. {told}',
+                FallbackWarning,
+                stacklevel=2,
+            )
+        _log.debug("%s, because %s failed", scope, stage, exc_info=error)
+        observe.fell_back(observe.Fallback(stage, scope, reason, known or _announced[kind]))
+        return reason
+
+    def _reproducer(self, stage: str, error: Exception) -> tuple[str, str]:
+        """Where it is, or why there is none."""
+        try:
+            return str(write_reproducer(self.source, self.options, stage, error)), ""
+        except Exception as trouble:  # a read-only disk, a graph without a text
+            return "", f"{type(trouble).__name__}: {trouble}"
+
+
+def _origin(error: BaseException) -> tuple[str, ...]:
+    """The innermost line of ours."""
+    root = str(Path(__file__).parent.parent)
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename.startswith(root)]
+    return (f"{frames[-1].filename}:{frames[-1].lineno}",) if frames else ()
+
+
+def forget_announcements() -> None:
+    """Every kind of failure is warned of anew."""
+    with _lock:
+        _announced.clear()

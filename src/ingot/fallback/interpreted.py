@@ -1,0 +1,62 @@
+"""A graph that runs op by op through PyTorch's kernels, in the place of one that was compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from torch import fx
+
+from ingot.program.call import write_back
+from ingot.program.graph import copy_module, output_values, placeholders
+from ingot.program.program import InputSpec, Level, OutputSpec, Program, Signature
+from ingot.program.run import run_graph
+from ingot.stages import CallStep, Compiled, Fused
+
+Run = Callable[[list[Any]], Sequence[Any]]
+
+
+def interpreted_graph(gm: fx.GraphModule, reason: str) -> Compiled:
+    """Of AOTAutograd's graph, which does its writes itself. No Program is needed for that."""
+    inputs = tuple(InputSpec(node.name, "user") for node in placeholders(gm.graph))
+    outputs = tuple(OutputSpec("user") for _ in output_values(gm.graph))
+    program = Program(
+        gm, Signature(inputs, outputs), MappingProxyType({}), MappingProxyType({}), Level.ATEN
+    )
+    return _compiled(program, graph_run(gm), reason)
+
+
+def interpreted_program(program: Program, reason: str) -> Compiled:
+    return _compiled(program, program_run(program), reason)
+
+
+def graph_run(gm: fx.GraphModule) -> Run:
+    """As the graph is now: nobody's later edits count."""
+    module = copy_module(gm)
+
+    def run(inputs: list[Any]) -> Sequence[Any]:
+        values = list(inputs)
+        inputs.clear()
+        return list(run_graph(module, values))
+
+    return run
+
+
+def program_run(program: Program) -> Run:
+    def run(inputs: list[Any]) -> Sequence[Any]:
+        values = list(inputs)
+        inputs.clear()
+        return write_back(program, values, run_graph(program.graph_module, values))
+
+    return run
+
+
+def _compiled(program: Program, run: Run, reason: str) -> Compiled:
+    steps = tuple(
+        CallStep(node, "fallback", reason)
+        for node in program.graph.nodes
+        if node.op == "call_function"
+    )
+    run.seconds = [0.0] * len(steps)  # type: ignore[attr-defined]
+    return Compiled(Fused(program, steps), run, "", 0)

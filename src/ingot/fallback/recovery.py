@@ -1,0 +1,114 @@
+"""A failure while a compiled program runs: planning for new sizes, packing weights. The text of a
+runner hands over what it was given; where nothing was written yet and every input is still there,
+the same call runs through PyTorch's kernels. Errors that eager raises as well (operations that
+PyTorch runs, checks, indices out of range) are none of ours and pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from torch import fx
+from torch._ops import HigherOrderOperator
+
+from ingot.execute.outcome import is_check
+from ingot.fallback.boundary import Boundary
+from ingot.program.program import Program
+from ingot.program.spec import is_pure
+
+RUNNER = "<ingot runner>"
+CHOOSER = "<ingot chooser>"
+_PACKAGE = str(Path(__file__).parent.parent)
+_EAGER = (str(Path("execute", "outcome.py")), str(Path("execute", "fallback.py")))
+"""Files whose errors are eager's: they raise them for it, or run its operations."""
+WRITES = "  # writes"
+"""Ends each line of a runner that may write to an input, draw random numbers or do anything else
+that must not be done twice."""
+
+Run = Callable[[list[Any]], Sequence[Any]]
+Recover = Callable[[Exception, Mapping[str, Any]], "Sequence[Any] | None"]
+
+
+def guarded(source: str) -> str:
+    """The text of a runner, with one line in front of its own, so that failures come here."""
+    head, *body = source.splitlines()
+    lines = [
+        head,
+        "    try:",
+        *(f"    {line}" for line in body),
+        "    except Exception as failure:",
+        "        recovered = recover(failure, locals())",
+        "        if recovered is None: raise",
+        "        return recovered",
+    ]
+    return "\n".join(lines)
+
+
+def no_recovery(error: Exception, names: Mapping[str, Any]) -> Sequence[Any] | None:
+    return None
+
+
+def recovery(
+    boundary: Boundary, program: Program, source: str, reference: Callable[[], Run]
+) -> Recover:
+    """For the runner of this text; `reference` makes what runs the same program in eager."""
+    count = len(program.signature.inputs)
+    last = None if _is_pure(program) else _first_write(source)
+
+    def recover(error: Exception, names: Mapping[str, Any]) -> Sequence[Any] | None:
+        line = _own_line(error)
+        if line is None or (last is not None and line > last) or not boundary.catches(error):
+            return None
+        inputs = [names[f"in{i}"] for i in range(count) if f"in{i}" in names]
+        if len(inputs) != count:
+            return None
+        error.__dict__.setdefault("ingot_stage", "planning a call")
+        boundary.fell_back("the call runs through PyTorch's kernels", error)
+        return reference()(inputs)
+
+    return recover
+
+
+def _first_write(source: str) -> int:
+    """The line of the guarded text up to which nothing was written. What fails in that line failed
+    before it wrote: native code gives no exceptions."""
+    lines = source.splitlines()
+    return 1 + next((k for k, line in enumerate(lines, 1) if line.endswith(WRITES)), len(lines))
+
+
+def _own_line(error: Exception) -> int | None:
+    """The line of the runner in which it failed, if what failed is the compiler's own."""
+    frames = list(_frames(error.__traceback__))
+    runners = [k for k, (file, _) in enumerate(frames) if file in (RUNNER, CHOOSER)]
+    if not runners:
+        return None
+    called = frames[runners[-1] + 1 :]
+    line = frames[runners[0]][1]
+    if not called:
+        return line if isinstance(error, NameError) else None
+    file = called[0][0]
+    ours = file.startswith(_PACKAGE) and not file.endswith(_EAGER)
+    return line if ours else None
+
+
+def _frames(trace: TracebackType | None) -> Iterator[tuple[str, int]]:
+    while trace is not None:
+        yield trace.tb_frame.f_code.co_filename, trace.tb_lineno
+        trace = trace.tb_next
+
+
+def _is_pure(program: Program) -> bool:
+    """May it run twice? It writes to nothing, draws no random numbers and calls nothing that could
+    do so unseen."""
+    if any(spec.kind != "user" for spec in program.signature.outputs):
+        return False
+    modules = [m for m in program.graph_module.modules() if isinstance(m, fx.GraphModule)]
+    nodes = (node for module in modules for node in module.graph.nodes)
+    return all(may_run_twice(node) for node in nodes if node.op == "call_function")
+
+
+def may_run_twice(node: fx.Node) -> bool:
+    return is_pure(node) or is_check(node) or isinstance(node.target, HigherOrderOperator)

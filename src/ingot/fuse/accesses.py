@@ -1,0 +1,199 @@
+"""Accesses of generated code that sizes decide. A rule says which element of an operand an element
+of its result reads; that the operand has it follows from the sizes of both. Where that cannot be
+proven for all values of the symbols, the access becomes a condition on the sizes of a call.
+
+What is checked is each op by itself: if for every index into its result every index into its
+operands is inside, then so it is in any region that is made of such ops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import sympy
+import torch
+from torch import fx
+
+from ingot.errors import CompileError, InputError
+from ingot.fuse import index as ix
+from ingot.fuse.elements import element_of, is_elementwise
+from ingot.fuse.expr import Expr, Number
+from ingot.fuse.index import Div, Index, Mod, Size, Var
+from ingot.fuse.reductions import reduction_of, scan_of
+from ingot.fuse.shapes import arguments_of, shape_of, tensor_of
+from ingot.fuse.views import base_of, is_view, view_rules
+from ingot.program.source import node_place
+
+aten = torch.ops.aten
+Values = Mapping[sympy.Symbol, int]
+Point = tuple[Index, ...]
+
+
+@dataclass(frozen=True)
+class Condition:
+    """0 <= index < size, for the sizes of a call."""
+
+    index: Index
+    size: Size
+    node: fx.Node
+    """Whose operand it is about."""
+
+    def symbols(self) -> set[sympy.Symbol]:
+        found = set() if isinstance(self.size, int) else set(self.size.free_symbols)
+        return found | _symbols(self.index)
+
+    def require(self, values: Values) -> None:
+        low, high = _extremes(self.index, values)
+        size = _number(self.size, values)
+        if low <= high and not (low >= 0 and high < size):
+            raise InputError(
+                f"with these sizes {self.node} ({self.node.target}) would read element "
+                f"{high if high >= size else low} of a dimension of {size}",
+                place=node_place(self.node),
+                hints=["compile it with arguments like these as well"],
+            )
+
+
+def conditions_of(node: fx.Node) -> list[Condition]:
+    """What generated code for the node takes for granted of sizes, and nothing proves."""
+    if not _is_dynamic(node):
+        return []
+    found: dict[tuple[Index, Size], Condition] = {}
+    for operand, point, guarded in _reads(node):
+        for dim, (index, size) in enumerate(zip(point, shape_of(operand), strict=True)):
+            if dim not in guarded and not _proven(index, size):
+                found[index, size] = Condition(index, size, node)
+    return list(found.values())
+
+
+def equal(a: Size, b: Size, node: fx.Node) -> list[Condition]:
+    """That two sizes are the same."""
+    if ix.same_size(a, b):
+        return []
+    if isinstance(a, int) and isinstance(b, int):
+        raise CompileError(f"{node} ({node.target}) pairs a dimension of {a} with one of {b}")
+    return [Condition(ix.of(a - 1), b, node), Condition(ix.of(b - 1), a, node)]
+
+
+def _is_dynamic(node: fx.Node) -> bool:
+    values = (n.meta.get("val") for n in (node, *node.all_input_nodes))
+    return any(isinstance(v, torch.Tensor) and v._has_symbolic_sizes_strides for v in values)
+
+
+def _proven(index: Index, size: Size) -> bool:
+    var = index.as_var()
+    if var is not None and (var.size == size or ix.same_size(var.size, size)):
+        return True
+    return ix.within(index, size) or _is_quotient(index, size)
+
+
+def _is_quotient(index: Index, size: Size) -> bool:
+    """Is it i // by, where i goes up to by · size at most?"""
+    if index.const != 0 or len(index.terms) != 1:
+        return False
+    ((atom, factor),) = index.terms.items()
+    inner = ix.bounds(atom.index) if isinstance(atom, Div) and factor == 1 else None
+    if inner is None or inner[0] != 0:
+        return False
+    assert isinstance(atom, Div)
+    return ix.same_size(inner[1] + 1, atom.by * size)
+
+
+# -- what is read ----------------------------------------------------------------------------------
+
+
+def _reads(node: fx.Node) -> Iterable[tuple[fx.Node, Point, frozenset[int]]]:
+    """(operand, index of the element, dimensions along which guards keep to the operand)"""
+    own = tuple(
+        ix.ZERO if size == 1 else ix.of(Var(f"n{k}", size)) for k, size in enumerate(shape_of(node))
+    )
+    if is_view(node):
+        mapped = view_rules[node.target](node, own)
+        return [] if mapped is None else [(base_of(node), mapped, frozenset())]
+    if reduction_of(node) is not None or scan_of(node) is not None or not is_elementwise(node):
+        return []  # goes through its operand by that one's own sizes
+    recorder = _Recorder()
+    element_of(recorder, node, own)
+    guarded = _guarded(node)
+    reads = [(operand, point, guarded) for operand, point in recorder.reads]
+    return [*reads, *_end(node)]
+
+
+class _Recorder:
+    """Writes down what a rule asks for, as it asks. Serves as the rules' Context."""
+
+    def __init__(self) -> None:
+        self.reads: list[tuple[fx.Node, Point]] = []
+
+    def value(self, node: fx.Node, index: Point) -> Expr:
+        self.reads.append((node, index))
+        return Number(tensor_of(node).dtype, None)
+
+    def make(self, kind: type[Expr], *values: Any) -> Any:
+        return kind(*values)
+
+
+def _guarded(node: fx.Node) -> frozenset[int]:
+    rank = len(shape_of(node))
+    if node.target is aten.cat.default:
+        return frozenset([arguments_of(node)["dim"] % rank])
+    if node.target is aten.constant_pad_nd.default:
+        return frozenset(range(rank - len(arguments_of(node)["pad"]) // 2, rank))
+    return frozenset()
+
+
+def _end(node: fx.Node) -> list[tuple[fx.Node, Point, frozenset[int]]]:
+    """The last piece of a concatenation has no guard of its own: it ends where the result does."""
+    if node.target is not aten.cat.default:
+        return []
+    arguments = arguments_of(node)
+    pieces = [p for p in arguments["tensors"] if shape_of(p) != (0,)]
+    dim = arguments["dim"] % len(shape_of(node))
+    before = sum((shape_of(piece)[dim] for piece in pieces[:-1]), 0)
+    last = shape_of(node)[dim] - 1 - before
+    point = tuple(ix.of(last) if d == dim else ix.ZERO for d in range(len(shape_of(node))))
+    return [(pieces[-1], point, frozenset(d for d in range(len(point)) if d != dim))]
+
+
+# -- numbers ---------------------------------------------------------------------------------------
+
+
+def _symbols(index: Index) -> set[sympy.Symbol]:
+    sizes: list[Size] = [index.const, *index.terms.values()]
+    found: set[sympy.Symbol] = set()
+    for atom in index.terms:
+        if isinstance(atom, Div | Mod):
+            found |= _symbols(atom.index)
+            sizes.append(atom.by)
+        else:
+            sizes.append(atom.size)
+    for size in sizes:
+        found |= set() if isinstance(size, int) else size.free_symbols
+    return found
+
+
+def _number(size: Size, values: Values) -> int:
+    return size if isinstance(size, int) else int(size.xreplace(values))
+
+
+def _extremes(index: Index, values: Values) -> tuple[int, int]:
+    """The least and the largest value; the first above the second where there is none."""
+    low = high = _number(index.const, values)
+    for atom, factor in index.terms.items():
+        by = _number(factor, values)
+        least, most = 0, 0
+        if isinstance(atom, Div | Mod):
+            least, most = _extremes(atom.index, values)
+            step = _number(atom.by, values)
+            if step > 0 and isinstance(atom, Div):
+                least, most = least // step, most // step
+            elif isinstance(atom, Mod):
+                least, most = 0, step - 1
+        else:
+            most = _number(atom.size, values) - 1
+        if most < least:
+            return 1, 0
+        low, high = low + min(by * least, by * most), high + max(by * least, by * most)
+    return low, high
