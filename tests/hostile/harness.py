@@ -1,0 +1,102 @@
+"""Loads files in another process, one after the other, and says what became of each. A process that
+dies or hangs is seen as such, together with the file it died of.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+MOST_SECONDS = 20.0
+MOST_MEGABYTES = 400
+"""Beyond what the process has taken for files before this one."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    file: str
+    error: str
+    """The type of the error, empty if the file was loaded."""
+    is_ours: bool
+    message: str
+    seconds: float
+    megabytes: float
+
+
+def load_all(files: Sequence[Path], folder: Path, seconds: float = 600) -> list[Outcome]:
+    """One for each file; raises if the process dies."""
+    listed = folder / "files.json"
+    listed.write_text(json.dumps([str(file) for file in files]))
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.hostile.harness", str(listed)],
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+        cwd=Path(__file__).parents[2],
+        env={**os.environ, "HOSTILE": "1"},
+    )
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    outcomes = [Outcome(**json.loads(line)) for line in lines]
+    if len(outcomes) < len(files):
+        raise AssertionError(
+            f"exit code {done.returncode} at {files[len(outcomes)]}\n{done.stderr[-2000:]}"
+        )
+    return outcomes
+
+
+def check(outcome: Outcome) -> None:
+    """What holds of every file."""
+    assert outcome.is_ours or not outcome.error, f"{outcome.file}: a raw {outcome.error}: {outcome}"
+    assert outcome.seconds < MOST_SECONDS, f"{outcome.file} took {outcome.seconds:.0f} s"
+    assert outcome.megabytes < MOST_MEGABYTES, f"{outcome.file} took {outcome.megabytes:.0f} MB"
+
+
+def _load(file: str) -> dict[str, object]:
+    import ingot
+    from ingot.program.verify import verify
+
+    error: BaseException | None = None
+    before, start = _peak(), time.perf_counter()
+    try:
+        verify(ingot.Program.load(file))
+    except BaseException as caught:
+        error = caught
+    return {
+        "file": file,
+        "error": "" if error is None else type(error).__name__,
+        "is_ours": isinstance(error, ingot.IngotError | OSError),
+        "message": str(error)[:2000],
+        "seconds": time.perf_counter() - start,
+        "megabytes": _peak() - before,
+    }
+
+
+def _peak() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def main(listed: str) -> None:
+    from tests.hostile import corpus
+
+    torch_structures(corpus)
+    files = json.loads(Path(listed).read_text())
+    _load(files[0])  # what is imported with the first file is not that file's
+    for file in files:
+        print(json.dumps(_load(file)), flush=True)
+
+
+def torch_structures(corpus: object) -> None:
+    import torch
+
+    torch.export.register_dataclass(corpus.Result)  # type: ignore[attr-defined]
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
