@@ -1,0 +1,111 @@
+"""The strange-tensor table: every kind of tensor, through both entry points, at every position. A
+row is right (equal to eager, errors included) or raises what stands here; none ends the process.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .kinds import KINDS
+
+ROOT = Path(__file__).parents[2]
+REFUSED = "raises InputError"
+MORE = "wrong: eager raises"
+"""It computes what eager has no kernel for, or refuses."""
+
+WIDE = ["torch.float64", "torch.float16", "torch.bfloat16", "torch.uint8", "torch.int8",
+        "torch.int64"]  # fmt: skip
+UNSIGNED = ["torch.uint16", "torch.uint32", "torch.uint64"]
+FLOAT8 = ["torch.float8_e4m3fn", "torch.float8_e5m2", "torch.float8_e8m0fnu"]
+NO_MEMORY = ["freed", "shrunk"]
+OTHER_SHAPES = ["of another size", "empty", "0-dim"]
+NESTED = ["nested, strided", "nested, jagged"]
+COMPLEX = ["conjugated lazily", "torch.complex64"]
+
+AHEAD: dict[str, list[str]] = {
+    "argument": [*NO_MEMORY, *OTHER_SHAPES, *NESTED, *COMPLEX, *WIDE, *UNSIGNED, *FLOAT8,
+                 "torch.bool", "torch.complex32"],
+    "read by PyTorch": [*NO_MEMORY, *OTHER_SHAPES, *COMPLEX, *WIDE, *UNSIGNED, "torch.bool"],
+    "in a product": [*NO_MEMORY, *WIDE],
+    "mutated": [*NO_MEMORY, *OTHER_SHAPES, *NESTED, *COMPLEX, *WIDE, "torch.complex32",
+                "overlapping"],
+    "in a structure": [*NO_MEMORY, *COMPLEX, *WIDE, *UNSIGNED, "torch.bool", "torch.complex32",
+                       "0-dim", "a Python number", "under another default dtype"],
+}  # fmt: skip
+"""What a program that was made for f32[4, 4] refuses though eager would take it. (Eager refuses the
+others of these, and so does the program.)"""
+TRACED = {
+    "fake": REFUSED,
+    "fake outside of its mode": REFUSED,
+    "under functionalize": "raises AssertionError",
+    "functional": "raises AssertionError",
+}
+"""AOTAutograd does not take what is functional already; fake tensors that Dynamo did not make have
+no memory."""
+UNDEFINED = {("mutated", "overlapping")}
+"""What eager computes depends on the order in which it goes over the elements."""
+ENDS_PYTORCH = {("torch.compile, after a plain one", "nested, strided")}
+"""Dynamo's own guards ask it for strides, and C++ ends the process, whatever the backend."""
+JUST_IN_TIME: dict[str, dict[str, str]] = {
+    "argument": TRACED,
+    "read by PyTorch": {**TRACED, "numpy array": MORE},
+    "mutated": {**TRACED, "inference": MORE, **dict.fromkeys(UNSIGNED, MORE)},
+}
+
+
+def expected(entry: str, position: str) -> dict[str, str]:
+    if entry == "ahead":
+        return dict.fromkeys(AHEAD[position], REFUSED)
+    return {**dict.fromkeys(NO_MEMORY, REFUSED), **JUST_IN_TIME[position]}
+
+
+def outcomes(entry: str, position: str) -> dict[str, str]:
+    """Of each row; the one that ended the process says so, and a new process does the rest."""
+    found: dict[str, str] = {}
+    skipped = {name for where, name in ENDS_PYTORCH if where == entry}
+    left = [name for name in KINDS if name not in skipped]
+    while left:
+        command = [sys.executable, "-m", "tests.strange.run", entry, position, *left]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        lines = [line.split("\t") for line in done.stdout.splitlines()]
+        found |= {line[1]: line[2] for line in lines if line[0] == "end"}
+        begun = [line[1] for line in lines if line[0] == "begin"]
+        if done.returncode == 0:
+            break
+        assert begun, done.stderr[-2000:]
+        found.setdefault(begun[-1], f"ends the process with {done.returncode}")
+        left = left[left.index(begun[-1]) + 1 :]
+    return found
+
+
+def check(entry: str, position: str) -> None:
+    wanted = expected(entry, position)
+    rows = outcomes(entry, position)
+    different = {
+        name: f"{outcome}, not {wanted.get(name, 'right')}"
+        for name, outcome in rows.items()
+        if outcome != wanted.get(name, "right") and (position, name) not in UNDEFINED
+    }
+    assert not different, different
+    assert not any(outcome.startswith("ends") for outcome in rows.values())
+
+
+def test_ahead() -> None:
+    check("ahead", "argument")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("position", [p for p in AHEAD if p != "argument"])
+def test_ahead_elsewhere(position: str) -> None:
+    check("ahead", position)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("position", JUST_IN_TIME)
+@pytest.mark.parametrize("entry", ["torch.compile", "torch.compile, after a plain one"])
+def test_torch_compile(entry: str, position: str) -> None:
+    check(entry, position)
