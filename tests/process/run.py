@@ -1,0 +1,39 @@
+"""Subprocesses for tests of the state of a process: a failure there may be a hang or a signal."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+
+
+def run_python(
+    *arguments: str,
+    timeout: float = 240,
+    env: Mapping[str, str | None] | None = None,
+    **options: Any,
+) -> subprocess.CompletedProcess[str]:
+    """Python with these arguments, from the root of the repository. `env`: changes to the
+    environment, None to remove a variable. Fails with the output of a process that fails."""
+    environment: dict[str, str] = {**os.environ}
+    for name, value in (env or {}).items():
+        environment.pop(name, None)
+        if value is not None:
+            environment[name] = value
+    done = subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, timeout=timeout,
+        cwd=ROOT, env=environment, **options,
+    )  # fmt: skip
+    assert done.returncode == 0, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done
+
+
+def run_function(function: Callable[[], None], **options: Any) -> subprocess.CompletedProcess[str]:
+    """A module-level function of a test module, in a Python of its own."""
+    call = f"from {function.__module__} import {function.__name__} as f; f()"
+    return run_python("-c", call, **options)

@@ -1,0 +1,30 @@
+"""A compiled program that is dropped leaves nothing: resident memory stays flat. PyTorch's own
+capture grows the process (source texts of graphs, caches of fake tensors); what it leaves without
+ingot is measured beside and subtracted."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.process.run import run_python
+
+COUNT, FEW = 1000, 200
+MOST = 50.0
+"""Megabytes for COUNT compilations."""
+
+
+def grown(way: str, count: int) -> float:
+    done = run_python("-m", "tests.process.growth", way, str(count), timeout=3000)
+    return float(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(6000)
+@pytest.mark.parametrize(
+    ("way", "beside"), [("ingot_compile", "torch_export"), ("torch_compile", "aot_eager")]
+)
+def test_memory_is_flat(way: str, beside: str) -> None:
+    own = max(0.0, grown(beside, FEW)) * COUNT / FEW
+    total = grown(way, COUNT)
+    print(f"{way}: {total:.1f} MB for {COUNT}; {beside} alone: {own:.1f} MB")
+    assert total - own < MOST, f"{total:.1f} MB, of which PyTorch's own are {own:.1f} MB"

@@ -1,0 +1,33 @@
+"""Nothing reads memory that was not written: a selection of the suite passes when the C library
+fills what it hands out, and what is freed, with a pattern."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.process.run import run_python
+
+SELECTION = (
+    "tests/programs/test_attention.py",
+    "tests/programs/test_convolution.py",
+    "tests/programs/test_dynamic_shapes.py",
+    "tests/programs/test_fusion.py",
+    "tests/programs/test_launch.py",
+    "tests/programs/test_mutation.py",
+    "tests/programs/test_pooling.py",
+    "tests/programs/test_recurrent.py",
+    "tests/programs/test_strides.py",
+    "tests/programs/test_training.py",
+    "tests/programs/test_weights.py",
+)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3000)
+@pytest.mark.parametrize("file", SELECTION)
+def test_passes_with_perturbed_memory(file: str) -> None:
+    pattern = {"MALLOC_PERTURB_": "165"}
+    run_python(
+        "-m", "pytest", "-q", "-x", "-m", "not slow", "-p", "no:xdist", "-p", "no:cacheprovider",
+        file, timeout=1500, env=pattern,
+    )  # fmt: skip
