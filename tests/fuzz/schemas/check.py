@@ -1,0 +1,143 @@
+"""One program in one mode: each call compared with eager and, if it differs, with the control."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+import torch
+
+from .evidence import Evidence
+from .judge import Difference, compare
+from .modes import MODES, Mode, at_sizes, compiled
+from .outcome import Outcome, eager, observe
+from .program import Program
+
+DEFAULT_OPTIONS: dict[str, Any] = {"strict": True}
+
+
+@dataclass
+class Finding:
+    """Differences of one call."""
+
+    program: Program
+    mode: str
+    call: int
+    differences: list[Difference]
+    upstream: bool = False
+    """The control differs from eager in the same way."""
+    control: str = ""
+    """What the control did."""
+    seed: int = -1
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def kind(self) -> str:
+        return self.differences[0].label if self.differences else ""
+
+    @property
+    def signature(self) -> str:
+        """Findings with one signature are one class."""
+        first = self.differences[0]
+        if first.kind != "raises":
+            return f"{first.label}: {', '.join(sorted(self.program.ops()))}"
+        headline = first.text.splitlines()[0] if first.text else ""
+        return "raises: " + re.sub(r"0x[0-9a-f]+|\d+|'[^']*'|\"[^\"]*\"", "#", headline)[:110]
+
+
+def modes_of(program: Program, seed: int, count: int = 2) -> list[Mode]:
+    """Those that a program runs in, by its seed."""
+    names = [name for name, mode in MODES.items() if not (program.grad and mode.ahead)]
+    return [MODES[name] for name in Random(seed).sample(names, min(count, len(names)))]
+
+
+def run_calls(
+    program: Program, mode: Mode, options: Mapping[str, Any], calls: tuple[int, ...], control: bool
+) -> list[Outcome]:
+    """The outcome of each call, by ingot or by the control."""
+    torch._dynamo.reset()
+    try:
+        function = compiled(program, mode, options, control=control)
+    except Exception as error:
+        import traceback
+
+        text = "".join(traceback.format_exception(error))[-6000:]
+        return [Outcome(error=f"{type(error).__name__}: {error}", trace=text) for _ in calls]
+    return [observe(function, program, program.make_inputs(call)) for call in calls]
+
+
+def check(
+    program: Program, mode: Mode, options: Mapping[str, Any] = DEFAULT_OPTIONS
+) -> Finding | None:
+    """The first call that differs, None if all are as in eager."""
+    program = at_sizes(program, mode)
+    wanted = [eager(program, call) for call in mode.calls]
+    found = run_calls(program, mode, options, mode.calls, control=False)
+    try:
+        for call, got, want in zip(mode.calls, found, wanted):
+            if specialised(program, mode, call, got):
+                continue
+            evidence = Evidence(program, call, want)
+            differences = compare(got, want, evidence)
+            if differences:
+                finding = Finding(program, mode.name, call, differences)
+                judge_control(finding, mode, options, got, want, evidence)
+                return finding
+        return None
+    finally:
+        torch._dynamo.reset()
+
+
+def specialised(program: Program, mode: Mode, call: int, got: Outcome) -> bool:
+    """A call that the captured program says it was not made for."""
+    return mode.ahead and call > 0 and got.error.startswith("InputError")
+
+
+def judge_control(
+    finding: Finding, mode: Mode, options: Mapping[str, Any], got: Outcome, want: Outcome,
+    evidence: Evidence,
+) -> None:  # fmt: skip
+    calls = mode.calls[: finding.call + 1]
+    try:
+        outcome = run_calls(finding.program, mode, options, calls, control=True)[-1]
+    except Exception as error:
+        finding.control = f"cannot be run: {error}"
+        return
+    differences = compare(outcome, want, evidence)
+    finding.control = outcome.error or "; ".join(d.label for d in differences) or "equals eager"
+    if differences and got.error and outcome.error:
+        finding.upstream = True
+    elif differences and not got.error and not outcome.error:
+        finding.upstream = not compare(got, outcome, evidence)
+
+
+def deterministic(program: Program) -> bool:
+    """Whether eager gives the same twice, with other garbage in free memory."""
+    for call in (0, 1, 2):
+        first = eager(program, call)
+        for size in (16, 64, 256, 1024, 4096, 16384):
+            blocks = [torch.full((size,), 7.25) for _ in range(8)]
+            del blocks
+        second = eager(program, call)
+        if first.error != second.error:
+            return False
+        pairs = zip(
+            (*first.results, *first.inputs, *first.grads),
+            (*second.results, *second.inputs, *second.grads),
+        )
+        for mine, other in pairs:
+            if not _identical(mine, other):
+                return False
+    return True
+
+
+def _identical(mine: Any, other: Any) -> bool:
+    from .defined import same
+    from .outcome import Snapshot
+
+    if isinstance(mine, Snapshot) and isinstance(other, Snapshot):
+        return same(mine.value, other.value)
+    return bool(mine == other or (mine != mine and other != other))

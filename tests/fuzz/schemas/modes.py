@@ -1,0 +1,77 @@
+"""The ways to compile a program, each with its control: the same capture, run by eager kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.export import Dim
+
+import ingot
+
+from .program import Program
+
+
+@dataclass(frozen=True)
+class Mode:
+    name: str
+    ahead: bool
+    """`ingot.compile`; else torch.compile."""
+    dynamic: bool | None
+    """Of torch.compile; with `ahead`, Dim.AUTO everywhere if true."""
+
+    @property
+    def calls(self) -> tuple[int, ...]:
+        """Static sizes are called twice with one shape and other values; else three shapes."""
+        return (0, 1, 2)
+
+
+STATIC = Mode("compile-static", False, False)
+DYNAMIC = Mode("compile-dynamic", False, True)
+AUTOMATIC = Mode("compile-automatic", False, None)
+AHEAD = Mode("ahead-static", True, False)
+AHEAD_AUTO = Mode("ahead-auto", True, True)
+MODES = {mode.name: mode for mode in (STATIC, DYNAMIC, AUTOMATIC, AHEAD, AHEAD_AUTO)}
+
+
+def at_sizes(program: Program, mode: Mode) -> Program:
+    """The program as a mode calls it: static modes keep the first call's sizes."""
+    return program.without(sizes=program.sizes[:1]) if mode.dynamic is False else program
+
+
+def compiled(
+    program: Program, mode: Mode, options: Mapping[str, Any], *, control: bool = False
+) -> Callable[..., Any]:
+    """The program by ingot, or by the control."""
+    function = program.function()
+    if not mode.ahead:
+        if control:
+            return torch.compile(function, backend="aot_eager", dynamic=mode.dynamic)
+        return torch.compile(
+            function, backend="ingot", dynamic=mode.dynamic, options=dict(options)
+        )  # fmt: skip
+    inputs = program.make_inputs(0)
+    shapes = dynamic_shapes(inputs) if mode.dynamic else None
+    with torch.no_grad():
+        if control:
+            return exported(function, inputs, shapes)
+        return ingot.compile(function, inputs, dynamic_shapes=shapes, options=options)
+
+
+def dynamic_shapes(inputs: list[Any]) -> Any:
+    return tuple(
+        dict.fromkeys(range(each.dim()), Dim.AUTO) if isinstance(each, Tensor) else None
+        for each in inputs
+    )
+
+
+def exported(function: Callable[..., Any], inputs: list[Any], shapes: Any) -> Callable[..., Any]:
+    class Holder(torch.nn.Module):
+        def forward(self, *args: Any) -> Any:
+            return function(*args)
+
+    wrapped = (shapes,) if shapes is not None else None
+    return torch.export.export(Holder(), tuple(inputs), dynamic_shapes=wrapped).module()
