@@ -1,0 +1,200 @@
+"""`checks="bounds"`: programs of every family of kernels run as without, and an access that is off
+by one raises instead of touching memory. Faults are injected in processes of their own: kernels are
+shared by all programs of a process."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.export import Dim
+
+import ingot
+from ingot.codegen.bounds import Checker, bytes_of_type
+from ingot.errors import CompileError, OptionError
+
+ROOT = Path(__file__).parents[2]
+BOUNDS = {"checks": "bounds"}
+
+
+class Images(nn.Module):
+    """Windows of 3×3 (Winograd), of one pixel, depthwise, strided, transposed; a pool between."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Conv2d(3, 16, 3, padding=1), nn.ReLU(), nn.Conv2d(16, 16, 3, padding=1),
+            nn.Conv2d(16, 24, 1), nn.Conv2d(24, 24, 3, padding=1, groups=24), nn.MaxPool2d(2),
+            nn.Conv2d(24, 12, 3, stride=2), nn.ConvTranspose2d(12, 5, 2, 2),
+        )  # fmt: skip
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.interpolate(self.layers(x), scale_factor=2.0, mode="bilinear")
+
+
+class Block(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(32)
+        self.attend = nn.MultiheadAttention(32, 2, batch_first=True)
+        self.up, self.down = nn.Linear(32, 70), nn.Linear(70, 32)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.norm(x)
+        x = x + self.attend(y, y, y, need_weights=False)[0]
+        return x + self.down(F.gelu(self.up(self.norm(x))))
+
+
+def looked_up(table: Tensor, ids: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
+    found = F.embedding(ids, table) + x.cumsum(1)
+    return found.index_copy(0, torch.tensor([1, 0]), found[:2] * 2), found.argmax(-1)
+
+
+def halves(x: Tensor, y: Tensor) -> Tensor:
+    return torch.cat([x.softmax(-1), F.pad(y.t(), (1, 2))], 0).sum(0)
+
+
+def programs() -> dict[str, tuple[Callable[..., Any], tuple[Tensor, ...]]]:
+    torch.manual_seed(0)
+    return {
+        "images": (Images().eval(), (torch.randn(2, 3, 18, 22),)),
+        "block": (Block().eval(), (torch.randn(3, 19, 32),)),
+        "recurrent": (nn.LSTM(8, 12, batch_first=True).eval(), (torch.randn(2, 5, 8),)),
+        "looked up": (looked_up, (torch.randn(9, 21), torch.tensor([3, 8, 0]), torch.randn(3, 21))),
+        "halves": (halves, (torch.randn(7, 33).bfloat16(), torch.randn(30, 3).bfloat16())),
+        "matrices": (lambda a, b: a @ b + 1, (torch.randn(3, 7, 9), torch.randn(3, 9, 5))),
+    }
+
+
+@pytest.mark.parametrize("name", ["block", "looked up", "halves", "matrices"])
+def test_equals_eager(name: str) -> None:
+    function, args = programs()[name]
+    compiled = ingot.compile(function, args, options=BOUNDS)
+    with torch.no_grad():
+        torch.testing.assert_close(compiled(*args), function(*args), rtol=1e-2, atol=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["images", "block", "recurrent", "matrices"])
+def test_equals_eager_at_other_sizes(name: str) -> None:
+    function, args = programs()[name]
+    compiled = torch.compile(function, backend="ingot", options=BOUNDS, dynamic=True)
+    with torch.no_grad():
+        for count in (args[0].size(0), 4, 2):
+            given = [torch.cat([x] * count)[:count] for x in args]
+            torch.testing.assert_close(compiled(*given), function(*given), rtol=1e-2, atol=1e-4)
+
+
+FAULTS = {
+    "a guard": """
+from ingot.codegen import nest
+nest.NestWriter._under = lambda self, condition, expr: self.value(expr)
+function = lambda x, y: torch.cat([x[:, :1], y.permute(0, 2, 3, 1).reshape(1, -1, 32)], 1)
+image = torch.randn(1, 32, 4, 4).contiguous(memory_format=torch.channels_last)
+args = torch.randn(1, 17, 32), image
+""",
+    "an index": """
+from ingot.fuse import index as ix, loops
+linear = ix.linear
+loops.ix = type("ix", (), {**vars(ix), "linear": lambda i, s, o=0: linear(i, s, o) + 1})
+function, args = lambda x: x * 2, (torch.randn(5, 7),)
+""",
+    "a gather": """
+from ingot.codegen import nest
+nest.NestWriter._checked = lambda self, e: self.b.cast(self.value(e.value), torch.int64)
+function, args = lambda x, i: x[i] + 1, (torch.randn(40), torch.tensor([1, 39, 40] * 20))
+""",
+    "rows of a product": """
+from ingot.plan import products
+made = products.Product.__init__
+def wrong(self, node, left, addend, sizes, rows, weight):
+    made(self, node, left, addend, (sizes[0] + 1, *sizes[1:]), rows, weight)
+products.Product.__init__ = wrong
+function, args = torch.nn.Linear(9, 33), (torch.randn(7, 9),)
+""",
+    "keys of an attention": """
+from ingot.plan import attentions
+sizes = attentions.Attention.sizes
+def wrong(self, few, work):
+    found = sizes(self, few, work)
+    return [*found[:3], found[3] + 1, *found[4:]]
+attentions.Attention.sizes = wrong
+function = torch.nn.functional.scaled_dot_product_attention
+args = tuple(torch.randn(1, 2, 5, 16) for _ in range(3))
+""",
+    "pixels of a convolution": """
+from dataclasses import replace
+from ingot.plan import geometry
+parts = geometry.Geometry.parts
+def wrong(self):
+    batch, high, *rest = self.counts
+    return parts(replace(self, counts=(batch, high + 1, *rest)))
+geometry.Geometry.parts = wrong
+function, args = torch.nn.Conv2d(3, 8, 3, stride=2).eval(), (torch.randn(1, 3, 9, 9),)
+""",
+}
+FAULTY = """
+import torch, ingot
+{fault}
+try:
+    with torch.no_grad():
+        ingot.compile(function, args, options={{"checks": "bounds"}})(*args)
+except ingot.IngotError as error:
+    print(type(error).__name__, error)
+"""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        n if n in ("a guard", "a gather") else pytest.param(n, marks=pytest.mark.slow)
+        for n in FAULTS
+    ],
+)
+def test_an_injected_fault_is_named(name: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FAULTY.format(fault=FAULTS[name])],
+        cwd=ROOT, env=os.environ, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.startswith("BoundsError generated code left its memory: kernel `"), (
+        done.stdout + done.stderr[-3000:]
+    )
+
+
+def test_the_option_has_two_values() -> None:
+    with pytest.raises(OptionError):
+        ingot.compile(torch.neg, (torch.ones(1),), options={"checks": "everything"})
+
+
+def test_an_op_on_memory_that_nobody_checks_is_an_error() -> None:
+    checker = Checker(lambda function, op: 1, lambda address: address)
+    with pytest.raises(CompileError, match="no range check"):
+        checker.checked({"f": '    "llvm.intr.memmove"(%a, %b, %c) : ()'})
+
+
+@pytest.mark.parametrize(
+    ("kind", "size"), [("f32", 4), ("i1", 1), ("vector<32xi1>", 4), ("vector<8xf64>", 64)]
+)
+def test_bytes_of_types(kind: str, size: int) -> None:
+    assert bytes_of_type(kind) == size
+
+
+def test_dynamic_sizes_share_one_program() -> None:
+    def function(x: Tensor, y: Tensor) -> Tensor:
+        return torch.cat([x, y * 2], 0).softmax(0)
+
+    args = torch.randn(3, 5), torch.randn(2, 5)
+    shapes = ({0: Dim.AUTO}, {0: Dim.AUTO})
+    compiled = ingot.compile(function, args, dynamic_shapes=shapes, options=BOUNDS)
+    for m, n in ((3, 2), (1, 9), (40, 1)):
+        given = torch.randn(m, 5), torch.randn(n, 5)
+        torch.testing.assert_close(compiled(*given), function(*given))

@@ -1,0 +1,107 @@
+"""Rows whose squares overflow or underflow, and rows with infinities: eager's pattern of NaN and
+infinity, or the truth in f64, but never another finite number."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+import ingot
+
+SCALES = (1e38, 1e30, 3e19, 1e19, 1e15, 1.0, 1e-15, 1e-19, 1e-22, 1e-30, 1e-38, 1e-42)
+
+
+def rows(length: int, dtype: torch.dtype) -> Tensor:
+    spread = torch.randn(length, dtype=torch.float64).clamp(-3, 3)
+    found = [(spread + shift) * scale for scale in SCALES for shift in (0, 3)]
+    for places, value in (([0], math.inf), ([1], -math.inf), ([2], math.nan), ([0], 1e30),
+                          ([0], 3e38)):  # fmt: skip
+        odd = spread.clone()
+        odd[places] = value
+        found.append(odd)
+    found += [torch.full_like(spread, value) for value in (0.0, 1e30, math.inf, -math.inf)]
+    largest = torch.finfo(dtype).max
+    return torch.stack([r.where(r.isinf(), r.clamp(-largest, largest)) for r in found]).to(dtype)
+
+
+NORMS: dict[str, Callable[[Tensor], Tensor]] = {
+    "layer_norm": lambda x: F.layer_norm(x, x.shape[-1:]),
+    "its mean": lambda x: torch.native_layer_norm(x, x.shape[-1:], None, None, 1e-5)[1],
+    "its root": lambda x: torch.native_layer_norm(x, x.shape[-1:], None, None, 1e-5)[2],
+    "with weights": lambda x: F.layer_norm(x, x.shape[-1:], x.new_ones(x.shape[-1]),
+                                           x.new_ones(x.shape[-1])),
+    "group_norm": lambda x: F.group_norm(x.reshape(len(x), 4, -1), 1),
+    "rms_norm": lambda x: F.rms_norm(x, x.shape[-1:]),
+    "normalize": lambda x: F.normalize(x, dim=-1),
+    "vector_norm": lambda x: torch.linalg.vector_norm(x, dim=-1),
+    "softmax": lambda x: x.softmax(-1),
+    "log_softmax": lambda x: x.log_softmax(-1),
+    "logsumexp": lambda x: x.logsumexp(-1),
+    "cosine_similarity": lambda x: F.cosine_similarity(x, x.flip(-1), dim=-1),
+    "hypot": lambda x: torch.hypot(x, x.flip(-1)),
+    "std": lambda x: x.std(-1),
+    "batch_norm": lambda x: F.batch_norm(x.t(), None, None, training=True),
+    "batch_norm of images": lambda x: F.batch_norm(x[None], None, None, training=True),
+    "instance_norm": lambda x: F.instance_norm(x[None]),
+    "var": lambda x: x.var(-1),
+    "var_mean": lambda x: torch.var_mean(x, -1)[1],
+    "var of columns": lambda x: x.t().contiguous().var(0),
+}  # fmt: skip
+
+
+def is_wrong(actual: Tensor, eager: Tensor, truth: Tensor, step: float) -> Tensor:
+    """A finite number that is neither eager's nor the truth, within `step` of the largest."""
+    actual, eager = actual.double(), eager.double()
+    scale = truth.abs().where(truth.isfinite(), 0.0)
+    scale = torch.maximum(scale, scale.amax(-1, keepdim=True)) if scale.dim() > 1 else scale
+    near = (actual - truth).abs() <= step * scale + 1e-43
+    near |= (actual - eager).abs() <= step * scale + 2 * (eager - truth).abs() + 1e-43
+    return actual.isfinite() & ~near
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("length", [pytest.param(40, marks=pytest.mark.slow), 512])
+@pytest.mark.parametrize("name", NORMS)
+@pytest.mark.filterwarnings("ignore:var.*degrees of freedom")
+def test_no_other_finite_number(name: str, length: int) -> None:
+    function, x = NORMS[name], rows(length, torch.float32)
+    # Sums that cancel to the last bit depend on their order.
+    compared = x if name != "its mean" else x[:-5]
+    actual = ingot.compile(function, (compared,))(compared)
+    eager, truth = function(compared), function(compared.double())
+    wrong = is_wrong(actual, eager, truth, 1e-4)
+    assert not wrong.any(), (wrong.nonzero()[:3], actual[wrong][:3], eager[wrong][:3])
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+@pytest.mark.parametrize("name", ["layer_norm", "group_norm", "batch_norm"])
+def test_half_types(name: str, dtype: torch.dtype) -> None:
+    function, x = NORMS[name], rows(64, dtype)
+    actual = ingot.compile(function, (x,))(x)
+    wrong = is_wrong(actual, function(x), function(x.double()), 8 * torch.finfo(dtype).eps)
+    assert not wrong.any(), wrong.nonzero()[:3]
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("name", ["layer_norm", "with weights"])
+def test_eagers_nans(name: str) -> None:
+    """Where eager has no number there is none."""
+    x = torch.randn(6, 512)
+    x[1] *= 1e30
+    x[2, 5], x[3, 7] = math.inf, math.nan
+    x[4] = x[4] * 1e25 + 1e27
+    actual, eager = ingot.compile(NORMS[name], (x,))(x), NORMS[name](x)
+    torch.testing.assert_close(actual, eager, equal_nan=True)
+
+
+@torch.no_grad()
+def test_threads_that_share_a_row() -> None:
+    x = torch.randn(2, 1 << 18) * torch.tensor([[1.0], [1e30]])
+    norm = NORMS["layer_norm"]
+    torch.testing.assert_close(ingot.compile(norm, (x,))(x), norm(x), equal_nan=True)
