@@ -31,8 +31,9 @@ from torch import Tensor
 import ingot
 from ingot.codegen.executor import executor, steering_address
 from ingot.dispatch.ranges import Range, Row, Table
-from ingot.execute.choices import chosen_step
-from ingot.plan.segment import ZERO, ArenaPlan, NativeStep, Segment, Word
+from ingot.plan.ir import Plan
+from ingot.runtime.arena_layout import ArenaLayout
+from ingot.runtime.table import ZERO, NativeStep, Segment, Word
 from provenance import provenance
 from sorting import (
     IMPLEMENTATIONS,
@@ -169,6 +170,16 @@ def in_mixed_turns(
     return {name: Timing(tuple(values)) for name, values in samples.items()}
 
 
+def branches(table: Table, size: int, step: NativeStep) -> NativeStep:
+    """The steps of a choice by size, all of whose ways run `step`."""
+    *before, _ = table.rows
+    found = step
+    for row in reversed(before):
+        words = (Word(ZERO, size), Word(ZERO, row.box[0].high), Word(ZERO, 0))
+        found = NativeStep(steering_address("branch"), words, None, ((step,), (found,)))
+    return found
+
+
 def branch_us() -> float:
     """What choosing costs: the steps of a program of three ways, each of which copies nothing, so
     often that the clock tells, less the same without questions. The last way is taken: both
@@ -176,12 +187,12 @@ def branch_us() -> float:
     execute, bases = executor(), (ctypes.c_int64 * 2)()
     nothing = NativeStep(steering_address("copy"), (Word(ZERO, 0),) * 3, None)
     table = Table(tuple(Row((Range(*ends),), "nothing") for ends in ((0, 8), (9, 16), (17, None))))
-    three = chosen_step(table, 20, {"nothing": lambda: nothing})
+    three = branches(table, 20, nothing)
 
     def timer(step: NativeStep) -> Callable[[], float]:
-        segment = Segment(ArenaPlan())
         words = (Word(ZERO, TURNS), Word(ZERO, 0), Word(ZERO, 0))
-        segment.steps.append(NativeStep(steering_address("scan"), words, None, ((step,),)))
+        scan = NativeStep(steering_address("scan"), words, None, ((step,),))
+        segment = Segment(ArenaLayout(Plan((), ())), [scan])
 
         def run() -> None:
             execute(segment.table((), ()).address, ctypes.addressof(bases))

@@ -41,7 +41,7 @@ from ingot.passes.lower import Lower
 from ingot.passes.native import native_passes
 from ingot.passes.versions import Versions, leaves, versions
 from ingot.plan.choices import reduction_ways
-from ingot.plan.followers import with_followers
+from ingot.plan.followers import Follower, with_followers
 from ingot.plan.planner import Planned, Version, plan_versions
 from ingot.program.program import Level, Program, program_from_fx
 from ingot.program.verify import verify
@@ -148,7 +148,6 @@ def _within(program: Program, boundary: Boundary) -> Compiled:
 
 
 def _compile(program: Program, ways: Ways, boundary: Boundary) -> Compiled:
-    options = ways.options
     with blaming("dispatch"):
         tree = versions(_resolved(program, ways))
     parts = [lower_version(version, ways, boundary) for version in leaves(tree)]
@@ -268,9 +267,7 @@ def _without(part: Lowered, step: Step, reason: str, ways: Ways, boundary: Bound
     return Lowered(fused, kernels, {}, part.timings)
 
 
-def _compiled(
-    parts: Sequence[Lowered], planned: Planned, runner: Runner, ways: Ways
-) -> Compiled:
+def _compiled(parts: Sequence[Lowered], planned: Planned, runner: Runner, ways: Ways) -> Compiled:
     """The whole; where there are several versions, each of them is a Compiled of the same plan."""
     found = [
         Compiled(

@@ -21,6 +21,8 @@ from ingot.dispatch.records import Record, remember, setting_of
 from ingot.dispatch.threads import NEVER, kernel_work, product_work
 from ingot.dispatch.ways import MOST_SECONDS, Account, Ways, covered
 from ingot.options import Options, make_options
+from ingot.plan.ir import Branch, Launch, Segment
+from tests.plans import ops_of
 
 N = Dim("n", min=1, max=100_000)
 
@@ -101,9 +103,8 @@ def test_every_way_is_right(name: str, way: str) -> None:
 
 
 def steps_of(exe: Any) -> list[Any]:
-    return [
-        step for _, segment in exe.compiled.run.__globals__["segments"] for step in segment.steps
-    ]
+    segments = ops_of(exe.compiled, Segment)
+    return [op for segment in segments if isinstance(segment, Segment) for op in segment.ops]
 
 
 def test_a_product_branches_natively_by_its_rows() -> None:
@@ -112,8 +113,8 @@ def test_a_product_branches_natively_by_its_rows() -> None:
           w=(f32, (24, 40), (1, 24)))  # fmt: skip
     exe, model, arguments = compiled("product")
     (step,) = steps_of(exe)
-    assert [len(table) for table in step.tables] == [1, 1]
-    assert step.tables[0][0].function != step.tables[1][0].function
+    assert [len(step.then), len(step.otherwise)] == [1, 1]
+    assert step.then[0].kernel != step.otherwise[0].kernel
     check(exe, model, arguments, (1, 8, 9, 200))
     (chosen,) = (c for c in exe.compiled.choices if c.name == "product")
     assert chosen.setting == "a: float32[*, 24]; w: float32[24, 40] by [1, 0]"
@@ -132,8 +133,8 @@ def test_a_static_product_takes_the_way_of_its_range() -> None:
             x = torch.randn(n, 24)
             torch.testing.assert_close(exe(x), model(x), rtol=1e-4, atol=1e-5)
             (step,) = steps_of(exe)
-            functions.append(step.function)
-            assert not step.tables
+            assert isinstance(step, Launch)
+            functions.append(step.kernel)
         assert not ingot.compile(model, (torch.randn(4, 24),)).compiled.prepared, "nothing packed"
     assert functions[0] != functions[1]
 
@@ -141,16 +142,16 @@ def test_a_static_product_takes_the_way_of_its_range() -> None:
 def test_attention_branches_natively_by_its_queries() -> None:
     exe, model, arguments = compiled("attention")
     (step,) = steps_of(exe)
-    assert len(step.tables) == 2
-    few, many = (table[0] for table in step.tables)
-    assert few.function == many.function and few.words != many.words
+    assert isinstance(step, Branch)
+    few, many = step.then[0], step.otherwise[0]
+    assert few.kernel == many.kernel and few.arguments != many.arguments
     check(exe, model, arguments, (1, 4, 5, 100))
 
 
 def test_a_long_sum_is_cut_and_a_short_one_is_not() -> None:
     exe, model, arguments = compiled("reduction")
     (step,) = steps_of(exe)
-    assert step.tables[0][0].function != step.tables[1][0].function
+    assert step.then[0].kernel != step.otherwise[0].kernel
     check(exe, model, arguments, (1, 100, 16383, 16384, 50_000))
 
 

@@ -17,8 +17,11 @@ from torch.fx.experimental.proxy_tensor import make_fx
 import ingot
 from ingot import observe
 from ingot.dispatch.resolve import Resolve
+from ingot.plan.ir import Segment
+from ingot.plan.resources import text_digest
 from ingot.program.program import Program, program_from_fx
 from ingot.stages import Compiled
+from tests.plans import branches, kernels_of, ops_of
 
 from .activations import SIZES, activation, around, expected, rows
 
@@ -117,23 +120,18 @@ def test_all_ways_are_in_one_native_program() -> None:
     source = exe.compiled.source
     assert source.count("failed(error") == 1
     assert not re.search(r"if \(*size_", source), "Python does not choose"
-    ((_, segment),) = exe.compiled.run.__globals__["segments"]
-    (branch,) = segment.steps
-    kernels = [kernel.address for part in exe.compiled.versions for kernel in natives(part)]
-    assert len(set(kernels)) == 3
-    assert [step.function for step in kernel_steps(branch)] == kernels
+    (segment,) = ops_of(exe.compiled, Segment)
+    assert isinstance(segment, Segment)
+    (branch,) = segment.ops
+    digests = [text_digest(k.text) for part in exe.compiled.versions for k in natives(part)]
+    assert len(set(digests)) == 3
+    kernels = kernels_of(exe.compiled)
+    assert [kernels[launch.kernel].digest for launch in branches(branch)] == digests
 
 
 def natives(part: Compiled) -> list[Any]:
     assert part.native is not None
     return list(part.native.by_region.values())
-
-
-def kernel_steps(step: Any) -> list[Any]:
-    """What a branch may run, in order."""
-    if not step.tables:
-        return [step]
-    return [found for table in step.tables for inner in table for found in kernel_steps(inner)]
 
 
 @pytest.mark.parametrize("dynamic", [False, True])

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from types import CodeType, FrameType, FunctionType
 from typing import Any
 
-PACKAGES = ("passes", "fuse", "plan", "codegen", "execute")
-EAGER = ("ingot.execute.outcome", "ingot.execute.fallback")
+PACKAGES = ("passes", "fuse", "plan", "kernels", "codegen", "execute", "runtime")
+EAGER = ("ingot.execute.outcome", "ingot.plan.host_ops")
 """They raise eager's errors, or are what a failure falls back to."""
 TOO_LATE = ("ingot.execute.workspace.give_back", "ingot.execute.workspace.give_back_any")
 """Inputs are gone by then: the call cannot run again."""

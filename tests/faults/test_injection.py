@@ -106,7 +106,7 @@ def test_every_function_fails(name: str) -> None:
 def test_points_are_found() -> None:
     names = "\n".join(POINTS)
     for module in ("passes.layout.Layout.rewrite", "fuse.group.fuse", "plan.", "codegen.scalar.",
-                   "codegen.kernels.draft_kernel", "execute.runner.build_runner"):  # fmt: skip
+                   "codegen.kernels.draft_kernel", "runtime.glue.emit"):  # fmt: skip
         assert f"ingot.{module}" in names
 
 
@@ -162,14 +162,14 @@ def test_what_is_no_failure_of_ours_is_raised(error: Any, monkeypatch: pytest.Mo
 
 def test_a_failure_after_a_write_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     """The call cannot run again: its input is not what it was."""
-    monkeypatch.setattr("ingot.execute.runner.give_back", _fail_like_ours())
+    monkeypatch.setattr("ingot.runtime.glue.give_back", _fail_like_ours())
     workload = WORKLOADS["writing"](next(_numbers))
     with pytest.raises(RuntimeError, match="injected"):
         workload.run({})
 
 
 def test_a_failure_before_a_write_is_made_up_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ingot.execute.runner.borrow", _fail_like_ours())
+    monkeypatch.setattr("ingot.runtime.glue.borrow", _fail_like_ours())
     workload = WORKLOADS["writing"](next(_numbers))
     expected = workload.expected()
     with pytest.warns(FallbackWarning, match="planning a call"):

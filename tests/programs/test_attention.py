@@ -13,6 +13,7 @@ from torch import Tensor
 import ingot
 from ingot.execute.executable import Executable
 from ingot.program.native_ops import attention
+from tests.plans import native_call_nodes
 
 Sizes = tuple[int, int, int, int, int]
 """Images, heads, queries, keys, width."""
@@ -51,7 +52,7 @@ def masked(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
 
 def is_native(compiled: Executable) -> bool:
     nodes = compiled.compiled.fused.program.graph.nodes
-    steps = [step.node for step in compiled.compiled.products if hasattr(step, "node")]
+    steps = native_call_nodes(compiled.compiled)
     calls = [node for node in nodes if node.target is attention]
     return bool(calls) and all(call in steps for call in calls)
 

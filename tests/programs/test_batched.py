@@ -11,6 +11,7 @@ from torch import Tensor
 import ingot
 from ingot.execute.executable import Executable
 from ingot.plan.batches import Batch, batches_of
+from tests.plans import native_call_nodes
 
 SIZES = [
     (1, 1, 1, 1), (3, 7, 17, 5), (2, 6, 16, 256), (4, 13, 48, 300), (9, 9, 9, 64), (1, 30, 1, 40),
@@ -33,7 +34,7 @@ def check(a: Tensor, b: Tensor, tolerance: float = 5e-5) -> Executable:
 
 
 def native(compiled: Executable) -> list[Batch]:
-    nodes = [step.node for step in compiled.compiled.products if hasattr(step, "node")]
+    nodes = native_call_nodes(compiled.compiled)
     return [batch for node in nodes for batch in batches_of(node)]
 
 

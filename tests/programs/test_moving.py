@@ -13,6 +13,7 @@ from torch._dynamo.utils import counters
 import ingot
 from ingot import observe
 from ingot.stages import CallStep, Compiled
+from tests.plans import native_call_steps
 
 from .moving import Moving, programs
 
@@ -32,7 +33,7 @@ def ahead(moving: Moving, args: Any) -> Callable[..., Any]:
 
 def hosted(compiled: Compiled) -> set[str]:
     """Names of the operations that PyTorch runs and of what the host steers."""
-    own = compiled.products | compiled.controls
+    own = native_call_steps(compiled)
     calls = [s.node for s in compiled.fused.steps if isinstance(s, CallStep) and s not in own]
     targets = [n.target for n in calls if not _is_number(n) and "view" not in _kind(compiled, n)]
     return {str(t).removeprefix("aten.").split(".")[0] for t in targets}

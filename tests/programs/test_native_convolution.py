@@ -16,7 +16,7 @@ from torch.export import Dim
 
 import ingot
 from ingot import observe
-from ingot.plan import segment
+from ingot.runtime import table
 from ingot.stages import Compiled
 
 pytestmark = pytest.mark.timeout(300)
@@ -205,12 +205,12 @@ def test_images_that_are_too_small() -> None:
 def test_images_of_many_sizes_are_forgotten() -> None:
     """What is kept for sizes is bounded."""
     module = nn.Sequential(nn.Conv2d(4, 8, 3, padding=1), nn.Conv2d(8, 4, 1)).eval()
-    with torch.no_grad(), mock.patch.object(segment, "MOST_HELD", 1 << 16):
+    with torch.no_grad(), mock.patch.object(table, "MOST_HELD", 1 << 16):
         fast = ingot.compile(module, (torch.randn(2, 4, 9, 9),), dynamic_shapes=({2: A, 3: A},))
         for size in range(20, 60):
             x = torch.randn(2, 4, size, size + 1)
             torch.testing.assert_close(fast(x), module(x), **TOLERANCE)
-    (kept,) = [s for _, s in fast.compiled.run.__globals__["segments"] if s.steps]
+    (kept,) = fast.compiled.segments
     assert 1 <= len(kept._tables) < 10
 
 

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 import ingot
 from ingot.execute.executable import Executable
 from ingot.plan.placings import placings_of
+from tests.plans import native_call_nodes
 
 CASES = [
     ((7,), 0, 3), ((5, 6), 0, 2), ((5, 6), 1, 4), ((2, 3, 9, 8), 2, 1), ((2, 3, 9, 8), -2, 5),
@@ -23,7 +24,7 @@ def copied(x: Tensor, index: Tensor, source: Tensor, dim: int) -> Tensor:
 
 
 def is_native(compiled: Executable) -> bool:
-    nodes = [step.node for step in compiled.compiled.products if hasattr(step, "node")]
+    nodes = native_call_nodes(compiled.compiled)
     return any(placings_of(node) for node in nodes)
 
 

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 import ingot
 from ingot.execute.executable import Executable
 from ingot.program.native_ops import lstm
+from tests.plans import native_call_nodes
 from tests.programs.check import check
 
 CASES: dict[str, tuple[dict[str, Any], tuple[int, int]]] = {
@@ -25,7 +26,7 @@ SIZES = [(24, 32), (5, 17), (300, 300)]
 
 
 def native(compiled: Executable) -> int:
-    steps = [step.node for step in compiled.compiled.products if hasattr(step, "node")]
+    steps = native_call_nodes(compiled.compiled)
     return sum(node.target is lstm for node in steps)
 
 

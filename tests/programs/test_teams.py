@@ -3,15 +3,14 @@ threads, and do not depend on it; sizes may move."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 import torch
 from torch import Tensor, nn
 
 import ingot
-from ingot.codegen.executor import steering_address
 from ingot.execute.executable import Executable
+from ingot.plan.ir import Parallel
+from tests.plans import ops_of
 from tests.programs.check import by_threads
 
 
@@ -22,10 +21,7 @@ def network() -> nn.Module:
 
 
 def teams(compiled: Executable) -> int:
-    run: Any = compiled.compiled.run
-    steps = [step for _, segment in run.__globals__["segments"] for step in segment.steps]
-    team = steering_address("team")
-    return sum(getattr(step, "function", 0) == team for step in steps)
+    return len(ops_of(compiled.compiled, Parallel))
 
 
 def check(compiled: Executable, module: nn.Module, x: Tensor) -> None:

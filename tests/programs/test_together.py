@@ -15,6 +15,7 @@ from torch._higher_order_ops.while_loop import while_loop
 import ingot
 from ingot.execute.executable import Executable
 from ingot.plan.abreast import NEAR
+from tests.plans import group_sizes, in_step, launches_of
 from tests.programs.check import by_threads
 
 Use = Callable[..., Any]
@@ -35,7 +36,7 @@ class Shared(nn.Module):
 
 def groups(compiled: Executable) -> list[int]:
     """How many products run in each."""
-    return sorted(len(group.members) for group in compiled.compiled.together)
+    return group_sizes(compiled.compiled)
 
 
 def steps_in_order(compiled: Executable) -> None:
@@ -203,14 +204,14 @@ NOT_IN_STEP: dict[str, Use] = {
 @pytest.mark.parametrize("name", IN_STEP)
 def test_in_step(name: str, rows: int) -> None:
     compiled = check(Shared(70, (257, 257), IN_STEP[name]), torch.randn(rows, 70))
-    assert [group.in_step for group in compiled.compiled.together] == [True]
+    assert [in_step(launch) for launch in launches_of(compiled.compiled, "matmul")] == [True]
 
 
 @pytest.mark.parametrize("rows", [2, 7, 128, 301])
 @pytest.mark.parametrize("name", NOT_IN_STEP)
 def test_what_is_not_in_step_waits(name: str, rows: int) -> None:
     compiled = check(Shared(70, (257, 257), NOT_IN_STEP[name]), torch.randn(rows, 70))
-    assert not any(group.in_step for group in compiled.compiled.together)
+    assert not any(map(in_step, launches_of(compiled.compiled, "matmul")))
 
 
 def test_in_step_only_if_as_wide() -> None:

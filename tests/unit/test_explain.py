@@ -79,7 +79,7 @@ def test_rows_name_modules_places_and_costs() -> None:
 def test_times_add_up() -> None:
     report = explained(Block(), torch.randn(4, 32))
     times = report.compile_ms
-    assert set(times.steps) == {"passes", "verify", "fuse", "followers", "codegen", "plan"}
+    assert set(times.steps) == {"passes", "verify", "fuse", "followers", "codegen", "plan", "bind"}
     assert times.dynamo > 0 and times.autograd > 0 and times.ingot > 0
     assert times.total == pytest.approx(times.dynamo + times.autograd + times.ingot)
     steps = sum(row.ms for row in (*report.kernel_rows, *report.call_rows))

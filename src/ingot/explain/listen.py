@@ -20,10 +20,10 @@ from torch.utils._pytree import tree_leaves
 from ingot import observe
 from ingot.capture import recompiles
 from ingot.capture.recompiles import Recompile
-from ingot.explain.gather import native_steps, call_rows, choice_rows, kernel_rows
+from ingot.explain.gather import call_rows, choice_rows, kernel_rows, native_steps
 from ingot.explain.report import CompileTimes, Report
-from ingot.options import Options, make_options
 from ingot.kernels.matmul.family import Panels
+from ingot.options import Options, make_options
 from ingot.stages import CallStep, Compiled
 
 LEAST_RUNS = 3

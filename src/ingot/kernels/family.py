@@ -1,5 +1,5 @@
-"""A kernel family: hand-written native code for one kind of op, and how programs call it. Adding one
-means a folder with a subclass of Family and its registration in kernels/registry.py.
+"""A kernel family: hand-written native code for one kind of op, and how programs call it. To add
+one, write a folder with a subclass of Family and register it in kernels/registry.py.
 """
 
 from __future__ import annotations

@@ -20,10 +20,10 @@ from ingot.codegen.gemm import DEPTH, tile_shape
 from ingot.codegen.machine import this_machine
 from ingot.fuse.shapes import shape_of
 from ingot.kernels.family import Claim, Pair
+from ingot.kernels.native_call import NativeCall
 from ingot.plan.convolutions import Convolution, DirectConvolution, bits, tile_numbers
 from ingot.plan.geometry import Geometry, offsets
 from ingot.plan.ir import Attributes
-from ingot.kernels.native_call import NativeCall
 
 MOST_STAGES = 4
 MOST_TWICE = 20

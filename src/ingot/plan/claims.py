@@ -77,7 +77,9 @@ class Claims:
                 self.calls[found[stage.node]] = family, ()
             last = found[chain.node]
             self.calls[last] = family, (chain,)
-            self.covered[last] = [s for stage in chain.stages if (s := found[stage.node]) is not last]
+            self.covered[last] = [
+                s for stage in chain.stages if (s := found[stage.node]) is not last
+            ]
 
     def _find_controls(self, fused: Fused) -> None:
         for step in fused.steps:
@@ -89,7 +91,11 @@ class Claims:
                 self._find_calls(body)
                 self._find_controls(body)
             in_sight = symbols_before(step.node)
-            if step.native and fits(step, control, in_sight) and all(map(self.is_native, step.bodies)):
+            if (
+                step.native
+                and fits(step, control, in_sight)
+                and all(map(self.is_native, step.bodies))
+            ):
                 self.controls[step] = control
 
     def is_native(self, body: Fused) -> bool:

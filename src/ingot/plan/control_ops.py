@@ -126,7 +126,9 @@ class ControlOps:
         cursor = draft.add(inner.name, Kind.CURSOR, inner)
         memory = draft.pointer(outer)
         draft.put(inner, (cursor, 0))
-        return Sliced(cursor, memory, strides_of(outer)[0] * tensor_of(outer).dtype.itemsize, access)
+        return Sliced(
+            cursor, memory, strides_of(outer)[0] * tensor_of(outer).dtype.itemsize, access
+        )
 
     def _share(self, body: Fused) -> None:
         """What all iterations share lies where it lies outside."""

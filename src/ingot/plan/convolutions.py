@@ -21,11 +21,11 @@ from ingot.codegen.tiles import Tile, tile_function
 from ingot.fuse.index import Size
 from ingot.fuse.shapes import arguments_of, shape_of, strides_of, tensor_of
 from ingot.kernels.family import Claim, Pair, broadcast
+from ingot.kernels.native_call import NativeCall
 from ingot.plan.derived import derived
 from ingot.plan.geometry import Geometry, border_ranges, offsets
 from ingot.plan.ir import Attributes
 from ingot.plan.places import bytes_of
-from ingot.kernels.native_call import NativeCall
 from ingot.program import native_ops
 
 

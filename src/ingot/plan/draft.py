@@ -1,5 +1,6 @@
-"""A plan while kernels are selected: where each value lies, and the ops so far. What a kernel family
-asks for when it writes a launch: pointers, packed weights, scratch memory, the computation."""
+"""A plan while kernels are selected: where each value lies, and the ops so far. Kernel families ask
+it for what a launch is made of: pointers, packed weights, scratch memory, the computation.
+"""
 
 from __future__ import annotations
 
@@ -264,9 +265,7 @@ class Draft:
         self, kernel: str, arguments: Sequence[Argument], computes: Computation, **fields: Any
     ) -> Launch:
         covers = tuple(self.covers)
-        return Launch(
-            kernel, tuple(arguments), computes, step=self.step, covers=covers, **fields
-        )
+        return Launch(kernel, tuple(arguments), computes, step=self.step, covers=covers, **fields)
 
     def require(self, conditions: Iterable[Condition]) -> None:
         """What the ops that are written next take for granted."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from torch import fx
 
 from ingot.fuse.reductions import reduction_of

@@ -415,8 +415,8 @@ class Return:
 
 
 Op = (
-    Launch | Parallel | Branch | Loop | Segment | Require | Eager | Steered | Define | Allocate | Fold
-    | Check | Free | Return
+    Launch | Parallel | Branch | Loop | Segment | Require | Eager | Steered | Define | Allocate
+    | Fold | Check | Free | Return
 )  # fmt: skip
 
 

@@ -115,9 +115,7 @@ def plan_body(
     return plan
 
 
-def _finished(
-    draft: Draft, inputs: Sequence[str], journal: Journal
-) -> tuple[Plan, Journal]:
+def _finished(draft: Draft, inputs: Sequence[str], journal: Journal) -> tuple[Plan, Journal]:
     plan = Plan(
         tuple(inputs), tuple(draft.ops), tuple(draft.buffers.values()),
         tuple(draft.kernels.values()), tuple(draft.recipes.values()), tuple(draft.symbols.values()),

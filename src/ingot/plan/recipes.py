@@ -12,7 +12,6 @@ from ingot.plan.ir import Call, Entries, Items, Opaque, Recipe, Ref
 from ingot.plan.prepared import Prepared
 from ingot.plan.resources import Resources
 
-
 _numbers = itertools.count()
 
 
@@ -42,9 +41,7 @@ def maker(recipe: Recipe, resources: Resources) -> Callable[..., torch.Tensor]:
     return make
 
 
-def evaluate(
-    call: Call, target: Any, known: dict[str, Any], objects: dict[str, Any]
-) -> Any:
+def evaluate(call: Call, target: Any, known: dict[str, Any], objects: dict[str, Any]) -> Any:
     def value(argument: Any) -> Any:
         match argument:
             case Ref():

@@ -152,7 +152,9 @@ class Selector:
         draft, program = self.draft, self.fused.program
         inputs = placeholders(program.graph)
         returned = []
-        for spec, value in zip(program.signature.outputs, output_values(program.graph), strict=True):
+        for spec, value in zip(
+            program.signature.outputs, output_values(program.graph), strict=True
+        ):
             if spec.kind != "mutation":
                 returned.append(argument(value, draft.refer, draft.resources))
                 continue

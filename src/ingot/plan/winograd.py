@@ -14,9 +14,9 @@ from ingot.codegen.machine import this_machine
 from ingot.codegen.tiles import Tile, tile_function
 from ingot.codegen.winograd import FIELDS, PLACES, transformed, winograd_functions
 from ingot.fuse.index import Size
+from ingot.kernels.native_call import NativeCall
 from ingot.plan.convolutions import Convolution, DirectConvolution, FilterPanels, launched
 from ingot.plan.geometry import Geometry, offsets
-from ingot.kernels.native_call import NativeCall
 
 WINDOW = 9
 FEWEST_CHANNELS = 32

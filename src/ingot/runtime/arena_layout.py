@@ -1,5 +1,5 @@
-"""Where the arena buffers of a plan lie, for each set of sizes. The buffers of a block that a branch
-on sizes does not take have no bytes.
+"""Where the arena buffers of a plan lie, for each set of sizes. Buffers of a block that a branch on
+sizes does not take have no bytes.
 """
 
 from __future__ import annotations

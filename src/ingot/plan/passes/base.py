@@ -1,4 +1,4 @@
-"""What passes over plans have in common: a name, and a run that returns a new plan and its reasons."""
+"""Passes over plans: each has a name, returns a new plan, and notes its reasons."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Notes:
 def run_passes(
     plan: Plan,
     passes: Sequence[PlanPass],
-    journal: Journal = Journal(),
+    journal: Journal,
     check: Callable[[Plan], None] | None = None,
 ) -> tuple[Plan, Journal]:
     for each in passes:

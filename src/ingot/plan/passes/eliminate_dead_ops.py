@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from ingot.plan.ir import Branch, Define, Eager, Op, Plan, walk
+from ingot.plan.ir import Branch, Eager, Op, Plan, walk
 from ingot.plan.liveness import uses
 from ingot.plan.passes.base import Notes, PlanPass
 

@@ -31,8 +31,7 @@ class FormParallel(PlanPass):
 
 def _in_segments(ops: tuple[Op, ...]) -> tuple[Op, ...]:
     return tuple(
-        replace(op, ops=_in_loops(_formed(op.ops))) if isinstance(op, Segment) else op
-        for op in ops
+        replace(op, ops=_in_loops(_formed(op.ops))) if isinstance(op, Segment) else op for op in ops
     )
 
 

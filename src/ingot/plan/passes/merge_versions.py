@@ -33,7 +33,7 @@ class MergeVersions(PlanPass):
 
 
 Block = tuple[tuple[Op, ...], Return, dict[str, str], tuple[Fold, ...]]
-"""Native ops, what they return, the buffers that others stand for now, and what is folded before."""
+"""Native ops, what they return, the buffers that others stand for, and what is folded before."""
 
 
 def _merged(op: Branch, buffers: Mapping[str, Buffer]) -> Block | None:

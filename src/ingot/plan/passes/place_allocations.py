@@ -1,5 +1,4 @@
-"""Tensors are allocated right before the op that uses them first, and freed right after the one that
-uses them last."""
+"""Tensors are allocated right before the op that uses them first, and freed after the last."""
 
 from __future__ import annotations
 
