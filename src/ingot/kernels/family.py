@@ -5,7 +5,7 @@ one, write a folder with a subclass of Family and register it in kernels/registr
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -70,7 +70,7 @@ class Family(ABC, Generic[C]):
 
 def fields(
     names: Sequence[str],
-    pointers: dict[str, tuple[str, torch.dtype | None]],
+    pointers: Mapping[str, tuple[str, torch.dtype | None]],
     optional: Sequence[str] = (),
 ) -> tuple[Parameter, ...]:
     """Parameters by name: pointers with access and dtype, the others numbers."""

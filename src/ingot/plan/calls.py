@@ -137,7 +137,7 @@ def recipe_calls(
 ) -> tuple[tuple[Call, ...], Mapping[fx.Node, str]]:
     """The calls of a recipe, and the names of its values: s0, s1 … for the roots."""
     names = {root: f"s{k}" for k, root in enumerate(roots)}
-    calls = []
+    calls: list[Call] = []
     for node in steps:
         name = f"v{len(calls)}"
         calls.append(call_of(node, name, lambda n: Ref(names[n]), resources))

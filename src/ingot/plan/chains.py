@@ -23,7 +23,7 @@ from ingot.kernels.family import Claim, Pair
 from ingot.kernels.native_call import NativeCall
 from ingot.plan.convolutions import Convolution, DirectConvolution, bits, tile_numbers
 from ingot.plan.geometry import Geometry, offsets
-from ingot.plan.ir import Attributes
+from ingot.plan.ir import Expansion
 
 MOST_STAGES = 4
 MOST_TWICE = 20
@@ -85,7 +85,7 @@ class Chain(Claim):
 
 
 @dataclass(frozen=True)
-class DepthFirst(Attributes):
+class DepthFirst(Expansion):
     """Depth-first tiling: the stages run row by row, and intermediate images are never materialised
     in full."""
 

@@ -24,7 +24,7 @@ from ingot.kernels.family import Claim, Pair, broadcast
 from ingot.kernels.native_call import NativeCall
 from ingot.plan.derived import derived
 from ingot.plan.geometry import Geometry, border_ranges, offsets
-from ingot.plan.ir import Attributes
+from ingot.plan.ir import Attributes, Expansion, Packing
 from ingot.plan.places import bytes_of
 from ingot.program import native_ops
 
@@ -38,7 +38,7 @@ class Border(Attributes):
 
 
 @dataclass(frozen=True)
-class DirectConvolution(Attributes):
+class DirectConvolution(Expansion):
     """What the function is told of one group of channels, besides its pointers."""
 
     dtype: torch.dtype
@@ -168,15 +168,15 @@ def _check_counts(counts: Sequence[int]) -> None:
 
 
 @dataclass(frozen=True)
-class FilterPanels(Attributes):
+class FilterPanels(Packing):
     """A group's weights and bias: panels, and behind them as many numbers as they have columns."""
 
-    dtype: torch.dtype
     first: int
     count: int
     """Of the channels that the group makes."""
 
-    def make(self, weight: torch.Tensor, *more: torch.Tensor) -> torch.Tensor:
+    def make(self, *values: torch.Tensor) -> torch.Tensor:
+        weight, *more = values
         channels = slice(self.first, self.first + self.count)
         panels = self.panels(weight[channels])
         bias = panels.new_zeros(panels.shape[0] * panels.shape[-1])

@@ -24,7 +24,6 @@ from ingot.plan.host_ops import plain
 from ingot.plan.ir import (
     NOWHERE,
     Argument,
-    Attributes,
     Buffer,
     Call,
     Computation,
@@ -35,6 +34,7 @@ from ingot.plan.ir import (
     Launch,
     Op,
     Operand,
+    Packing,
     Parameter,
     Pointer,
     Recipe,
@@ -104,7 +104,7 @@ class Draft:
         name = self.names.fresh(stem)
         buffer = Buffer(name, kind, **fields)
         value = None if node is None else node.meta.get("val")
-        if node is not None and is_memory(value):
+        if node is not None and isinstance(value, torch.Tensor) and is_memory(value):
             shape, strides = shape_of(node), strides_of(node)
             buffer = replace(buffer, dtype=value.dtype, shape=shape, strides=strides)
         self.buffers[name] = buffer
@@ -170,7 +170,9 @@ class Draft:
 
     def operand(self, node: fx.Node) -> Operand | None:
         value = node.meta.get("val")
-        place = self.place(node) if is_memory(value) else None
+        if not isinstance(value, torch.Tensor) or not is_memory(value):
+            return None
+        place = self.place(node)
         if place is None:
             return None
         shape, strides = shape_of(node), strides_of(node)
@@ -203,7 +205,7 @@ class Draft:
         self.buffers[name] = Buffer(name, Kind.ARENA, torch.uint8, (nbytes,), (1,))
         return Pointer(name)
 
-    def packed(self, packing: Attributes, *wanted: fx.Node) -> Pointer:
+    def packed(self, packing: Packing, *wanted: fx.Node) -> Pointer:
         """What is packed of weights; `wanted` may be made of weights themselves."""
         made = derived(*wanted)
         calls, names = recipe_calls(made.roots, made.steps, self.resources)

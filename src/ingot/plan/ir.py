@@ -9,7 +9,7 @@ strided view of one. A view in the program is an op of the plan only where eager
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -102,6 +102,31 @@ class Attributes:
 
 
 @dataclass(frozen=True)
+class Expansion(Attributes):
+    """Of a launch that becomes calls of native functions only once sizes are known, with tables that
+    depend on them."""
+
+    def sizes(self) -> tuple[Size, ...]:
+        """What the calls depend on."""
+        raise NotImplementedError
+
+    def launches(self, sizes: Sequence[int]) -> Sequence[Any]:
+        """The calls, given the values of `sizes`."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Packing(Attributes):
+    """A layout of packed weights."""
+
+    dtype: torch.dtype
+    """Of the packed buffer's elements."""
+
+    def make(self, *values: torch.Tensor) -> torch.Tensor:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
 class Recipe:
     """How a packed or folded buffer is made of weights: `calls` on the tensors of `sources`, which
     are their %0, %1, …; then `packing` of the results, if any."""
@@ -110,7 +135,7 @@ class Recipe:
     sources: tuple[str, ...]
     calls: tuple[Call, ...]
     results: tuple[str, ...]
-    packing: Attributes | None = None
+    packing: Packing | None = None
 
 
 # -- arguments -------------------------------------------------------------------------------------
@@ -181,7 +206,8 @@ class Operand:
     strides: tuple[Size, ...]
 
 
-Argument = Pointer | Function | int | sympy.Expr
+Argument = Pointer | Function | Any
+"""A pointer, the address of a kernel, or a number: an int or a symbolic size."""
 
 
 @dataclass(frozen=True)
@@ -259,7 +285,7 @@ class Launch:
     threads: Size | None = None
     """How many threads find something to do, where they may share it inside a parallel region;
     None: it needs a call of its own."""
-    attributes: Attributes | None = None
+    attributes: Expansion | None = None
     faults: tuple[tuple[str, Place], ...] = ()
     """The user's lines that may raise: (`division` or `lookup`, line)."""
     step: Step = field(default=NOWHERE)

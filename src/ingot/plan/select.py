@@ -20,7 +20,7 @@ from ingot.fuse.accesses import conditions_of
 from ingot.fuse.region import Region
 from ingot.fuse.shapes import strides_of
 from ingot.fuse.views import is_view
-from ingot.kernels.matmul.family import packed_launch
+from ingot.kernels.matmul.family import Member, packed_launch
 from ingot.plan.calls import argument, call_of, size_expr, symbol_of
 from ingot.plan.claims import Claims, is_count
 from ingot.plan.control_ops import ControlOps
@@ -213,7 +213,7 @@ class Selector:
         draft.ops += region_launch(region, kernel, draft)
 
     def _together(self, group: Group) -> None:
-        members = []
+        members: list[Member] = []
         for member in group.members:
             self._cover(member.step, *([member.follower.call] if member.follower else []))
             if member.follower is None:

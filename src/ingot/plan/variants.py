@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from ingot.dispatch.ranges import Table
 from ingot.fuse.index import Size
 from ingot.plan.ir import NOWHERE, AtMost, Branch, Op
 
 
-def choose(table: Table, size: Size, makers: Mapping[str, Callable[[], list[Op]]]) -> list[Op]:
+def choose(table: Table, size: Size, makers: Mapping[str, Callable[[], Sequence[Op]]]) -> list[Op]:
     """The ops of the variant that the table names, or branches between those that it names. Only
     these are made."""
     names = dict.fromkeys(row.serves for row in table.rows)
-    made = {name: makers[name]() for name in names}
+    made = {name: list(makers[name]()) for name in names}
     *before, last = table.rows
     ops = made[last.serves]
     for row in reversed(before):

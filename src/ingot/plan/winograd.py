@@ -143,5 +143,5 @@ def faster(plain: Convolution) -> Convolution:
     if not (dense and whole and many and small) or (g.is_known and not pays(g)):
         return plain
     panels = TransformedPanels(plain.dtype, plain.panels.first, plain.panels.count)
-    own = (getattr(plain.code, each.name) for each in fields(plain.code))
-    return replace(plain, panels=panels, code=Winograd(*own, torch.get_num_threads()))
+    own = {each.name: getattr(plain.code, each.name) for each in fields(plain.code)}
+    return replace(plain, panels=panels, code=Winograd(**own, threads=torch.get_num_threads()))

@@ -23,7 +23,7 @@ class ArenaLayout:
     def __init__(self, plan: Plan):
         buffers = [b for b in plan.buffers if b.kind is Kind.ARENA and b.lifetime is not None]
         self.sizes: Mapping[str, Size] = {buffer.name: buffer.nbytes for buffer in buffers}
-        self._lifetimes = [buffer.lifetime for buffer in buffers]
+        self._lifetimes = [buffer.lifetime or (0, 0) for buffer in buffers]
         self._known: dict[tuple[int, ...], tuple[dict[str, int], int]] = {}
         self._evaluate: Callable[[Sequence[int]], list[int]] | None = None
         self._symbols: list[sympy.Symbol] = []
@@ -49,8 +49,8 @@ class ArenaLayout:
                 self._evaluate = evaluator(guarded, self._symbols)
             sizes = self._evaluate(values)
             lives = [
-                Lifetime(*lifetime, size)
-                for lifetime, size in zip(self._lifetimes, sizes, strict=True)
+                Lifetime(first, last, size)
+                for (first, last), size in zip(self._lifetimes, sizes, strict=True)
             ]
             offsets, total = arranged(lives)
             found = dict(zip(self.sizes, offsets, strict=True)), total

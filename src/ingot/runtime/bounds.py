@@ -34,7 +34,7 @@ SHIFT = 1 << 15
 class Extents:
     """What is known of the memory behind words."""
 
-    arena: Mapping[str, Size]
+    arena: Mapping[Any, Size]
     """Bytes of the arena's buffers."""
     owners: Mapping[int, Buffer]
     """Whose memory a base points to."""

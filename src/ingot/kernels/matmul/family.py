@@ -21,7 +21,7 @@ from ingot.fuse.shapes import tensor_of
 from ingot.kernels.family import Family, fields, useful_threads
 from ingot.plan.choices import product_table
 from ingot.plan.draft import Draft
-from ingot.plan.ir import Argument, Attributes, Function, Launch, Op, Parameter, Pointer
+from ingot.plan.ir import Argument, Function, Launch, Op, Packing, Parameter, Pointer
 from ingot.plan.products import Product, Weight, products_of
 from ingot.plan.variants import choose
 
@@ -29,7 +29,7 @@ aten = torch.ops.aten
 
 
 @dataclass(frozen=True)
-class Panels(Attributes):
+class Panels(Packing):
     """A weight as panels of columns, each element held as `stored`."""
 
     stored: torch.dtype
@@ -37,11 +37,8 @@ class Panels(Attributes):
     strides: tuple[int, int]
     offset: int
 
-    @property
-    def dtype(self) -> torch.dtype:
-        return torch.uint8 if self.stored is torch.int8 else self.stored
-
-    def make(self, tensor: torch.Tensor) -> torch.Tensor:
+    def make(self, *values: torch.Tensor) -> torch.Tensor:
+        (tensor,) = values
         start = tensor.storage_offset() + self.offset
         return packed_as(self.stored, tensor.as_strided(self.shape, self.strides, start))
 
@@ -104,7 +101,8 @@ def stored_dtype(draft: Draft, product: Product) -> torch.dtype:
 
 
 def panels_of(weight: Weight, stored: torch.dtype) -> Panels:
-    return Panels(stored, weight.shape, weight.strides, weight.offset)
+    dtype = torch.uint8 if stored is torch.int8 else stored
+    return Panels(dtype, stored, weight.shape, weight.strides, weight.offset)
 
 
 def packed_launch(draft: Draft, members: Sequence[Member], in_step: bool = False) -> Launch:

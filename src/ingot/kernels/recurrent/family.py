@@ -12,19 +12,17 @@ from ingot.codegen.recurrence import FIELDS, lstm_function, packed_gates
 from ingot.fuse.shapes import tensor_of
 from ingot.kernels.family import Family, fields
 from ingot.plan.draft import Draft
-from ingot.plan.ir import Attributes, Op
+from ingot.plan.ir import Op, Packing
 from ingot.plan.recurrences import Recurrence, recurrences_of
 from ingot.program.native_ops import lstm
 
 
 @dataclass(frozen=True)
-class Gates(Attributes):
+class Gates(Packing):
     """The weights of the four gates, padded to whole panels."""
 
-    dtype: torch.dtype
-
-    def make(self, tensor: torch.Tensor) -> torch.Tensor:
-        return packed_gates(tensor)
+    def make(self, *values: torch.Tensor) -> torch.Tensor:
+        return packed_gates(*values)
 
 
 class Lstm(Family[Recurrence]):
