@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, TypeAlias
 
 import sympy
 import torch
@@ -181,7 +181,7 @@ class Operand:
     strides: tuple[Size, ...]
 
 
-Argument = Pointer | Function | int | sympy.Expr
+Argument: TypeAlias = Pointer | Function | Size
 
 
 @dataclass(frozen=True)
