@@ -16,13 +16,13 @@ from torch.utils._sympy.value_ranges import ValueRanges
 from torch.utils._traceback import CapturedTraceback
 
 from ingot.artifact.document import Part
-from ingot.artifact.expressions import (
+from ingot.errors import SaveError
+from ingot.program.expressions import (
     ExpressionError,
     expression_text,
     is_condition,
     parse_expression,
 )
-from ingot.errors import SaveError
 from ingot.program.program import SymbolRange
 
 MOST_SYMBOLS = 10_000
