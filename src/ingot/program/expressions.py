@@ -30,6 +30,9 @@ MOST_TERMS = 1000
 MOST_BITS = 64
 MOST_POWER = 64
 
+ASSUMPTIONS = ("integer", "positive", "nonnegative", "real", "finite", "extended_real")
+"""What may be known of a symbol."""
+
 _TOKEN = re.compile(
     r"\s*(?:(?P<float>\d+\.\d*(?:e[+-]?\d+)?|\d+e[+-]?\d+)|(?P<integer>\d+)"
     r"|(?P<name>[A-Za-z_][A-Za-z0-9_]*)|(?P<sign>//|\*\*|==|!=|<=|>=|[-+*/%()<>,]))"
