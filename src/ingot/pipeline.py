@@ -16,15 +16,13 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from ingot import observe
 from ingot.codegen import foresight
-from ingot.codegen.kernels import Kernels, build_kernels
+from ingot.codegen.kernels import Kernels, all_kernels, build_kernels
 from ingot.collection import without_collection
 from ingot.dispatch.inside import Inside, has_products
 from ingot.dispatch.resolve import Resolve, has_dispatch
 from ingot.dispatch.threads import kernel_work
 from ingot.dispatch.ways import Ways, account
 from ingot.errors import CompileError
-from ingot.execute.chooser import all_kernels, host_chooser, native_chooser
-from ingot.execute.runner import Run, Runner, build_runner
 from ingot.fallback.boundary import Boundary, blamed_step, blaming
 from ingot.fallback.interpreted import (
     graph_run,
@@ -43,22 +41,20 @@ from ingot.passes.lower import Lower
 from ingot.passes.native import native_passes
 from ingot.passes.versions import Versions, leaves, versions
 from ingot.plan.choices import reduction_ways
-from ingot.plan.followers import Follower, with_followers
+from ingot.plan.followers import with_followers
+from ingot.plan.planner import Planned, Version, plan_versions
 from ingot.program.program import Level, Program, program_from_fx
 from ingot.program.verify import verify
+from ingot.runtime.glue import Run, Runner, emit
 from ingot.stages import CallStep, Compiled, Fused, KernelStep, Step
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Lowered:
+class Lowered(Version):
     """A version up to its kernels."""
 
-    fused: Fused
-    followers: Mapping[Region, Follower]
-    """Regions that run with a product."""
-    kernels: Kernels
     timings: dict[str, float]
     """Milliseconds of each step."""
 
@@ -156,43 +152,7 @@ def _compile(program: Program, ways: Ways, boundary: Boundary) -> Compiled:
     with blaming("dispatch"):
         tree = versions(_resolved(program, ways))
     parts = [lower_version(version, ways, boundary) for version in leaves(tree)]
-    chosen = None
-    if len(parts) > 1 and not options.profile:
-        both = [(part.fused, part.kernels) for part in parts]
-        followers = {region: each for part in parts for region, each in part.followers.items()}
-        chosen = boundary.attempt(
-            "plan",
-            lambda: _timed(
-                parts[0].timings, "plan",
-                lambda: native_chooser(program, tree, both, ways, followers),
-            ),
-            lambda error: _no_native_chooser(boundary, error),
-        )  # fmt: skip
-    if chosen is None:
-        return _by_host(program, tree, _apart(parts, ways, boundary), options)
-    fused, runner = chosen
-    found = [_compiled(part, runner, ways) for part in parts]
-    for each in found:
-        observe.compiled(each, options)
-    kernels = all_kernels([part.kernels for part in parts])
-    return replace(
-        found[0], fused=fused, native=kernels, kernels=kernels.distinct, versions=tuple(found)
-    )
-
-
-def _no_native_chooser(boundary: Boundary, error: Exception) -> None:
-    boundary.fell_back("Python branches between versions", error)
-
-
-def _by_host(program: Program, tree: Versions, parts: list[Compiled], options: Options) -> Compiled:
-    for part in parts:
-        observe.compiled(part, options)
-    if len(parts) == 1:
-        return parts[0]
-    with blaming("plan"):
-        run, source = host_chooser(program, tree, [(part.run, part.source) for part in parts])
-    kernels = sum(part.kernels for part in parts)
-    return replace(parts[0], run=run, source=source, versions=tuple(parts), kernels=kernels)
+    return _planned(program, tree, parts, ways, boundary)
 
 
 def _resolved(program: Program, ways: Ways) -> Program:
@@ -212,7 +172,7 @@ def compile_version(program: Program, options: Options) -> Compiled:
     """A program without choices between versions."""
     ways = Ways(options)
     boundary = Boundary(Source(program.graph_module, program.level.value), options)
-    return _alone(lower_version(program, ways, boundary), ways, boundary)
+    return _planned(program, program, [lower_version(program, ways, boundary)], ways, boundary)
 
 
 def lower_version(program: Program, ways: Ways, boundary: Boundary) -> Lowered:
@@ -230,7 +190,7 @@ def lower_version(program: Program, ways: Ways, boundary: Boundary) -> Lowered:
         timings, "followers", lambda: with_followers(fused) if ways.packs else (fused, {})
     )
     kernels = _timed(timings, "codegen", lambda: _kernels(fused, followers, ways, boundary))
-    return Lowered(fused, followers, kernels, timings)
+    return Lowered(fused, kernels, followers, timings)
 
 
 def _timed(timings: dict[str, float], name: str, run: Callable[[], T]) -> T:
@@ -259,35 +219,35 @@ def _kernels(
     )  # fmt: skip
 
 
-def _apart(parts: Sequence[Lowered], ways: Ways, boundary: Boundary) -> list[Compiled]:
-    prefixes = [f"v{number}_" for number in range(len(parts))] if len(parts) > 1 else [""]
-    pairs = zip(parts, prefixes, strict=True)
-    return [_alone(part, ways, boundary, prefix) for part, prefix in pairs]
-
-
-def _alone(part: Lowered, ways: Ways, boundary: Boundary, prefix: str = "") -> Compiled:
-    """A step that the plan fails for is PyTorch's, and the rest is planned anew."""
+def _planned(
+    program: Program, tree: Versions, parts: list[Lowered], ways: Ways, boundary: Boundary
+) -> Compiled:
+    """The versions as one plan. A step that the plan fails for is PyTorch's, and all is planned
+    anew."""
     eager: list[Step] = []
 
-    def planned(part: Lowered) -> Compiled:
+    def bound(parts: list[Lowered]) -> Compiled:
+        timings = parts[0].timings
+        planned = _timed(timings, "plan", lambda: plan_versions(program, tree, parts, ways))
         runner = _timed(
-            part.timings, "plan",
-            lambda: build_runner(part.fused, part.kernels, ways, part.followers, prefix),
-        )  # fmt: skip
-        return _compiled(part, runner, ways)
+            timings, "bind", lambda: emit(planned.plan, planned.resources, ways.options)
+        )
+        return _compiled(parts, planned, runner, ways)
 
-    def attempt(part: Lowered) -> Compiled:
-        return boundary.attempt("plan", lambda: planned(part), lambda error: again(part, error))
+    def attempt(parts: list[Lowered]) -> Compiled:
+        return boundary.attempt("plan", lambda: bound(parts), lambda error: again(parts, error))
 
-    def again(part: Lowered, error: Exception) -> Compiled:
+    def again(parts: list[Lowered], error: Exception) -> Compiled:
         step = blamed_step(error)
-        if step not in part.fused.steps or len(eager) == MOST_EAGER_STEPS or not _is_native(step):
+        owner = next((part for part in parts if step in part.fused.steps), None)
+        if owner is None or len(eager) == MOST_EAGER_STEPS or not _is_native(step):
             raise error
         eager.append(step)
         reason = boundary.fell_back("a step runs through PyTorch's kernels", error)
-        return attempt(_without(part, step, reason, ways, boundary))
+        left = _without(owner, step, reason, ways, boundary)
+        return attempt([left if part is owner else part for part in parts])
 
-    return attempt(part)
+    return attempt(parts)
 
 
 def _is_native(step: Step) -> bool:
@@ -305,12 +265,24 @@ def _without(part: Lowered, step: Step, reason: str, ways: Ways, boundary: Bound
         regions = {r: kernel for r, kernel in kernels.by_region.items() if r is not step.region}
         failures = {**kernels.failures, step.region: reason}
         kernels = replace(kernels, by_region=regions, failures=failures)
-    return Lowered(fused, {}, kernels, part.timings)
+    return Lowered(fused, kernels, {}, part.timings)
 
 
-def _compiled(part: Lowered, runner: Runner, ways: Ways) -> Compiled:
-    return Compiled(
-        part.fused, runner.run, runner.source, part.kernels.distinct, part.timings,
-        part.kernels, runner.products, runner.prepared, runner.controls, runner.together,
-        tuple(ways.made.values()),
-    )  # fmt: skip
+def _compiled(
+    parts: Sequence[Lowered], planned: Planned, runner: Runner, ways: Ways
+) -> Compiled:
+    """The whole; where there are several versions, each of them is a Compiled of the same plan."""
+    found = [
+        Compiled(
+            part.fused, runner.run, runner.source, part.kernels.distinct, part.timings,
+            part.kernels, planned.plan, planned.journal, runner.prepared, runner.segments,
+            tuple(ways.made.values()), number, runner.seconds.get(number, []),
+        )
+        for number, part in enumerate(parts)
+    ]  # fmt: skip
+    for each in found:
+        observe.compiled(each, ways.options)
+    if len(found) == 1:
+        return found[0]
+    kernels = all_kernels([part.kernels for part in parts])
+    return replace(found[0], native=kernels, kernels=kernels.distinct, versions=tuple(found))

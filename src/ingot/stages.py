@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any
 from torch import fx
 
 from ingot.fuse.region import Region
+from ingot.journal import Journal
 from ingot.program.program import Program
 
 if TYPE_CHECKING:
     from ingot.codegen.kernels import Kernels
     from ingot.dispatch.ways import Chosen
-    from ingot.execute.together import Group
+    from ingot.plan.ir import Plan
     from ingot.plan.prepared import Prepared
+    from ingot.runtime.table import Segment
 
 
 @dataclass(frozen=True)
@@ -88,15 +90,18 @@ class Compiled:
     """Milliseconds of each compile step."""
     native: Kernels | None = None
     """Which region became which kernel, and why some did not."""
-    products: frozenset[Step] = frozenset()
-    """Calls that run as products of our own."""
+    plan: Plan | None = None
+    """What `run` does, as data; None where PyTorch runs the whole graph."""
+    plan_journal: Journal = field(default_factory=Journal)
     prepared: tuple[Prepared, ...] = ()
     """What is made of weights and kept."""
-    controls: frozenset[Step] = frozenset()
-    """Branches and loops that run natively, without the host between their steps."""
-    together: frozenset[Group] = frozenset()
-    """Products of one input that run as one step."""
+    segments: tuple[Segment, ...] = ()
+    """The plan's native segments, bound in this process."""
     choices: tuple[Chosen, ...] = ()
     """The compiler's own, between ways to run its steps."""
+    version: int = 0
+    """The number by which the plan knows this program."""
+    seconds: list[float] = field(default_factory=list, compare=False)
+    """Of each step, where they are timed."""
     versions: tuple[Compiled, ...] = ()
     """What `run` chooses between by the sizes of its inputs; empty: there is no choice."""

@@ -98,6 +98,12 @@ class Kernels:
         return [kernel.code for each in kernels for kernel in (each, each.whole) if kernel]
 
 
+def all_kernels(parts: Sequence[Kernels]) -> Kernels:
+    regions = {region: kernel for part in parts for region, kernel in part.by_region.items()}
+    failures = {region: why for part in parts for region, why in part.failures.items()}
+    return Kernels(regions, failures, len({kernel.text for kernel in regions.values()}))
+
+
 @dataclass(frozen=True)
 class Draft:
     """A kernel before LLVM."""

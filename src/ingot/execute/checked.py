@@ -11,7 +11,7 @@ import torch
 from ingot.codegen.bounds_runtime import run_checked
 from ingot.execute.launch import Base, Launch
 from ingot.execute.memory import extent
-from ingot.plan.bounds import SHIFT
+from ingot.runtime.bounds import SHIFT
 
 
 class CheckedLaunch(Launch):

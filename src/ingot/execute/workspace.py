@@ -14,7 +14,7 @@ import torch
 
 from ingot.execute.idle import sweeper
 from ingot.execute.memory import in_huge_pages
-from ingot.plan.segment import ARENA
+from ingot.runtime.table import ARENA
 
 SLACK = 64
 """An arena starts at a multiple of a cache line."""

@@ -17,6 +17,7 @@ from ingot.explain.origin import module_paths, op_name, places_of, ranges_of, us
 from ingot.explain.report import CallRow, ChoiceRow, KernelRow
 from ingot.explain.traffic import kernel_bytes, size_hints
 from ingot.fuse.region import Region
+from ingot.plan.ir import Branch, Launch, Loop, is_native, walk
 from ingot.program.source import node_place
 from ingot.stages import CallStep, Compiled, KernelStep
 
@@ -94,8 +95,9 @@ def choice_rows(graphs: Sequence[Compiled]) -> tuple[ChoiceRow, ...]:
 def call_rows(graphs: Sequence[Compiled], times: StepTimes) -> tuple[CallRow, ...]:
     groups: dict[_Call, list[tuple[fx.Node, float]]] = {}
     for graph, ms in zip(graphs, times):
-        for step, cost in zip(graph.fused.steps, ms):
-            for node, call, share in _calls(graph, step, cost):
+        native = native_steps(graph)
+        for number, (step, cost) in enumerate(zip(graph.fused.steps, ms)):
+            for node, call, share in _calls(graph, step, cost, native.get(number)):
                 groups.setdefault(call, []).append((node, share))
     rows = [_call_row(call, found) for call, found in groups.items()]
     return tuple(sorted(rows, key=lambda row: -row.ms))
@@ -108,16 +110,16 @@ def _call_row(call: _Call, found: Sequence[tuple[fx.Node, float]]) -> CallRow:
 
 
 def _calls(
-    graph: Compiled, step: KernelStep | CallStep, ms: float
+    graph: Compiled, step: KernelStep | CallStep, ms: float, native: str | None
 ) -> Iterator[tuple[fx.Node, _Call, float]]:
     """What PyTorch runs in a step, and the milliseconds of each."""
     if isinstance(step, CallStep):
-        if step in graph.controls:
+        if native == "control":
             return
         node = step.node
         name = user_op(node) if step.kind == "view" else op_name(node.target)
         reason = CONTROL_FLOW if _is_control_flow(node) else step.reason
-        kind = "product" if step in graph.products else step.kind
+        kind = native or step.kind
         yield node, _Call(name, kind, reason, node_place(node)), ms
         return
     region = step.region
@@ -127,6 +129,36 @@ def _calls(
     for node in region.members:
         call = _Call(op_name(node.target), "fallback", reason, node_place(node))
         yield node, call, ms / len(region.members)
+
+
+def native_steps(graph: Compiled) -> dict[int, str]:
+    """Calls that native code runs: the numbers of their steps, and whether they are a `product` or
+    `control` flow."""
+    found: dict[int, str] = {}
+    if graph.plan is None:
+        return found
+    families = {kernel.name: kernel.family for kernel in graph.plan.kernels}
+    for op in walk(graph.plan.ops):
+        if isinstance(op, Launch) and families[op.kernel] != "loops":
+            steps, kind = (op.step, *op.covers), "product"
+        elif isinstance(op, Branch | Loop) and is_native(op):
+            steps, kind = (op.step,), "control"
+        else:
+            continue
+        for version, number in steps:
+            if version == graph.version:
+                found[number] = max(kind, found.get(number, ""))
+    calls = {k for k, step in enumerate(graph.fused.steps) if isinstance(step, CallStep)}
+    control = {k for k in calls if _has_bodies(graph.fused.steps[k])}
+    return {
+        k: "control" if k in control else "product"
+        for k, kind in found.items()
+        if k in calls and (kind == "product" or k in control)
+    }
+
+
+def _has_bodies(step: KernelStep | CallStep) -> bool:
+    return isinstance(step, CallStep) and bool(step.bodies)
 
 
 def _is_control_flow(node: fx.Node) -> bool:

@@ -20,10 +20,10 @@ from torch.utils._pytree import tree_leaves
 from ingot import observe
 from ingot.capture import recompiles
 from ingot.capture.recompiles import Recompile
-from ingot.explain.gather import call_rows, choice_rows, kernel_rows
+from ingot.explain.gather import native_steps, call_rows, choice_rows, kernel_rows
 from ingot.explain.report import CompileTimes, Report
 from ingot.options import Options, make_options
-from ingot.plan.prepared import INT8
+from ingot.kernels.matmul.family import Panels
 from ingot.stages import CallStep, Compiled
 
 LEAST_RUNS = 3
@@ -114,9 +114,9 @@ class _Session:
             sum(elapsed) < 1e3 * SECONDS and len(elapsed) < MOST_RUNS
         ):
             for graph in self.graphs:
-                graph.run.seconds[:] = [0.0] * len(graph.fused.steps)  # type: ignore[attr-defined]
+                graph.seconds[:] = [0.0] * len(graph.seconds)
             elapsed.append(_timed(call)[0])
-            self.steps_ms.append([[1e3 * s for s in graph.run.seconds] for graph in self.graphs])  # type: ignore[attr-defined]
+            self.steps_ms.append([_milliseconds(graph) for graph in self.graphs])
         return min(elapsed)
 
     def _step_times(self) -> list[list[float]]:
@@ -165,6 +165,18 @@ class _Session:
         return CompileTimes(max(0.0, total - autograd - sum(steps.values())), autograd, steps)
 
 
+def _milliseconds(graph: Compiled) -> list[float]:
+    """Of each step; what native code runs as part of another step takes none of its own."""
+    missing = len(graph.fused.steps) - len(graph.seconds)
+    return [1e3 * s for s in graph.seconds] + [0.0] * missing
+
+
+def _grouped(graph: Compiled) -> int:
+    """Products that run in one launch with others."""
+    entries = graph.plan_journal.entries
+    return sum(e.nodes_before for e in entries if e.name == "fuse_horizontal")
+
+
 def _count(rows: Iterable[Any], kind: str) -> int:
     return sum(row.count for row in rows if row.kind == kind)
 
@@ -175,22 +187,31 @@ def _notes(result: Any, graphs: Sequence[Compiled], stops: Sequence[str]) -> Ite
     tensors = [leaf for leaf in tree_leaves(result) if isinstance(leaf, torch.Tensor)]
     if any(t.requires_grad and t.grad_fn is not None for t in tensors):
         yield "The backward was not run: explain a function that calls .backward() to see it too."
-    native = [s for g in graphs for s in g.controls if isinstance(s, CallStep) and s.bodies]
+    native = [
+        step
+        for graph in graphs
+        for k, kind in native_steps(graph).items()
+        if kind == "control" and isinstance(step := graph.fused.steps[k], CallStep)
+    ]
     if native:
         regions = sum(len(body.regions()) for step in native for body in step.bodies)
         yield f"Branches and loops that run natively: {len(native)}, of {regions} regions."
-    groups = [group for graph in graphs for group in graph.together]
-    if groups:
-        products = sum(len(group.members) for group in groups)
+    products = sum(_grouped(graph) for graph in graphs if graph.version == 0)
+    if products:
         yield (
             f"Products that run as one step with others of the same input: {products}. "
             "Here each was timed alone."
         )
-    prepared = [p for graph in graphs for p in graph.prepared]
+    prepared = [p for graph in graphs if graph.version == 0 for p in graph.prepared]
     packed = sum(p.bytes() for p in prepared)
     if packed:
         yield f"Weights packed for products take {packed / 1e6:.1f} MB beside the weights."
-    narrow = sum(p.recipe.startswith(INT8) for p in prepared)
+    narrow = sum(
+        isinstance(recipe.packing, Panels) and recipe.packing.stored is torch.int8
+        for graph in graphs
+        if graph.version == 0 and graph.plan is not None
+        for recipe in graph.plan.recipes
+    )
     if narrow:
         yield f"Weights rounded to 8-bit integers (1/127 of the largest in a column): {narrow}."
     load, cores = os.getloadavg()[0], os.cpu_count() or 1

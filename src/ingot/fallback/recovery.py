@@ -11,18 +11,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import torch
 from torch import fx
 from torch._ops import HigherOrderOperator
 
-from ingot.execute.outcome import is_check
 from ingot.fallback.boundary import Boundary
 from ingot.program.program import Program
 from ingot.program.spec import is_pure
 
 RUNNER = "<ingot runner>"
-CHOOSER = "<ingot chooser>"
 _PACKAGE = str(Path(__file__).parent.parent)
-_EAGER = (str(Path("execute", "outcome.py")), str(Path("execute", "fallback.py")))
+_EAGER = (str(Path("execute", "outcome.py")), str(Path("plan", "host_ops.py")))
 """Files whose errors are eager's: they raise them for it, or run its operations."""
 WRITES = "  # writes"
 """Ends each line of a runner that may write to an input, draw random numbers or do anything else
@@ -82,7 +81,7 @@ def _first_write(source: str) -> int:
 def _own_line(error: Exception) -> int | None:
     """The line of the runner in which it failed, if what failed is the compiler's own."""
     frames = list(_frames(error.__traceback__))
-    runners = [k for k, (file, _) in enumerate(frames) if file in (RUNNER, CHOOSER)]
+    runners = [k for k, (file, _) in enumerate(frames) if file == RUNNER]
     if not runners:
         return None
     called = frames[runners[-1] + 1 :]
@@ -111,4 +110,5 @@ def _is_pure(program: Program) -> bool:
 
 
 def may_run_twice(node: fx.Node) -> bool:
-    return is_pure(node) or is_check(node) or isinstance(node.target, HigherOrderOperator)
+    check = node.target is torch.ops.aten._assert_scalar.default
+    return is_pure(node) or check or isinstance(node.target, HigherOrderOperator)

@@ -4,26 +4,37 @@ What holds: the pass that wrote the call saw to it that there is code for it."""
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from torch import fx
 
 from ingot.fuse.index import Size
 from ingot.fuse.shapes import shape_of, strides_of
+from ingot.kernels.family import Claim, Pair, broadcast
 from ingot.program.native_ops import attention
 
 
 @dataclass(frozen=True)
-class Attention:
+class Attention(Claim):
     """out = softmax(scale · q · kᵀ + mask) · v"""
 
-    node: fx.Node
     query: fx.Node
     key: fx.Node
     value: fx.Node
     mask: fx.Node | None
     causal: bool
     scale: float
+
+    def equal_sizes(self) -> Iterator[Pair]:
+        images, heads, queries, width = shape_of(self.query)
+        _, kept, keys, _ = shape_of(self.key)
+        both = isinstance(heads, int) and isinstance(kept, int)
+        wanted = (images, kept if both else heads, keys, width)
+        yield from zip(shape_of(self.key), wanted, strict=True)
+        yield from zip(shape_of(self.value), (images, kept, keys, width), strict=True)
+        if self.mask is not None:
+            yield from broadcast(shape_of(self.mask), (images, heads, queries, keys))
 
     def reads(self) -> list[fx.Node]:
         more = [] if self.mask is None else [self.mask]

@@ -5,6 +5,7 @@ it. What holds: the first factor, the addend and the result lie by rows.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -12,6 +13,7 @@ from torch import fx
 
 from ingot.fuse.index import Size
 from ingot.fuse.shapes import arguments_of, shape_of, strides_of, tensor_of
+from ingot.kernels.family import Claim, Pair, broadcast
 
 aten = torch.ops.aten
 LARGE = 1 << 24
@@ -19,13 +21,20 @@ LARGE = 1 << 24
 
 
 @dataclass(frozen=True)
-class Batch:
+class Batch(Claim):
     """c[i] = addend[i] + left[i] · right[i]"""
 
-    node: fx.Node
     left: fx.Node
     right: fx.Node
     addend: fx.Node | None
+
+    def equal_sizes(self) -> Iterator[Pair]:
+        matrices, m, n, k = self.counts()
+        full = (matrices, m, n)
+        yield from broadcast(shape_of(self.right), (matrices, k, n))
+        yield from broadcast(shape_of(self.node), full)
+        if self.addend is not None:
+            yield from broadcast(shape_of(self.addend), full)
 
     def reads(self) -> list[fx.Node]:
         more = [] if self.addend is None else [self.addend]

@@ -18,10 +18,12 @@ from torch import fx
 from ingot.codegen.chain import FIELDS, ROW, STAGE, chain_functions
 from ingot.codegen.gemm import DEPTH, tile_shape
 from ingot.codegen.machine import this_machine
-from ingot.fuse.shapes import shape_of, strides_of
-from ingot.plan.convolutions import Convolution, bits, tile_numbers
+from ingot.fuse.shapes import shape_of
+from ingot.kernels.family import Claim, Pair
+from ingot.plan.convolutions import Convolution, DirectConvolution, bits, tile_numbers
 from ingot.plan.geometry import Geometry, offsets
-from ingot.plan.segment import Launch
+from ingot.plan.ir import Attributes
+from ingot.kernels.native_call import NativeCall
 
 MOST_STAGES = 4
 MOST_TWICE = 20
@@ -69,13 +71,26 @@ class Between:
 
 
 @dataclass(frozen=True)
-class Chain:
+class Chain(Claim):
     stages: tuple[Convolution, ...]
-    threads: int
+    code: DepthFirst
 
-    @property
-    def node(self) -> fx.Node:
-        return self.stages[-1].node
+    def reads(self) -> list[fx.Node]:
+        inside = {stage.node for stage in self.stages}
+        return [n for stage in self.stages for n in stage.reads() if n not in inside]
+
+    def equal_sizes(self) -> Iterator[Pair]:
+        for stage in self.stages:
+            yield from stage.equal_sizes()
+
+
+@dataclass(frozen=True)
+class DepthFirst(Attributes):
+    """Depth-first tiling: the stages run row by row, and intermediate images are never materialised
+    in full."""
+
+    stages: tuple[DirectConvolution, ...]
+    threads: int
 
     @property
     def dtype(self) -> torch.dtype:
@@ -85,15 +100,14 @@ class Chain:
     def work(self) -> int:
         return sum(stage.geometry.work for stage in self.stages)
 
-    def reads(self) -> list[fx.Node]:
-        inside = {stage.node for stage in self.stages}
-        return [n for stage in self.stages for n in stage.reads() if n not in inside]
+    def sizes(self) -> tuple[int, ...]:
+        return ()
 
     @cached_property
     def between(self) -> list[Between]:
         start, result = 0, []
         for stage, following in pairwise(self.stages):
-            high, wide = (0, 0) if stage.frame is None else stage.frame.border
+            high, wide = (0, 0) if stage.border is None else stage.border.sizes
             _, height, width = stage.geometry.counts
             channels = stage.geometry.columns
             row = (width + 2 * wide) * channels
@@ -111,7 +125,7 @@ class Chain:
     def scratch(self) -> int:
         return self.room * self.threads * self.dtype.itemsize
 
-    def launches(self, _: Sequence[int]) -> list[Launch]:
+    def launches(self, _: Sequence[int]) -> list[NativeCall]:
         rows = _Rows(self)
         edges = array("q", [word for between in self.between for word in between.edges()])
         tables = {"edges": edges, "rows": rows.words, "strips": rows.strips}
@@ -127,7 +141,7 @@ class Chain:
             words += more
             held += kept
         size = sum(len(table) * table.itemsize for table in held)
-        return [Launch(*chain_functions(self.dtype), tuple(words), held, size)]
+        return [NativeCall(*chain_functions(self.dtype), tuple(words), held, size)]
 
     def _stage(
         self, number: int, pieces: array[int]
@@ -159,7 +173,7 @@ class Chain:
 class _Rows:
     """The rows that each strip makes, in order, and where their terms lie."""
 
-    def __init__(self, chain: Chain):
+    def __init__(self, chain: DepthFirst):
         self.chain = chain
         self.words = array("q")
         self.strips = array("q", [0])
@@ -239,15 +253,15 @@ def _row_places(g: Geometry) -> list[int]:
     return [number * g.window_steps[0] for number in range(g.window[0])]
 
 
-def _pieces_of(stage: Convolution) -> int:
+def _pieces_of(stage: DirectConvolution) -> int:
     inside = _inside(stage.geometry)
     words = len(inside.pieces) // (2 if inside.kind == "runs" else 1)
     return words * stage.geometry.window[0]
 
 
-def _rows_read(stage: Convolution, row: int) -> list[int]:
+def _rows_read(stage: DirectConvolution, row: int) -> list[int]:
     """Of its image with the border."""
-    g, step = stage.geometry, strides_of(stage.image)[2]
+    g, step = stage.geometry, stage.row_stride
     return [(row * g.image_steps[1] + place) // step for place in _row_places(g)]
 
 
@@ -270,10 +284,11 @@ def chains_of(convolutions: Sequence[Convolution]) -> list[Chain]:
         stages = [convolution]
         while (following := by_image.get(stages[-1].node)) and _goes_on(stages, following, threads):
             stages.append(following)
-        while len(stages) > 1 and stages[-1].frame is not None:
+        while len(stages) > 1 and stages[-1].code.border is not None:
             stages.pop()
         if len(stages) > 1:
-            found.append(Chain(tuple(stages), threads))
+            code = DepthFirst(tuple(stage.code for stage in stages), threads)
+            found.append(Chain(stages[-1].node, tuple(stages), code))
             used.update(stage.node for stage in stages)
     return found
 
@@ -286,7 +301,7 @@ def _goes_on(stages: Sequence[Convolution], following: Convolution, threads: int
         return False
     g = last.geometry
     size = g.pixels * g.columns * g.itemsize
-    twice = _rows_read(following, 0)[-1] + 1 - _rows_read(following, 1)[0]
+    twice = _rows_read(following.code, 0)[-1] + 1 - _rows_read(following.code, 1)[0]
     rows = following.geometry.counts[0] * following.geometry.counts[1]
     large = size > threads * this_machine().l2_bytes
     return large and MOST_TWICE * twice * (threads - 1) <= rows
@@ -295,5 +310,5 @@ def _goes_on(stages: Sequence[Convolution], following: Convolution, threads: int
 def _fits(stage: Convolution) -> bool:
     """Two dimensions, sizes that are known, all channels at once, sums that are not cut up."""
     g = stage.geometry
-    whole = type(stage) is Convolution and g.columns == shape_of(stage.node)[1]
+    whole = type(stage.code) is DirectConvolution and g.columns == shape_of(stage.node)[1]
     return whole and g.is_known and len(g.counts) == 3 and g.terms <= DEPTH

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,43 +20,45 @@ from ingot.codegen.gemm import packed, tile_shape
 from ingot.codegen.tiles import Tile, tile_function
 from ingot.fuse.index import Size
 from ingot.fuse.shapes import arguments_of, shape_of, strides_of, tensor_of
+from ingot.kernels.family import Claim, Pair, broadcast
 from ingot.plan.derived import derived
 from ingot.plan.geometry import Geometry, border_ranges, offsets
+from ingot.plan.ir import Attributes
 from ingot.plan.places import bytes_of
-from ingot.plan.segment import Launch
+from ingot.kernels.native_call import NativeCall
 from ingot.program import native_ops
 
 
 @dataclass(frozen=True)
-class Convolution:
-    """One group of a convolution's channels."""
+class Border(Attributes):
+    """Zeros around images with their channels innermost."""
 
-    node: fx.Node
-    image: fx.Node
-    addend: fx.Node | None
-    weights: Filters
+    sizes: tuple[int, ...]
+    channels: int
+
+
+@dataclass(frozen=True)
+class DirectConvolution(Attributes):
+    """What the function is told of one group of channels, besides its pointers."""
+
+    dtype: torch.dtype
     geometry: Geometry
-    starts: tuple[Size, Size, Size]
-    """Elements from the starts of the image, the result and the addend to the group's first."""
-    frame: Frame | None
+    border: Border | None
     """The zeros around the result. Those of all groups' channels are one piece of memory: the first
     group makes them."""
     bounds: tuple[float, float]
-
-    def reads(self) -> list[fx.Node]:
-        more = [] if self.addend is None else [self.addend]
-        return [self.image, *more, *self.weights.roots()]
-
-    @property
-    def dtype(self) -> torch.dtype:
-        return tensor_of(self.node).dtype
+    row_stride: Size
+    """Of the image, where it has rows."""
 
     def scratch(self) -> int:
         """Bytes that the function wants for itself."""
         return 0
 
-    def launches(self, sizes: Sequence[int]) -> list[Launch]:
-        """What runs, given the numbers of the geometry's sizes."""
+    def sizes(self) -> tuple[Size, ...]:
+        return self.geometry.sizes()
+
+    def launches(self, sizes: Sequence[int]) -> list[NativeCall]:
+        """What runs, given the values of `sizes`."""
         whole = self.geometry.at(sizes)
         _check_counts(whole.counts)
         return [
@@ -65,7 +67,7 @@ class Convolution:
             if part.pixels
         ]
 
-    def launch(self, g: Geometry, starts: dict[str, int]) -> Launch:
+    def launch(self, g: Geometry, starts: dict[str, int]) -> NativeCall:
         return launched(convolution_functions(self.dtype), FIELDS, self, g, starts, {
             "ins": offsets(g.counts, g.image_steps),
             "outs": offsets(g.counts, g.result_steps),
@@ -76,9 +78,9 @@ class Convolution:
         }, self._numbers(g))  # fmt: skip
 
     def edges(self, g: Geometry) -> array[int]:
-        if self.frame is None:
+        if self.border is None:
             return array("q")
-        return border_ranges(g.counts, self.frame.border, self.frame.channels, g.result_steps)
+        return border_ranges(g.counts, self.border.sizes, self.border.channels, g.result_steps)
 
     def _numbers(self, g: Geometry) -> dict[str, int]:
         """The fields that are neither values nor tables."""
@@ -88,6 +90,42 @@ class Convolution:
             "block": g.block, "n": g.columns, "k": g.terms, "by_panels": int(g.by_panels),
             "across": shape.columns if g.depthwise else 0, "work": g.work,
         }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Convolution(Claim):
+    """One group of a convolution's channels."""
+
+    image: fx.Node
+    addend: fx.Node | None
+    weight: fx.Node
+    bias: fx.Node | None
+    panels: FilterPanels
+    code: DirectConvolution
+    starts: tuple[Size, Size, Size]
+    """Elements from the starts of the image, the result and the addend to the group's first."""
+
+    def reads(self) -> list[fx.Node]:
+        more = [] if self.addend is None else [self.addend]
+        return [self.image, *more, *derived(*self.filters()).roots]
+
+    def filters(self) -> list[fx.Node]:
+        return [self.weight] if self.bias is None else [self.weight, self.bias]
+
+    @property
+    def geometry(self) -> Geometry:
+        return self.code.geometry
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.code.dtype
+
+    def equal_sizes(self) -> Iterator[Pair]:
+        batch, *space = self.geometry.counts  # of the result without the zeros around it
+        yield shape_of(self.image)[0], batch
+        if self.addend is not None:
+            full = (batch, shape_of(self.node)[1], *space)
+            yield from broadcast(shape_of(self.addend), full)
 
 
 def tile_numbers(g: Geometry, dtype: torch.dtype) -> dict[str, int]:
@@ -102,30 +140,22 @@ def tile_numbers(g: Geometry, dtype: torch.dtype) -> dict[str, int]:
     return {"tile": tile, "short": short, "edge_tile": edge_tile, "edge_short": edge_short}
 
 
-@dataclass(frozen=True)
-class Frame:
-    """Zeros around images with their channels innermost."""
-
-    border: tuple[int, ...]
-    channels: int
-
-
 def launched(
-    functions: tuple[int, int], fields: Sequence[str], step: Convolution, g: Geometry,
+    functions: tuple[int, int], fields: Sequence[str], code: DirectConvolution, g: Geometry,
     starts: dict[str, int], tables: dict[str, array[int]], numbers: dict[str, int],
-) -> Launch:  # fmt: skip
-    """A function's fields: tables, numbers, and for the rest the step's own words."""
+) -> NativeCall:  # fmt: skip
+    """A function's fields: tables, numbers, and for the rest the launch's own pointers."""
     numbers = {
         **numbers, "chunk_count": len(tables["chunks"]) // 4,
         "edge_count": len(tables["edges"]) // 2,
-        "low": bits(step.bounds[0], step.dtype), "high": bits(step.bounds[1], step.dtype),
+        "low": bits(code.bounds[0], code.dtype), "high": bits(code.bounds[1], code.dtype),
         **{name: table.buffer_info()[0] for name, table in tables.items()},
     }  # fmt: skip
-    size = step.dtype.itemsize
+    size = code.dtype.itemsize
     words = [numbers[name] if name in numbers else (name, starts.get(name, 0) * size)
              for name in fields]  # fmt: skip
     held = list(tables.values())
-    return Launch(*functions, tuple(words), held, sum(len(t) * t.itemsize for t in held))
+    return NativeCall(*functions, tuple(words), held, sum(len(t) * t.itemsize for t in held))
 
 
 def _check_counts(counts: Sequence[int]) -> None:
@@ -138,28 +168,16 @@ def _check_counts(counts: Sequence[int]) -> None:
 
 
 @dataclass(frozen=True)
-class Filters:
+class FilterPanels(Attributes):
     """A group's weights and bias: panels, and behind them as many numbers as they have columns."""
 
-    weight: fx.Node
-    bias: fx.Node | None
+    dtype: torch.dtype
     first: int
     count: int
     """Of the channels that the group makes."""
 
-    def roots(self) -> tuple[fx.Node, ...]:
-        return derived(*self._parts()).roots
-
-    def _parts(self) -> list[fx.Node]:
-        return [self.weight] if self.bias is None else [self.weight, self.bias]
-
-    @property
-    def recipe(self) -> str:
-        return f"filters {self.first} {self.count} of {derived(*self._parts()).recipe}"
-
-    def make(self, *tensors: torch.Tensor) -> torch.Tensor:
+    def make(self, weight: torch.Tensor, *more: torch.Tensor) -> torch.Tensor:
         channels = slice(self.first, self.first + self.count)
-        weight, *more = derived(*self._parts()).values(*tensors)
         panels = self.panels(weight[channels])
         bias = panels.new_zeros(panels.shape[0] * panels.shape[-1])
         if more:
@@ -181,7 +199,7 @@ class Filters:
     @property
     def wide(self) -> int:
         """Columns of all panels."""
-        width = tile_shape(tensor_of(self.weight).dtype).columns
+        width = tile_shape(self.dtype).columns
         return -(-self.count // width) * width
 
 
@@ -244,10 +262,13 @@ def _group(
     corner = sum(b * s for b, s in zip(border, result_space, strict=True))
     first = group * count
     starts = (group * inner * image_channel, corner + first, first)
-    frame = Frame(tuple(border), columns) if any(border) and group == 0 else None
-    weights = Filters(weight, given["bias"], first, count)
+    around = Border(tuple(border), columns) if any(border) and group == 0 else None
     bounds = (given["low"], given["high"])
-    return Convolution(node, image, addend, weights, geometry, starts, frame, bounds)
+    dtype = tensor_of(node).dtype
+    row_stride = image_space[0] if image_space else 0
+    code = DirectConvolution(dtype, geometry, around, bounds, row_stride)
+    panels = FilterPanels(dtype, first, count)
+    return Convolution(node, image, addend, weight, given["bias"], panels, code, starts)
 
 
 def _pixel_steps(node: fx.Node) -> tuple[int, ...]:

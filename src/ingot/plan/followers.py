@@ -32,7 +32,9 @@ class Follower:
     region: Region
     code: FollowerNest
     over: fx.Node | None
-    """The stored value that takes the product's memory: nobody else reads the product."""
+    """The stored value that takes the product's memory."""
+    alone: bool
+    """Does nobody else read the product?"""
 
 
 def with_followers(fused: Fused) -> tuple[Fused, dict[Region, Follower]]:
@@ -105,7 +107,7 @@ def _follower(step: CallStep, product: Product, region: Region, alone: bool) -> 
         return None
     lanes = product_shape(tensor_of(step.node).dtype).columns
     over = same_memory(nest, step.node) if alone else None
-    return Follower(step, product, region, FollowerNest(step.node, nest, lanes), over)
+    return Follower(step, product, region, FollowerNest(step.node, nest, lanes), over, alone)
 
 
 def _readers(fused: Fused) -> dict[object, list[Step]]:

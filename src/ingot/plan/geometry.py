@@ -14,6 +14,7 @@ from weakref import WeakValueDictionary
 
 from ingot.codegen.gemm import DEPTH
 from ingot.fuse.index import Size
+from ingot.plan.ir import Attributes
 
 SHORT = 16
 """Runs below this are taken term by term."""
@@ -30,7 +31,7 @@ _MOVING = ("counts", "image_steps", "result_steps", "addend_steps", "window_step
 
 
 @dataclass(frozen=True)
-class Geometry:
+class Geometry(Attributes):
     """Steps are in elements. The first dimension of `counts` is the batch. Counts and steps may be
     made of symbols: then `at` tells what the rest can be asked of."""
 

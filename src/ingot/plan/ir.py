@@ -4,7 +4,7 @@ interpreted and saved. Kernels are named by content; what the names stand for in
 (machine code, constant tensors, Python objects) is in plan/resources.py.
 
 Memory is a set of buffers. An argument of a launch points into a buffer; an Operand is a typed,
-strided view of one. A view in the program is therefore no op of the plan unless eager code reads it.
+strided view of one. A view in the program is an op of the plan only where eager code reads it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Kind(Enum):
     CONSTANT = "constant"
     """A tensor of the program's own, beside the plan."""
     PACKED = "packed"
-    """Made of weights by a recipe, in a layout that only kernels read; made anew when they change."""
+    """Made of weights by a recipe, in a layout that only kernels read."""
     FOLDED = "folded"
     """Made of weights by a recipe; a tensor that eager ops and results may use."""
     ARENA = "arena"
@@ -260,10 +260,11 @@ class Launch:
     """How many threads find something to do, where they may share it inside a parallel region;
     None: it needs a call of its own."""
     attributes: Attributes | None = None
-    requires: tuple[Requirement, ...] = ()
     faults: tuple[tuple[str, Place], ...] = ()
     """The user's lines that may raise: (`division` or `lookup`, line)."""
     step: Step = field(default=NOWHERE)
+    covers: tuple[Step, ...] = ()
+    """Other steps that it runs as well."""
 
 
 @dataclass(frozen=True)
@@ -334,6 +335,14 @@ class Segment:
     """Native ops that run one after the other in one call from Python."""
 
     ops: tuple[Op, ...]
+    requires: tuple[Requirement, ...] = ()
+
+
+@dataclass(frozen=True)
+class Require:
+    """What the native ops behind it take for granted, before segments are formed."""
+
+    requirements: tuple[Requirement, ...]
 
 
 @dataclass(frozen=True)
@@ -406,7 +415,7 @@ class Return:
 
 
 Op = (
-    Launch | Parallel | Branch | Loop | Segment | Eager | Steered | Define | Allocate | Fold
+    Launch | Parallel | Branch | Loop | Segment | Require | Eager | Steered | Define | Allocate | Fold
     | Check | Free | Return
 )  # fmt: skip
 
@@ -473,7 +482,7 @@ def walk(ops: tuple[Op, ...]) -> Iterator[Op]:
 def is_native(op: Op) -> bool:
     """Does native code run all of it?"""
     match op:
-        case Launch() | Parallel() | Segment() | Loop():
+        case Launch() | Parallel() | Segment() | Loop() | Require():
             return True
         case Branch():
             facts = isinstance(op.condition, AtMost | Pointer)

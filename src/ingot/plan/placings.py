@@ -4,6 +4,7 @@ a call of index_copy; goes out: what the function needs, word by word; none wher
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -12,17 +13,22 @@ from torch import fx
 from ingot.codegen.placing import ELEMENTS, WITHIN
 from ingot.fuse.index import Size
 from ingot.fuse.shapes import arguments_of, shape_of, strides_of, tensor_of
+from ingot.kernels.family import Claim, Pair
 
 
 @dataclass(frozen=True)
-class Placing:
+class Placing(Claim):
     """`source`, slice by slice along `dim`, in the place of what `given` has where `index` says."""
 
-    node: fx.Node
     given: fx.Node
     dim: int
     index: fx.Node
     source: fx.Node
+
+    def equal_sizes(self) -> Iterator[Pair]:
+        source, result = shape_of(self.source), shape_of(self.node)
+        yield from ((a, b) for d, (a, b) in enumerate(zip(source, result)) if d != self.dim)
+        yield from ((size, source[self.dim]) for size in shape_of(self.index))
 
     def reads(self) -> list[fx.Node]:
         return [self.given, self.index, self.source]

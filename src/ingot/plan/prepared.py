@@ -27,8 +27,6 @@ from ingot.plan.contents import guarded
 from ingot.plan.samples import sampled_ranges
 from ingot.program.plain_tensor import require_memory
 
-INT8 = f"{torch.int8} "
-"""How the recipe of a weight that is held as 8-bit integers begins."""
 EXACT, SAMPLED, OFF = "exact", "sampled", "off"
 IN_CALL = 1 << 18
 """Bytes that are compared with the interpreter's lock held."""

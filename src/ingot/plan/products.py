@@ -5,6 +5,7 @@ the second factor is a weight, one that stays from call to call, so that packing
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,7 @@ from ingot.fuse import index as ix
 from ingot.fuse.index import Size
 from ingot.fuse.shapes import arguments_of, shape_of, strides_of, tensor_of
 from ingot.fuse.views import base_of
+from ingot.kernels.family import Claim, Pair
 from ingot.passes.widen import CONVERT, WIDE
 from ingot.plan.derived import derived, is_derived
 from ingot.plan.places import native_view
@@ -24,10 +26,9 @@ aten = torch.ops.aten
 
 
 @dataclass(frozen=True)
-class Product:
+class Product(Claim):
     """c[m, n] = addend + a[m, k] · weight[k, n], by rows"""
 
-    node: fx.Node
     left: fx.Node
     addend: fx.Node | None
     sizes: tuple[Size, Size, Size]
@@ -39,6 +40,9 @@ class Product:
     @property
     def is_linear(self) -> bool:
         return self.node.target is not aten.convolution.default
+
+    def equal_sizes(self) -> Iterator[Pair]:
+        yield self.sizes[2], self.weight.shape[0]
 
     def reads(self) -> list[fx.Node]:
         more = [] if self.addend is None else [self.addend]

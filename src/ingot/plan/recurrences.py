@@ -3,26 +3,32 @@ by word. What holds: the pass that wrote the call saw to it that there is code f
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from torch import fx
 
 from ingot.fuse.index import Size
 from ingot.fuse.shapes import shape_of, strides_of
+from ingot.kernels.family import Claim, Pair
 from ingot.plan.derived import derived
 from ingot.program.native_ops import lstm
 
 
 @dataclass(frozen=True)
-class Recurrence:
+class Recurrence(Claim):
     """A layer of long short-term memory."""
 
-    node: fx.Node
     gates: fx.Node
     weight: fx.Node
     hidden: fx.Node
     cell: fx.Node
     backward: bool
+
+    def equal_sizes(self) -> Iterator[Pair]:
+        _, batch, _ = shape_of(self.gates)
+        for state in (self.hidden, self.cell):
+            yield shape_of(state)[0], batch
 
     def reads(self) -> list[fx.Node]:
         return [self.gates, self.hidden, self.cell, *derived(self.weight).roots]

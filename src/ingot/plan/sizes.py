@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import sympy
+from torch.utils._sympy.functions import CleanDiv, FloorDiv, Max, Min, Mod, PythonMod
 
 from ingot.fuse.index import Size
 
@@ -49,6 +50,23 @@ class SizePrinter(sympy.printing.str.StrPrinter):
         return f"min({', '.join(self._print(a) for a in expr.args)})"
 
 
+_PRINTABLE = (
+    sympy.Symbol, sympy.Integer, sympy.Add, sympy.Mul, FloorDiv, CleanDiv, Mod, PythonMod, Max, Min,
+    sympy.Max, sympy.Min,
+)  # fmt: skip
+
+
+def is_printable(size: Any) -> bool:
+    """Is it made of integer arithmetic alone, which SizePrinter prints exactly?"""
+    return isinstance(size, int) or all(
+        isinstance(part, _PRINTABLE) or _is_power(part) for part in sympy.preorder_traversal(size)
+    )
+
+
+def _is_power(part: Any) -> bool:
+    return isinstance(part, sympy.Pow) and part.exp.is_Integer and bool(part.exp.is_positive)
+
+
 def identifier(stem: str, name: str) -> str:
     """A Python name for `name`, which may be anything: no text that names hold becomes code."""
     plain = name.isascii() and f"x{name}".isidentifier()
@@ -64,14 +82,23 @@ def symbols_in(sizes: Iterable[Size]) -> list[sympy.Symbol]:
 
 
 def evaluator(
-    sizes: Sequence[Size], symbols: Sequence[sympy.Symbol]
+    sizes: Sequence[Size | tuple[Size, Sequence[sympy.Basic]]], symbols: Sequence[sympy.Symbol]
 ) -> Callable[[Sequence[int]], list[int]]:
-    """A function from the symbols' values to those of the sizes."""
+    """A function from the symbols' values to those of the sizes. A size may come with facts: where
+    one of them is false, it is 0 and not worked out."""
     names = {symbol: f"s{k}" for k, symbol in enumerate(symbols)}
     printer = SizePrinter(names)
-    parts = [str(s) if isinstance(s, int) else f"int({printer.doprint(s)})" for s in sizes]
+
+    def printed(size: Size | tuple[Size, Sequence[sympy.Basic]]) -> str:
+        if isinstance(size, tuple):
+            size, facts = size
+            if facts:
+                given = " and ".join(f"({printer.doprint(fact)})" for fact in facts)
+                return f"({printed(size)} if {given} else 0)"
+        return str(size) if isinstance(size, int) else f"int({printer.doprint(size)})"
+
     unpacked = "".join(f"{name}, " for name in names.values())
     head = f"    {unpacked}= values" if names else "    pass"
     scope: dict[str, Any] = {}
-    exec(f"def sizes(values):\n{head}\n    return [{', '.join(parts)}]", scope)
+    exec(f"def sizes(values):\n{head}\n    return [{', '.join(map(printed, sizes))}]", scope)
     return scope.pop("sizes")

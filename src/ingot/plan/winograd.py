@@ -5,7 +5,7 @@ windows on images of even sizes with many channels, whose transformed weights ar
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import torch
 
@@ -14,9 +14,9 @@ from ingot.codegen.machine import this_machine
 from ingot.codegen.tiles import Tile, tile_function
 from ingot.codegen.winograd import FIELDS, PLACES, transformed, winograd_functions
 from ingot.fuse.index import Size
-from ingot.plan.convolutions import Convolution, Filters, launched
+from ingot.plan.convolutions import Convolution, DirectConvolution, FilterPanels, launched
 from ingot.plan.geometry import Geometry, offsets
-from ingot.plan.segment import Launch
+from ingot.kernels.native_call import NativeCall
 
 WINDOW = 9
 FEWEST_CHANNELS = 32
@@ -26,13 +26,11 @@ MOST_BYTES = 5 << 20
 
 
 @dataclass(frozen=True)
-class TransformedFilters(Filters):
+class TransformedPanels(FilterPanels):
+    """Transformed weights, and behind the bias the plain ones."""
+
     def panels(self, weight: torch.Tensor) -> torch.Tensor:
         return transformed(weight)
-
-    @property
-    def recipe(self) -> str:
-        return f"transformed {super().recipe}"
 
     def behind(self, weight: torch.Tensor) -> list[torch.Tensor]:
         return [super().panels(weight).flatten()]
@@ -43,12 +41,12 @@ class TransformedFilters(Filters):
 
 
 @dataclass(frozen=True)
-class Winograd(Convolution):
+class Winograd(DirectConvolution):
     """Sizes that are not even, or too small, go the plain way."""
 
     threads: int
 
-    def launch(self, g: Geometry, starts: dict[str, int]) -> Launch:
+    def launch(self, g: Geometry, starts: dict[str, int]) -> NativeCall:
         if not pays(g):
             return self._plain(super().launch(g, starts))
         patches, (block, _) = _patches(g), self._cut(g)
@@ -64,7 +62,7 @@ class Winograd(Convolution):
             "tops": offsets((block,), (columns,)),
         }, self._places(g))  # fmt: skip
 
-    def _plain(self, launch: Launch) -> Launch:
+    def _plain(self, launch: NativeCall) -> NativeCall:
         """With the weights as they were."""
         words = [("plain", 0) if word == ("weights", 0) else word for word in launch.words]
         return replace(launch, words=tuple(words))
@@ -144,9 +142,6 @@ def faster(plain: Convolution) -> Convolution:
     small = PLACES * channels * g.columns * g.itemsize <= MOST_BYTES
     if not (dense and whole and many and small) or (g.is_known and not pays(g)):
         return plain
-    w = plain.weights
-    weights = TransformedFilters(w.weight, w.bias, w.first, w.count)
-    return Winograd(
-        plain.node, plain.image, plain.addend, weights, g, plain.starts, plain.frame, plain.bounds,
-        torch.get_num_threads(),
-    )  # fmt: skip
+    panels = TransformedPanels(plain.dtype, plain.panels.first, plain.panels.count)
+    own = (getattr(plain.code, each.name) for each in fields(plain.code))
+    return replace(plain, panels=panels, code=Winograd(*own, torch.get_num_threads()))

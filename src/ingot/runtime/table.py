@@ -8,15 +8,20 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import sympy
 
-from ingot.fuse.accesses import Condition
 from ingot.fuse.index import Size
-from ingot.plan.arena import Lifetime, arranged
+from ingot.kernels.native_call import NativeCall
+from ingot.plan.ir import Requirement
+from ingot.plan.requirements import check, sizes_of
 from ingot.plan.sizes import evaluator, symbols_in
+
+if TYPE_CHECKING:
+    from ingot.runtime.arena_layout import ArenaLayout
 
 ZERO, ARENA = 0, 1
 """Bases that every plan has: no address at all, for sizes; the start of the arena."""
@@ -56,6 +61,11 @@ class NativeStep:
     share: Share | None = None
     """None: it needs a call of its own."""
 
+    def as_share(self) -> NativeStep:
+        """What each thread of a team does of it."""
+        assert self.share is not None
+        return NativeStep(self.share.function, self.words, self.source)
+
 
 @dataclass(frozen=True)
 class SizedStep:
@@ -63,24 +73,20 @@ class SizedStep:
 
     words: Mapping[str, Word]
     sizes: tuple[Size, ...]
-    make: Callable[[Sequence[int]], Sequence[Launch]]
+    make: Callable[[Sequence[int]], Sequence[NativeCall]]
     """What runs, given the values of the sizes."""
     source: Any
     threads: Size | None = None
     """How many would find something to do; None: it needs a call of its own."""
 
+    def as_share(self) -> SizedStep:
+        return replace(self, make=partial(_shares, self.make))
 
-@dataclass(frozen=True)
-class Launch:
-    """A function and its words: numbers, or names of the step's words with what is added."""
 
-    function: int
-    share: int
-    """The function that does what is the calling thread's."""
-    words: tuple[int | tuple[str, int], ...]
-    held: Any = None
-    """What has to stay as long as it may run."""
-    held_bytes: int = 0
+def _shares(
+    make: Callable[[Sequence[int]], Sequence[NativeCall]], sizes: Sequence[int]
+) -> list[NativeCall]:
+    return [replace(call, function=call.share) for call in make(sizes)]
 
 
 AnyStep = NativeStep | SizedStep
@@ -96,49 +102,6 @@ def _sizes(steps: Iterable[AnyStep]) -> Iterator[Size]:
         for table in step.tables:
             yield from _sizes(table)
         yield from (word.offset for word in step.words)
-
-
-@dataclass
-class ArenaPlan:
-    """The values that live in the arena."""
-
-    first: dict[Owner, int] = field(default_factory=dict)
-    last: dict[Owner, int] = field(default_factory=dict)
-    sizes: dict[Owner, Size] = field(default_factory=dict)
-    _known: dict[tuple[int, ...], tuple[dict[Owner, int], int]] = field(default_factory=dict)
-    _evaluate: Callable[[Sequence[int]], list[int]] | None = None
-
-    def make(self, node: Owner, size: Size, step: int) -> None:
-        self.first[node], self.last[node], self.sizes[node] = step, step, size
-
-    def use(self, node: Owner, step: int) -> None:
-        self.last[node] = step
-
-    def repeat(self, start: int, end: int) -> None:
-        """Steps from `start` on run again and again until `end`: what was there before and is used
-        there lives as long."""
-        for node, last in self.last.items():
-            if last >= start and self.first[node] < start:
-                self.last[node] = end
-
-    def symbols(self) -> list[sympy.Symbol]:
-        return symbols_in(self.sizes.values())
-
-    def bound(self, values: tuple[int, ...]) -> tuple[dict[Owner, int], int]:
-        """(offset of each value, bytes in all), given the values of its symbols."""
-        found = self._known.get(values)
-        if found is None:
-            if self._evaluate is None:
-                self._evaluate = evaluator(list(self.sizes.values()), self.symbols())
-            sizes = self._evaluate(values)
-            lives = [
-                Lifetime(self.first[node], self.last[node], size)
-                for node, size in zip(self.sizes, sizes, strict=True)
-            ]
-            offsets, total = arranged(lives)
-            found = dict(zip(self.sizes, offsets, strict=True)), total
-            _remember(self._known, values, found)
-        return found
 
 
 class Table:
@@ -188,16 +151,15 @@ class Table:
 class Segment:
     """Native steps that run one after the other, with nothing of the host's between them."""
 
-    def __init__(self, arena: ArenaPlan):
-        self.arena = arena
-        self.steps: list[AnyStep] = []
-        self.conditions: list[Condition] = []
-        """On sizes, which its steps take for granted: asked once for each combination of them."""
+    def __init__(
+        self, arena: ArenaLayout, steps: Sequence[AnyStep], requires: Sequence[Requirement] = ()
+    ):
+        self.arena, self.steps, self.requires = arena, steps, requires
         self._tables: dict[tuple[tuple[int, ...], tuple[int, ...]], Table] = {}
         self._evaluate: Callable[[Sequence[int]], list[int]] | None = None
 
     def symbols(self) -> list[sympy.Symbol]:
-        asked = {symbol for condition in self.conditions for symbol in condition.symbols()}
+        asked = (size for required in self.requires for size in sizes_of(required))
         return symbols_in([*_sizes(self.steps), *asked])
 
     def table(self, arena_values: tuple[int, ...], values: tuple[int, ...]) -> Table:
@@ -205,14 +167,14 @@ class Segment:
         table = self._tables.get((arena_values, values))
         if table is None:
             table = self._made(arena_values, values)
-            _remember(self._tables, (arena_values, values), table)
+            remember(self._tables, (arena_values, values), table)
             self._forget()
         return table
 
     def _made(self, arena_values: tuple[int, ...], values: tuple[int, ...]) -> Table:
         symbols = self.symbols()
-        for condition in self.conditions:
-            condition.require(dict(zip(symbols, values, strict=True)))
+        for required in self.requires:
+            check(required, dict(zip(symbols, values, strict=True)))
         if self._evaluate is None:
             self._evaluate = evaluator(list(_sizes(self.steps)), symbols)
         places, _ = self.arena.bound(arena_values)
@@ -229,7 +191,7 @@ class Segment:
             self._tables.pop(key, None)
 
 
-def _remember(known: dict[Any, Any], key: Any, value: Any) -> None:
+def remember(known: dict[Any, Any], key: Any, value: Any) -> None:
     if len(known) >= MOST_REMEMBERED:
         known.pop(next(iter(known)), None)
     known[key] = value

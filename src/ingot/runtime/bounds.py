@@ -22,9 +22,9 @@ from ingot.codegen.bounds_runtime import (
 )
 from ingot.codegen.executor import is_steering
 from ingot.fuse.index import Size
-from ingot.fuse.region import Region
-from ingot.plan.places import Moved, bytes_of
-from ingot.plan.segment import ARENA, ZERO, AnyStep, Launch, NativeStep, SizedStep, Word
+from ingot.kernels.native_call import NativeCall
+from ingot.plan.ir import Buffer, Kind, Launch
+from ingot.runtime.table import ARENA, ZERO, AnyStep, NativeStep, SizedStep, Word
 
 SHIFT = 1 << 15
 """The end of what base n points to is base n + SHIFT."""
@@ -34,10 +34,10 @@ SHIFT = 1 << 15
 class Extents:
     """What is known of the memory behind words."""
 
-    arena: Mapping[Any, Size]
-    """Bytes of the pieces of the arena."""
-    owners: Mapping[int, Any]
-    """Whose memory a base points to: a node's, that of something made of weights, a Moved's."""
+    arena: Mapping[str, Size]
+    """Bytes of the arena's buffers."""
+    owners: Mapping[int, Buffer]
+    """Whose memory a base points to."""
 
     def range(self, word: Word) -> tuple[str, Word, Word] | None:
         """(name, start, end) of the buffer that a word points into; None: it is a number."""
@@ -50,9 +50,9 @@ class Extents:
                 replace(word, offset=self.arena[word.root]),
             )
         owner = self.owners[word.base]
-        if isinstance(owner, Moved):
-            return str(owner.node), Word(word.base, 0), Word(word.base, bytes_of(owner.node))
-        return _name(owner), Word(word.base, 0), Word(word.base + SHIFT, 0)
+        if owner.kind is Kind.CURSOR:
+            return owner.name, Word(word.base, 0), Word(word.base, owner.nbytes)
+        return owner.name, Word(word.base, 0), Word(word.base + SHIFT, 0)
 
     def ranges(self, words: Iterable[Word]) -> dict[tuple[Word, Word], str]:
         """Each buffer once."""
@@ -104,7 +104,7 @@ def _sized(step: SizedStep, extents: Extents) -> SizedStep:
     return replace(step, words=words, make=partial(_launches, step, tuple(ends)))
 
 
-def _launches(step: SizedStep, names: Sequence[str], sizes: Sequence[int]) -> list[Launch]:
+def _launches(step: SizedStep, names: Sequence[str], sizes: Sequence[int]) -> list[NativeCall]:
     result = []
     for launch in step.make(sizes):
         tables = [table.buffer_info() + (table.itemsize,) for table in _tables(launch.held)]
@@ -115,7 +115,7 @@ def _launches(step: SizedStep, names: Sequence[str], sizes: Sequence[int]) -> li
             words += [(f"{name} start", 0), (f"{name} end", 0)]
         words += [word for place in places for word in place]
         enter = enter_function()
-        result.append(Launch(enter, enter, tuple(words), buffers))
+        result.append(NativeCall(enter, enter, tuple(words), buffers))
         own = tuple(checked_function(w) if isinstance(w, int) else w for w in launch.words)
         function, share = (checked_function(f) for f in (launch.function, launch.share))
         result.append(replace(launch, function=function, share=share, words=own))
@@ -128,13 +128,9 @@ def _tables(held: Any) -> list[array[Any]]:
     return [table for each in held or () for table in _tables(each)]
 
 
-def _name(owner: Any) -> str:
-    return owner[0] if isinstance(owner, tuple) else str(owner)
-
-
 def _text(source: Any) -> str:
-    if isinstance(source, Region):
-        return source.as_text()
-    if isinstance(source, list | tuple):
-        return ", ".join(map(_text, source))
-    return f"{source} = {source.target}" if hasattr(source, "target") else str(source)
+    """What runs, for an error: the ops that a launch stands for."""
+    if not isinstance(source, Launch):
+        return str(source)
+    calls = ", ".join(dict.fromkeys(call.target for call in source.computes.calls))
+    return f"{source.kernel} ({calls})"

@@ -1,0 +1,56 @@
+"""Attention in blocks of queries and keys; for few queries the keys are read where they lie."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import fx
+
+from ingot.codegen.attention import FIELDS, attention_function
+from ingot.dispatch.threads import attention_work
+from ingot.fuse.shapes import shape_of, tensor_of
+from ingot.kernels.family import Family, fields
+from ingot.plan.attentions import Attention, attentions_of
+from ingot.plan.choices import attention_table
+from ingot.plan.draft import Draft
+from ingot.plan.ir import Launch, Op
+from ingot.plan.variants import choose
+from ingot.program.native_ops import attention
+
+
+class AttentionFamily(Family[Attention]):
+    name = "attention"
+    targets = (attention,)
+
+    def match(self, node: fx.Node, frozen: set[fx.Node]) -> Sequence[Attention]:
+        return attentions_of(node)
+
+    def launch(self, claim: Attention, draft: Draft) -> list[Op]:
+        table = attention_table(draft.ways, claim, draft.ranges)
+        makers = {
+            "few": lambda: [_launch(claim, draft, True)],
+            "many": lambda: [_launch(claim, draft, False)],
+        }
+        return choose(table, shape_of(claim.query)[2], makers)
+
+    def precompile(self, node: fx.Node, dtype: torch.dtype) -> None:
+        from ingot.codegen import attention, product
+
+        product.begin(dtype)
+        attention.begin(dtype)
+
+
+def _launch(claim: Attention, draft: Draft, few: bool) -> Launch:
+    dtype = tensor_of(claim.node).dtype
+    width = shape_of(claim.query)[3]
+    assert isinstance(width, int)
+    pointers = {name: ("r", dtype) for name in ("q", "k", "v", "mask")} | {"out": ("w", dtype)}
+    function = attention_function(dtype, width)
+    kernel = draft.kernel("attention", function, fields(FIELDS, pointers, ("mask",)))
+    arguments = [
+        *(draft.pointer(n) for n in (claim.query, claim.key, claim.value)),
+        0 if claim.mask is None else draft.pointer(claim.mask), draft.pointer(claim.node),
+        *claim.sizes(few, attention_work(draft.ways)),
+    ]  # fmt: skip
+    return draft.launch(kernel, arguments, draft.computes([claim.node], [claim.node]))

@@ -1,0 +1,44 @@
+"""Small matrix products of two activations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import fx
+
+from ingot.codegen.batched import FIELDS, batched_function, batched_share
+from ingot.dispatch.threads import product_work
+from ingot.fuse import index as ix
+from ingot.fuse.shapes import tensor_of
+from ingot.kernels.family import Family, fields, useful_threads
+from ingot.plan.batches import Batch, batches_of
+from ingot.plan.draft import Draft
+from ingot.plan.ir import Op
+
+aten = torch.ops.aten
+
+
+class BatchedMatmul(Family[Batch]):
+    name = "batched_matmul"
+    targets = (aten.bmm.default, aten.mm.default, aten.baddbmm.default, aten.addmm.default)
+
+    def match(self, node: fx.Node, frozen: set[fx.Node]) -> Sequence[Batch]:
+        return batches_of(node)
+
+    def launch(self, claim: Batch, draft: Draft) -> list[Op]:
+        dtype = tensor_of(claim.node).dtype
+        pointers = {name: ("r", dtype) for name in ("a", "b", "addend")} | {"c": ("w", dtype)}
+        share = batched_share(dtype)
+        kernel = draft.kernel(
+            self.name, batched_function(dtype), fields(FIELDS, pointers, ("addend",)), share
+        )
+        addend = 0 if claim.addend is None else draft.pointer(claim.addend)
+        arguments = [
+            *(draft.pointer(n) for n in (claim.left, claim.right, claim.node)), addend,
+            *claim.sizes(),
+        ]  # fmt: skip
+        work = ix.product(claim.counts())
+        threads = useful_threads(work, product_work(draft.ways)) if share else None
+        computes = draft.computes([claim.node], [claim.node])
+        return [draft.launch(kernel, arguments, computes, threads=threads)]

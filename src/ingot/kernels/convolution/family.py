@@ -1,0 +1,104 @@
+"""Convolutions: direct, depthwise, by Winograd's transform, and chains of them depth-first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import fx
+
+from ingot.codegen.chain import chain_functions
+from ingot.codegen.convolution import convolution_functions
+from ingot.codegen.gemm import WORK_PER_THREAD
+from ingot.codegen.winograd import winograd_functions
+from ingot.kernels.family import Family, useful_threads
+from ingot.plan.chains import Chain
+from ingot.plan.convolutions import Convolution, convolutions_of
+from ingot.plan.draft import Draft
+from ingot.plan.ir import Argument, Launch, Op, Parameter, Pointer
+from ingot.plan.winograd import Winograd, faster
+from ingot.program import native_ops
+
+Named = dict[str, tuple[Argument, str]]
+"""Arguments by name, with their access."""
+
+
+class ConvolutionFamily(Family[Convolution | Chain]):
+    name = "convolution"
+    targets = (native_ops.convolution,)
+
+    def match(self, node: fx.Node, frozen: set[fx.Node]) -> Sequence[Convolution]:
+        return [faster(each) for each in convolutions_of(node, frozen)]
+
+    def launch(self, claim: Convolution | Chain, draft: Draft) -> list[Op]:
+        return [_chain(claim, draft) if isinstance(claim, Chain) else _alone(claim, draft)]
+
+    def precompile(self, node: fx.Node, dtype: torch.dtype) -> None:
+        from ingot.codegen import convolution, winograd
+
+        convolution.begin(dtype)
+        value = node.args[1] if len(node.args) > 1 else node.kwargs.get("weight")
+        meta = value.meta if isinstance(value, fx.Node) else {}
+        weight = meta.get("example_value", meta.get("val"))
+        if isinstance(weight, torch.Tensor) and tuple(weight.shape[2:]) == (3, 3):
+            winograd.begin(dtype)
+
+
+def _alone(claim: Convolution, draft: Draft) -> Launch:
+    itemsize = claim.dtype.itemsize
+    image, result, _ = (start * itemsize for start in claim.starts)
+    named: Named = {
+        "image": (draft.pointer(claim.image, image), "r"),
+        "c": (draft.pointer(claim.node, result), "w"),
+        **_weights(claim, draft),
+    }
+    scratch = claim.code.scratch()
+    if scratch:
+        named["scratch"] = draft.scratch(scratch), "rw"
+    threads = useful_threads(claim.geometry.work, WORK_PER_THREAD)
+    winograd = isinstance(claim.code, Winograd)
+    functions = (winograd_functions if winograd else convolution_functions)(claim.dtype)
+    kernel = _kernel(draft, "winograd" if winograd else "convolution", functions, named)
+    computes = draft.computes([claim.node], [claim.node])
+    arguments = [argument for argument, _ in named.values()]
+    return draft.launch(kernel, arguments, computes, threads=threads, attributes=claim.code)
+
+
+def _chain(claim: Chain, draft: Draft) -> Launch:
+    first, last = claim.stages[0], claim.stages[-1]
+    itemsize = last.dtype.itemsize
+    named: Named = {
+        "room": (draft.scratch(claim.code.scratch()), "rw"),
+        "image 0": (draft.pointer(first.image, first.starts[0] * itemsize), "r"),
+        f"c {len(claim.stages) - 1}": (draft.pointer(last.node, last.starts[1] * itemsize), "w"),
+    }
+    for place, stage in enumerate(claim.stages):
+        for name, each in _weights(stage, draft).items():
+            named[f"{name} {place}"] = each
+    threads = useful_threads(claim.code.work, WORK_PER_THREAD)
+    kernel = _kernel(draft, "depth_first", chain_functions(last.dtype), named)
+    computes = draft.computes([claim.node], [stage.node for stage in claim.stages])
+    arguments = [argument for argument, _ in named.values()]
+    return draft.launch(kernel, arguments, computes, threads=threads, attributes=claim.code)
+
+
+def _weights(claim: Convolution, draft: Draft) -> Named:
+    """All but the image and the result."""
+    itemsize = claim.dtype.itemsize
+    packed = draft.packed(claim.panels, *claim.filters())
+    starts = claim.panels.starts(claim.geometry.terms)
+    named: Named = {
+        name: (Pointer(packed.buffer, start * itemsize), "r") for name, start in starts.items()
+    }
+    named["addend"] = 0, "r"
+    if claim.addend is not None:
+        named["addend"] = draft.pointer(claim.addend, claim.starts[2] * itemsize), "r"
+    return named
+
+
+def _kernel(draft: Draft, family: str, functions: tuple[int, int], named: Named) -> str:
+    parameters = [
+        Parameter(name, access, None, optional=name.startswith("addend"))
+        for name, (_, access) in named.items()
+    ]
+    return draft.kernel(family, functions[0], parameters, functions[1])

@@ -1,0 +1,96 @@
+"""A kernel family: hand-written native code for one kind of op, and how programs call it. Adding one
+means a folder with a subclass of Family and its registration in kernels/registry.py.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeVar
+
+import torch
+from torch import fx
+from torch.utils._sympy.functions import FloorDiv
+
+from ingot.codegen.entry import has_openmp
+from ingot.fuse.accesses import Condition, equal
+from ingot.fuse.index import Size
+from ingot.plan.draft import Draft
+from ingot.plan.ir import Op, Parameter
+
+Pair = tuple[Size, Size]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A call that a family runs."""
+
+    node: fx.Node
+    """What it computes."""
+
+    def reads(self) -> list[fx.Node]:
+        raise NotImplementedError
+
+    def equal_sizes(self) -> Iterator[Pair]:
+        """Sizes of operands for which the kernel is told one number."""
+        yield from ()
+
+    def conditions(self) -> list[Condition]:
+        return [c for a, b in self.equal_sizes() for c in equal(a, b, self.node)]
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a family does not run a call that it is there for."""
+
+    text: str
+
+
+C = TypeVar("C", bound=Claim)
+
+
+class Family(ABC, Generic[C]):
+    name: ClassVar[str]
+    targets: ClassVar[Collection[Any]]
+    """The ops it may claim."""
+
+    @abstractmethod
+    def match(self, node: fx.Node, frozen: set[fx.Node]) -> Sequence[C] | Reason:
+        """The launches that compute a node, one after the other. `frozen`: values whose memory is
+        the same in every call, and what is made of them."""
+
+    @abstractmethod
+    def launch(self, claim: C, draft: Draft) -> list[Op]:
+        """The claim as ops of a plan; memory for its result is there."""
+
+    def precompile(self, node: fx.Node, dtype: torch.dtype) -> None:
+        """A graph that is still being traced has this call: begin to compile what it will need."""
+
+
+def fields(
+    names: Sequence[str],
+    pointers: dict[str, tuple[str, torch.dtype | None]],
+    optional: Sequence[str] = (),
+) -> tuple[Parameter, ...]:
+    """Parameters by name: pointers with access and dtype, the others numbers."""
+    return tuple(
+        Parameter(name, *pointers[name], optional=name in optional)
+        if name in pointers
+        else Parameter(name)
+        for name in names
+    )
+
+
+def broadcast(shape: Sequence[Size], full: Sequence[Size]) -> Iterator[Pair]:
+    """Sizes that are not one are those of the full shape."""
+    for size, other in zip(reversed(shape), reversed(full)):
+        if size != 1:
+            yield size, other
+
+
+def useful_threads(work: Size, for_a_thread: int) -> Size | None:
+    """Threads that find something to do; None where there are none."""
+    if not has_openmp():
+        return None
+    return work // for_a_thread if isinstance(work, int) else FloorDiv(work, for_a_thread)

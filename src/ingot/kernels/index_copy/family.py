@@ -1,0 +1,61 @@
+"""Slices copied to indexed places, such as new keys and values into a cache."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import fx
+
+from ingot.codegen.placing import FIELDS, placing_function
+from ingot.fuse.index import Size
+from ingot.fuse.shapes import tensor_of
+from ingot.kernels.family import Family, fields
+from ingot.plan.draft import Draft
+from ingot.plan.ir import Argument, Call, Computation, Launch, Op, Pointer, Ref
+from ingot.plan.placings import Placing, placings_of
+
+
+class IndexCopy(Family[Placing]):
+    name = "index_copy"
+    targets = (torch.ops.aten.index_copy.default,)
+
+    def match(self, node: fx.Node, frozen: set[fx.Node]) -> Sequence[Placing]:
+        return placings_of(node)
+
+    def launch(self, claim: Placing, draft: Draft) -> list[Op]:
+        """A copy of what is given, unless it is written where it lies, then the slices."""
+        target = draft.pointer(claim.node)
+        whole = draft.computes([claim.node], [claim.node])
+        ops: list[Op] = []
+        given = draft.pointer(claim.given)
+        if given != target:
+            copied = _copy(draft, claim)
+            sizes = claim.copy_sizes()
+            ops.append(_launch(draft, claim, [target, given, 0], sizes, copied))
+        words = [target, draft.pointer(claim.source), draft.pointer(claim.index)]
+        ops.append(_launch(draft, claim, words, claim.sizes(), whole))
+        return ops
+
+
+def _copy(draft: Draft, claim: Placing) -> Computation:
+    given, made = draft.operand(claim.given), draft.operand(claim.node)
+    assert given is not None and made is not None
+    clone = draft.resources.target_name(torch.ops.aten.clone.default)
+    return Computation((("v0", given),), (Call("v1", clone, (Ref("v0"),)),), (("v1", made),))
+
+
+def _launch(
+    draft: Draft,
+    claim: Placing,
+    pointers: Sequence[Pointer | int],
+    sizes: Sequence[Size],
+    computes: Computation,
+) -> Launch:
+    dtype = tensor_of(claim.node).dtype
+    access = {"target": ("rw", dtype), "source": ("r", dtype), "index": ("r", torch.int64)}
+    kernel = draft.kernel(
+        "index_copy", placing_function(dtype.itemsize), fields(FIELDS, access, ("index",))
+    )
+    arguments: list[Argument] = [*pointers, *sizes]
+    return draft.launch(kernel, arguments, computes, faults=draft.lookups(claim.node))

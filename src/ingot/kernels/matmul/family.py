@@ -1,0 +1,193 @@
+"""Matrix products with weights: our own code on packed panels, or the library's on the weight as it
+lies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import fx
+
+from ingot.codegen.gemm import packed_as
+from ingot.codegen.library import FIELDS as LIBRARY_FIELDS
+from ingot.codegen.library import library_function
+from ingot.codegen.product import EACH, FIELDS, product_function, share_function
+from ingot.dispatch.own import always
+from ingot.dispatch.ranges import Table
+from ingot.dispatch.threads import product_work
+from ingot.fuse import index as ix
+from ingot.fuse.shapes import tensor_of
+from ingot.kernels.family import Family, fields, useful_threads
+from ingot.plan.choices import product_table
+from ingot.plan.draft import Draft
+from ingot.plan.ir import Argument, Attributes, Function, Launch, Op, Parameter, Pointer
+from ingot.plan.products import Product, Weight, products_of
+from ingot.plan.variants import choose
+
+aten = torch.ops.aten
+
+
+@dataclass(frozen=True)
+class Panels(Attributes):
+    """A weight as panels of columns, each element held as `stored`."""
+
+    stored: torch.dtype
+    shape: tuple[int, int]
+    strides: tuple[int, int]
+    offset: int
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return torch.uint8 if self.stored is torch.int8 else self.stored
+
+    def make(self, tensor: torch.Tensor) -> torch.Tensor:
+        start = tensor.storage_offset() + self.offset
+        return packed_as(self.stored, tensor.as_strided(self.shape, self.strides, start))
+
+
+@dataclass(frozen=True)
+class Epilogue:
+    """What runs on each part of a product's result as soon as it is there."""
+
+    kernel: str
+    arguments: tuple[Argument, ...]
+    parameters: tuple[Parameter, ...]
+    stored: tuple[fx.Node, ...]
+    members: tuple[fx.Node, ...]
+    product_is_read: bool
+    """By others than the epilogue."""
+
+
+Member = tuple[Product, Epilogue | None]
+
+
+class Matmul(Family[Product]):
+    name = "matmul"
+    targets = (aten.mm.default, aten.addmm.default, aten.convolution.default)
+
+    def match(self, node: fx.Node, frozen: set[fx.Node]) -> Sequence[Product]:
+        return products_of(node, frozen)
+
+    def launch(self, claim: Product, draft: Draft) -> list[Op]:
+        makers = {
+            "packed": lambda: [packed_launch(draft, [(claim, None)])],
+            "library": lambda: [_library(draft, claim)],
+        }
+        return choose(table_of(draft, claim), claim.sizes[0], makers)
+
+    def precompile(self, node: fx.Node, dtype: torch.dtype) -> None:
+        from ingot.codegen.product import begin
+
+        begin(dtype)
+
+
+def table_of(draft: Draft, product: Product) -> Table:
+    if is_narrow(draft, product):
+        return always("packed", "weights=int8")
+    return product_table(draft.ways, product, draft.ranges)
+
+
+def is_packed(draft: Draft, product: Product) -> bool:
+    """Does it always run on its packed weight?"""
+    return {row.serves for row in table_of(draft, product).rows} == {"packed"}
+
+
+def is_narrow(draft: Draft, product: Product) -> bool:
+    """Is its weight held as 8-bit integers?"""
+    return draft.ways.options.weights == "int8" and product.is_linear
+
+
+def stored_dtype(draft: Draft, product: Product) -> torch.dtype:
+    """Of its packed weight."""
+    return torch.int8 if is_narrow(draft, product) else product.weight.exact
+
+
+def panels_of(weight: Weight, stored: torch.dtype) -> Panels:
+    return Panels(stored, weight.shape, weight.strides, weight.offset)
+
+
+def packed_launch(draft: Draft, members: Sequence[Member], in_step: bool = False) -> Launch:
+    """Products of the same rows in one launch, each with its epilogue. `in_step`: an epilogue reads
+    what the same thread has just made of a product before its own."""
+    first, _ = members[0]
+    dtype, stored = tensor_of(first.node).dtype, stored_dtype(draft, first)
+    work = sum(ix.product(product.sizes) for product, _ in members)
+    share = share_function(dtype, stored)
+    threads = useful_threads(work, product_work(draft.ways)) if share else None
+    arguments: list[Argument] = [
+        draft.pointer(first.left), first.row_strides[0], first.sizes[0], first.sizes[2],
+        1 if threads is None else threads, int(in_step), len(members),
+    ]  # fmt: skip
+    parameters = list(fields(FIELDS, {"a": ("r", dtype)}))
+    for product, epilogue in members:
+        more, declared = _member(draft, product, epilogue, stored)
+        arguments += more
+        parameters += declared
+    kernel = draft.kernel("matmul", product_function(dtype, stored), parameters, share)
+    computes = draft.computes(*_computed(members))
+    return draft.launch(kernel, arguments, computes, threads=threads)
+
+
+def _computed(members: Sequence[Member]) -> tuple[list[fx.Node], list[fx.Node]]:
+    """(what is stored, which nodes are computed)"""
+    outputs: list[fx.Node] = []
+    inside: list[fx.Node] = []
+    for product, epilogue in members:
+        inside.append(product.node)
+        if epilogue is None or epilogue.product_is_read:
+            outputs.append(product.node)
+        if epilogue is not None:
+            outputs += epilogue.stored
+            inside += epilogue.members
+    return outputs, inside
+
+
+def _member(
+    draft: Draft, product: Product, epilogue: Epilogue | None, stored: torch.dtype
+) -> tuple[list[Argument], list[Parameter]]:
+    _, rows, addend_rows = product.row_strides
+    dtype = tensor_of(product.node).dtype
+    packing = panels_of(product.weight, stored)
+    follows: tuple[Argument, ...] = (0,)
+    if epilogue is not None:
+        follows = (Function(epilogue.kernel), *epilogue.arguments)
+    arguments = [
+        len(EACH) - 1 + len(follows), draft.packed(packing, product.weight.root),
+        _addend(draft, product.addend), draft.pointer(product.node), rows, product.sizes[1],
+        addend_rows, *follows,
+    ]  # fmt: skip
+    pointers = {
+        "b": ("r", packing.dtype), "addend": ("r", dtype), "c": ("rw", dtype),
+        "follower": ("call", None),
+    }  # fmt: skip
+    parameters = [*fields(EACH, pointers, ("addend", "follower"))]
+    if epilogue is not None:
+        parameters += epilogue.parameters
+    return arguments, parameters
+
+
+def _addend(draft: Draft, addend: fx.Node | None) -> Argument:
+    return 0 if addend is None else draft.pointer(addend)
+
+
+def _library(draft: Draft, product: Product) -> Launch:
+    node, weight = product.node, product.weight
+    dtype = tensor_of(node).dtype
+    left_rows, rows, addend_rows = product.row_strides
+    by_columns = weight.strides[1] != 1
+    root = draft.pointer(weight.root)
+    m, n, k = product.sizes
+    values: dict[str, Argument] = {
+        "a": draft.pointer(product.left), "lda": left_rows,
+        "b": Pointer(root.buffer, root.offset + weight.offset * dtype.itemsize),
+        "ldb": weight.strides[1 if by_columns else 0], "by_columns": int(by_columns),
+        "addend": _addend(draft, product.addend), "ldadd": addend_rows,
+        "c": draft.pointer(node), "ldc": rows, "m": m, "n": n, "k": k,
+    }  # fmt: skip
+    pointers = {name: ("r", dtype) for name in ("a", "b", "addend")} | {"c": ("w", dtype)}
+    kernel = draft.kernel(
+        "blas", library_function(dtype), fields(LIBRARY_FIELDS, pointers, ("addend",))
+    )
+    arguments = [values[name] for name in LIBRARY_FIELDS]
+    return draft.launch(kernel, arguments, draft.computes([node], [node]))

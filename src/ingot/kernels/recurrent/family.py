@@ -1,0 +1,46 @@
+"""Layers of long short-term memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import fx
+
+from ingot.codegen.recurrence import FIELDS, lstm_function, packed_gates
+from ingot.fuse.shapes import tensor_of
+from ingot.kernels.family import Family, fields
+from ingot.plan.draft import Draft
+from ingot.plan.ir import Attributes, Op
+from ingot.plan.recurrences import Recurrence, recurrences_of
+from ingot.program.native_ops import lstm
+
+
+@dataclass(frozen=True)
+class Gates(Attributes):
+    """The weights of the four gates, padded to whole panels."""
+
+    dtype: torch.dtype
+
+    def make(self, tensor: torch.Tensor) -> torch.Tensor:
+        return packed_gates(tensor)
+
+
+class Lstm(Family[Recurrence]):
+    name = "recurrent"
+    targets = (lstm,)
+
+    def match(self, node: fx.Node, frozen: set[fx.Node]) -> Sequence[Recurrence]:
+        return recurrences_of(node, frozen)
+
+    def launch(self, claim: Recurrence, draft: Draft) -> list[Op]:
+        dtype = tensor_of(claim.node).dtype
+        names = ("gates", "weight", "hidden", "cell")
+        pointers = {name: ("r", dtype) for name in names} | {"out": ("w", dtype)}
+        kernel = draft.kernel("lstm", lstm_function(dtype), fields(FIELDS, pointers))
+        arguments = [
+            draft.pointer(claim.gates), draft.packed(Gates(dtype), claim.weight),
+            *(draft.pointer(n) for n in (claim.hidden, claim.cell, claim.node)), *claim.sizes(),
+        ]  # fmt: skip
+        return [draft.launch(kernel, arguments, draft.computes([claim.node], [claim.node]))]

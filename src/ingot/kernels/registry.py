@@ -1,0 +1,36 @@
+"""The kernel families, in the order in which they are asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from torch import fx
+
+from ingot.kernels.attention.family import AttentionFamily
+from ingot.kernels.batched_matmul.family import BatchedMatmul
+from ingot.kernels.convolution.family import ConvolutionFamily
+from ingot.kernels.family import Claim, Family, Reason
+from ingot.kernels.index_copy.family import IndexCopy
+from ingot.kernels.matmul.family import Matmul
+from ingot.kernels.recurrent.family import Lstm
+
+FAMILIES: tuple[Family[Any], ...] = (
+    Matmul(), ConvolutionFamily(), AttentionFamily(), Lstm(), IndexCopy(), BatchedMatmul(),
+)  # fmt: skip
+
+Match = tuple[Family[Any], Sequence[Claim]]
+
+
+def claimed(node: fx.Node, frozen: set[fx.Node]) -> tuple[Match | None, list[Reason]]:
+    """The first family that runs a call, with what it launches; and why others do not."""
+    reasons = []
+    for family in FAMILIES:
+        if node.target not in family.targets:
+            continue
+        found = family.match(node, frozen)
+        if isinstance(found, Reason):
+            reasons.append(found)
+        elif found:
+            return (family, found), reasons
+    return None, reasons

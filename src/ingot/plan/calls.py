@@ -1,0 +1,152 @@
+"""FX calls as data: what eager ops of a plan call, and which ATen ops a launch stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import sympy
+import torch
+from torch import fx
+
+from ingot.errors import UnsupportedError
+from ingot.fuse.reductions import reduction_of
+from ingot.fuse.shapes import size_of
+from ingot.fuse.views import is_view
+from ingot.plan.derived import is_derived
+from ingot.plan.ir import Call, Computation, Entries, Items, Opaque, Operand, Ref
+from ingot.plan.resources import Resources
+from ingot.plan.sizes import is_printable
+
+Refer = Callable[[fx.Node], Any]
+_PLAIN = (
+    bool, int, float, complex, str, type(None), torch.dtype, torch.device, torch.layout,
+    torch.memory_format,
+)  # fmt: skip
+
+
+def argument(value: Any, refer: Refer, resources: Resources) -> Any:
+    """An argument of an FX call; `refer` says what stands for a node."""
+
+    def convert(value: Any) -> Any:
+        if isinstance(value, fx.Node):
+            return refer(value)
+        if isinstance(value, _PLAIN):
+            return value
+        if isinstance(value, torch.SymInt):
+            return size_of(value)
+        if isinstance(value, tuple):
+            return tuple(map(convert, value))
+        if isinstance(value, list):
+            return Items(tuple(map(convert, value)))
+        if isinstance(value, dict):
+            return Entries(tuple((convert(k), convert(v)) for k, v in value.items()))
+        if isinstance(value, slice):
+            return slice(convert(value.start), convert(value.stop), convert(value.step))
+        return Opaque(resources.object_name(value))
+
+    return convert(value)
+
+
+def call_of(node: fx.Node, result: str, refer: Refer, resources: Resources) -> Call:
+    args = tuple(argument(a, refer, resources) for a in node.args)
+    kwargs = tuple((k, argument(v, refer, resources)) for k, v in node.kwargs.items())
+    return Call(result, resources.target_name(node.target), args, kwargs)
+
+
+def size_expr(node: fx.Node, known: Iterable[str] | None = None) -> Any:
+    """The value of a node that is a symbolic integer, as an expression; None where it is none, or
+    not made of `known` symbols."""
+    value = node.meta.get("val")
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if not isinstance(value, torch.SymInt):
+        return None
+    size = size_of(value)
+    if isinstance(size, int):
+        return size
+    names = None if known is None else set(known)
+    fits = names is None or all(symbol.name in names for symbol in size.free_symbols)
+    return size if fits and is_printable(size) else None
+
+
+class ComputationBuilder:
+    """Collects the calls that lead from memory to the outputs of one launch."""
+
+    def __init__(
+        self,
+        members: Iterable[fx.Node],
+        operand: Callable[[fx.Node], Operand | None],
+        eager_name: Callable[[fx.Node], str | None],
+        resources: Resources,
+    ):
+        """`members`: computed here, whatever memory there is for them; `operand`: where the value
+        of another node is; None: it is computed here as well."""
+        self._members = set(members)
+        self._operand, self._eager_name = operand, eager_name
+        self._resources = resources
+        self._inputs: dict[str, Operand | Ref] = {}
+        self._calls: list[Call] = []
+        self._known: dict[fx.Node, Any] = {}
+        self._count = 0
+
+    def built(self, outputs: Sequence[tuple[fx.Node, Operand]]) -> Computation:
+        named = [(self._value(node), operand) for node, operand in outputs]
+        return Computation(
+            tuple(self._inputs.items()),
+            tuple(self._calls),
+            tuple((value.name, operand) for value, operand in named),
+        )
+
+    def _value(self, node: fx.Node) -> Any:
+        known = self._known.get(node)
+        if known is None:
+            known = self._known[node] = self._found(node)
+        return known
+
+    def _found(self, node: fx.Node) -> Any:
+        size = size_expr(node)
+        if size is not None:
+            return size
+        name = f"v{self._count}"
+        self._count += 1
+        if node not in self._members:
+            operand = self._operand(node)
+            if operand is not None:
+                self._inputs[name] = operand
+                return Ref(name)
+            eager = self._eager_name(node)
+            if eager is not None:
+                self._inputs[name] = Ref(eager)
+                return Ref(name)
+            if node.op != "call_function" or not self._may_compute(node):
+                raise UnsupportedError(f"nothing says where {node} is when a kernel reads it")
+        call = call_of(node, name, self._value, self._resources)
+        self._calls.append(call)
+        return Ref(name)
+
+    def _may_compute(self, node: fx.Node) -> bool:
+        """Views, what is made of weights, and operations of which only the parts are steps."""
+        value = node.meta.get("val")
+        pair = isinstance(value, list | tuple) and all(map(reduction_of, node.users))
+        return is_view(node) or is_derived(node) or pair
+
+
+def recipe_calls(
+    roots: Sequence[fx.Node], steps: Sequence[fx.Node], resources: Resources
+) -> tuple[tuple[Call, ...], Mapping[fx.Node, str]]:
+    """The calls of a recipe, and the names of its values: s0, s1 … for the roots."""
+    names = {root: f"s{k}" for k, root in enumerate(roots)}
+    calls = []
+    for node in steps:
+        name = f"v{len(calls)}"
+        calls.append(call_of(node, name, lambda n: Ref(names[n]), resources))
+        names[node] = name
+    return tuple(calls), names
+
+
+def symbol_of(value: Any) -> sympy.Symbol | None:
+    """The symbol, where the number is just that."""
+    if isinstance(value, torch.SymInt) and isinstance(value.node.expr, sympy.Symbol):
+        return value.node.expr
+    return None

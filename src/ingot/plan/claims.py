@@ -1,0 +1,122 @@
+"""Which steps of a program run natively: calls that a kernel family claims, regions that have a
+kernel, branches and loops all of whose steps are native."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import fx
+
+from ingot.codegen.kernels import Kernels
+from ingot.fallback.boundary import blaming
+from ingot.kernels.family import Claim, Family
+from ingot.kernels.registry import claimed
+from ingot.plan.chains import chains_of
+from ingot.plan.control import fits
+from ingot.plan.convolutions import Convolution
+from ingot.plan.derived import is_derived
+from ingot.plan.places import native_view
+from ingot.program.control import Control, control_of
+from ingot.program.spec import is_symbolic_arithmetic
+from ingot.program.symbols import symbols_before
+from ingot.stages import CallStep, Fused, KernelStep, Step
+
+aten = torch.ops.aten
+SIZE_QUERIES = {aten.sym_size.int, aten.sym_numel.default, aten.sym_stride.int}
+
+
+class Claims:
+    """Of a program, the bodies of its control flow included."""
+
+    def __init__(self, fused: Fused, kernels: Kernels):
+        self._kernels = kernels
+        self.calls: dict[Step, tuple[Family[Any], Sequence[Claim]]] = {}
+        """An empty sequence: what the call computes is computed by another claim."""
+        self.reasons: dict[Step, list[str]] = {}
+        self.covered: dict[Step, list[CallStep]] = {}
+        """Calls that are computed by the claim of another."""
+        self.controls: dict[Step, Control] = {}
+        self._find_calls(fused)
+        self._find_controls(fused)
+
+    def claims(self, step: Step) -> Sequence[Claim] | None:
+        found = self.calls.get(step)
+        return None if found is None else found[1]
+
+    def _find_calls(self, fused: Fused) -> None:
+        frozen = fused.program.lasting()
+        frozen |= {node for node in fused.program.graph.nodes if is_derived(node)}
+        found: dict[fx.Node, CallStep] = {}
+        for step in fused.steps:
+            if not isinstance(step, CallStep) or not step.native:
+                continue
+            with blaming(step=step):
+                match, reasons = claimed(step.node, frozen)
+            if match is not None:
+                self.calls[step] = match
+            if reasons:
+                self.reasons[step] = [reason.text for reason in reasons]
+            found[step.node] = step
+        # The first stage of a chain reads its image later than it would alone.
+        if not any(spec.kind == "mutation" for spec in fused.program.signature.outputs):
+            self._find_chains(found)
+
+    def _find_chains(self, found: dict[fx.Node, CallStep]) -> None:
+        """Convolutions that run with the last of their chain."""
+        alone: list[Convolution] = []
+        for step in found.values():
+            match self.claims(step):
+                case [Convolution() as only]:
+                    alone.append(only)
+        for chain in chains_of(alone):
+            family, _ = self.calls[found[chain.node]]
+            for stage in chain.stages:
+                self.calls[found[stage.node]] = family, ()
+            last = found[chain.node]
+            self.calls[last] = family, (chain,)
+            self.covered[last] = [s for stage in chain.stages if (s := found[stage.node]) is not last]
+
+    def _find_controls(self, fused: Fused) -> None:
+        for step in fused.steps:
+            if not isinstance(step, CallStep) or not step.bodies:
+                continue
+            control = control_of(step.node)
+            assert control is not None
+            for body in step.bodies:
+                self._find_calls(body)
+                self._find_controls(body)
+            in_sight = symbols_before(step.node)
+            if step.native and fits(step, control, in_sight) and all(map(self.is_native, step.bodies)):
+                self.controls[step] = control
+
+    def is_native(self, body: Fused) -> bool:
+        return all(map(self._runs_natively, body.steps))
+
+    def _runs_natively(self, step: Step) -> bool:
+        if isinstance(step, KernelStep):
+            return step.region in self._kernels.by_region
+        if step in self.calls or step in self.controls or is_count(step.node):
+            return True
+        return self.is_result(step.node) or native_view(step.node)
+
+    def is_result(self, node: fx.Node) -> bool:
+        """Is it a result of a native branch or loop?"""
+        return node.target is operator.getitem and any(
+            step.node is node.args[0] for step in self.controls if isinstance(step, CallStep)
+        )
+
+    def reads(self, step: Step) -> Iterator[fx.Node]:
+        """What the claims of a call read."""
+        for claim in self.claims(step) or ():
+            yield from claim.reads()
+
+
+def is_count(node: fx.Node) -> bool:
+    """Is it arithmetic on sizes?"""
+    asks_or_counts = node.target in SIZE_QUERIES or is_symbolic_arithmetic(node.target)
+    return asks_or_counts and isinstance(
+        node.meta.get("val"), torch.SymInt | torch.SymFloat | torch.SymBool
+    )

@@ -1,0 +1,296 @@
+"""A plan while kernels are selected: where each value lies, and the ops so far. What a kernel family
+asks for when it writes a launch: pointers, packed weights, scratch memory, the computation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import sympy
+import torch
+from torch import fx
+
+from ingot.dispatch.ways import Ways
+from ingot.errors import Place as SourceLine
+from ingot.fuse.accesses import Condition
+from ingot.fuse.index import Size
+from ingot.fuse.shapes import shape_of, size_of, strides_of, tensor_of
+from ingot.fuse.views import base_of
+from ingot.plan.calls import ComputationBuilder, recipe_calls, size_expr
+from ingot.plan.derived import derived, is_derived
+from ingot.plan.host_ops import plain
+from ingot.plan.ir import (
+    NOWHERE,
+    Argument,
+    Attributes,
+    Buffer,
+    Call,
+    Computation,
+    Eager,
+    Fold,
+    Kernel,
+    Kind,
+    Launch,
+    Op,
+    Operand,
+    Parameter,
+    Pointer,
+    Recipe,
+    Ref,
+    Require,
+    Step,
+    Symbol,
+)
+from ingot.plan.places import native_view
+from ingot.plan.requirements import requirement
+from ingot.plan.resources import Entry, Resources, content
+from ingot.program.program import SymbolRange
+from ingot.program.source import node_place
+
+Place = tuple[str, Size]
+"""A buffer, and bytes behind its start."""
+
+
+class Names:
+    """Names of buffers, each given once."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+
+    def fresh(self, stem: str) -> str:
+        plain = "".join(c if c.isascii() and c.isalnum() else "_" for c in stem) or "value"
+        name, count = plain, 1
+        while name in self._taken:
+            name, count = f"{plain}_{count}", count + 1
+        self._taken.add(name)
+        return name
+
+
+class Draft:
+    def __init__(
+        self, resources: Resources, ways: Ways, symbols: dict[str, SymbolRange], names: Names
+    ):
+        self.resources, self.ways, self.names = resources, ways, names
+        self.ranges = symbols
+        self.buffers: dict[str, Buffer] = {}
+        self.kernels: dict[str, Kernel] = {}
+        self.recipes: dict[str, Recipe] = {}
+        self.symbols: dict[str, Symbol] = {}
+        """Those that ops define."""
+        self.known: set[str] = set()
+        """Symbols that are defined where the next op stands."""
+        self.ops: list[Op] = []
+        """Of the block that is written at the moment."""
+        self.prologue: list[Op] = []
+        """Eager ops that go in front of the native op that is being written, or of all."""
+        self.folds: list[Op] = []
+        self.step: Step = NOWHERE
+        """Of what is written at the moment."""
+        self.covers: list[Step] = []
+        """Other steps that the next launch runs."""
+        self._places: dict[fx.Node, Place] = {}
+        self.handles: dict[fx.Node, str] = {}
+        self._packed: dict[Any, str] = {}
+        self.plain: dict[str, str] = {}
+        """Buffers to what they are written out to."""
+        self._parameters: dict[tuple[int, tuple[Parameter, ...]], str] = {}
+
+    # -- values ------------------------------------------------------------------------------------
+
+    def add(self, stem: str, kind: Kind, node: fx.Node | None = None, **fields: Any) -> str:
+        """A buffer; with a node, of its dtype and layout."""
+        name = self.names.fresh(stem)
+        buffer = Buffer(name, kind, **fields)
+        value = None if node is None else node.meta.get("val")
+        if node is not None and is_memory(value):
+            shape, strides = shape_of(node), strides_of(node)
+            buffer = replace(buffer, dtype=value.dtype, shape=shape, strides=strides)
+        self.buffers[name] = buffer
+        return name
+
+    def put(self, node: fx.Node, place: Place) -> None:
+        """Where a node's memory is."""
+        self._places[node] = place
+
+    def make(self, node: fx.Node) -> None:
+        """Memory of its own, which a launch writes."""
+        if node not in self._places:
+            self.own(node, self.add(node.name, Kind.ARENA, node))
+
+    def add_raw(self, name: str, like: str) -> None:
+        """What an eager op makes before it is laid out like another buffer."""
+        known = self.buffers[like]
+        self.buffers[name] = Buffer(name, Kind.EAGER, known.dtype, alias=None)
+
+    def own(self, node: fx.Node, name: str) -> None:
+        """The node is all of a buffer."""
+        self._places[node] = name, 0
+        self.handles[node] = name
+
+    def name_as(self, node: fx.Node, name: str) -> None:
+        """What eager ops call the node."""
+        self.handles[node] = name
+
+    def place(self, node: fx.Node) -> Place | None:
+        known = self._places.get(node)
+        if known is None and native_view(node) and not is_derived(node):
+            base = self.place(base_of(node))
+            if base is None:
+                return None
+            moved = _elements_in(node) - _elements_in(base_of(node))
+            known = base[0], base[1] + moved * tensor_of(node).dtype.itemsize
+            self._places[node] = known
+        return known
+
+    def handle(self, node: fx.Node) -> str:
+        """The tensor, or other object, that eager ops see."""
+        known = self.handles.get(node)
+        if known is not None:
+            return known
+        raise AssertionError(f"no eager op may read {node}: it is no tensor of its own")
+
+    def refer(self, node: fx.Node) -> Any:
+        """A node as an argument of an eager call."""
+        size = size_expr(node, self.known)
+        return Ref(self.handle(node)) if size is None else size
+
+    def is_known(self, node: fx.Node) -> bool:
+        """Is there memory for it, or a Python object?"""
+        return node in self.handles or self.place(node) is not None
+
+    # -- arguments of launches ---------------------------------------------------------------------
+
+    def pointer(self, node: fx.Node, behind: Size = 0) -> Pointer:
+        place = self.place(node)
+        assert place is not None, f"{node} lies nowhere"
+        buffer, offset = place
+        return Pointer(self._readable(node, buffer), offset + behind)
+
+    def operand(self, node: fx.Node) -> Operand | None:
+        value = node.meta.get("val")
+        place = self.place(node) if is_memory(value) else None
+        if place is None:
+            return None
+        shape, strides = shape_of(node), strides_of(node)
+        return Operand(place[0], place[1], value.dtype, shape, strides)
+
+    def _eager_name(self, node: fx.Node) -> str | None:
+        return None if is_memory(node.meta.get("val")) else self.handles.get(node)
+
+    def _readable(self, node: fx.Node, buffer: str) -> str:
+        """A tensor that may be lazily negated is written out first, where it is defined."""
+        reads_complex = any(
+            isinstance(v := o.meta.get("val"), torch.Tensor) and v.is_complex()
+            for o in node.all_input_nodes
+        )
+        if not reads_complex and not tensor_of(node).is_neg():
+            return buffer
+        if self.buffers[buffer].kind not in (Kind.INPUT, Kind.EAGER):
+            return buffer
+        if buffer not in self.plain:
+            known = self.buffers[buffer]
+            name = self.names.fresh(f"{buffer}_plain")
+            self.buffers[name] = replace(known, name=name, kind=Kind.EAGER, alias=None)
+            call = Call(name, self.resources.target_name(plain), (Ref(buffer),))
+            self.prologue.append(Eager(call, step=self.step))
+            self.plain[buffer] = name
+        return self.plain[buffer]
+
+    def scratch(self, nbytes: int) -> Pointer:
+        name = self.names.fresh("scratch")
+        self.buffers[name] = Buffer(name, Kind.ARENA, torch.uint8, (nbytes,), (1,))
+        return Pointer(name)
+
+    def packed(self, packing: Attributes, *wanted: fx.Node) -> Pointer:
+        """What is packed of weights; `wanted` may be made of weights themselves."""
+        made = derived(*wanted)
+        calls, names = recipe_calls(made.roots, made.steps, self.resources)
+        sources = tuple(self.handle(root) for root in made.roots)
+        results = tuple(names[node] for node in wanted)
+        key = (sources, calls, results, packing)
+        name = self._packed.get(key)
+        if name is None:
+            name = self._packed[key] = self.add("packed", Kind.PACKED, dtype=packing.dtype)
+            self.recipes[name] = Recipe(name, sources, calls, results, packing)
+        return Pointer(name)
+
+    def folded(self, node: fx.Node) -> None:
+        """A value made of weights that is read as it is."""
+        made = derived(node)
+        calls, names = recipe_calls(made.roots, made.steps, self.resources)
+        sources = tuple(self.handle(root) for root in made.roots)
+        name = self.add(node.name, Kind.FOLDED, node)
+        self.recipes[name] = Recipe(name, sources, calls, (names[node],))
+        self.own(node, name)
+        self.folds.append(Fold(name))
+
+    # -- launches ----------------------------------------------------------------------------------
+
+    def kernel(
+        self,
+        family: str,
+        address: int,
+        parameters: Sequence[Parameter],
+        share: int = 0,
+        owner: Any = None,
+        digest: str = "",
+    ) -> str:
+        """A name for machine code that is called with these parameters."""
+        key = (address, tuple(parameters))
+        name = self._parameters.get(key)
+        if name is None:
+            function, found, native = content(address)
+            stem = f"{family}.{digest or found}" if digest else f"{family}.{function}.{found}"
+            name = stem
+            count = 1
+            while name in self.kernels:
+                name, count = f"{stem}.{count}", count + 1
+            self._parameters[key] = name
+            self.kernels[name] = Kernel(name, family, digest or found, tuple(parameters))
+            self.resources.kernels[name] = Entry(address, share, owner or native)
+        return name
+
+    def computes(self, outputs: Sequence[fx.Node], members: Iterable[fx.Node]) -> Computation:
+        builder = ComputationBuilder(members, self.operand, self._eager_name, self.resources)
+        found = []
+        for node in outputs:
+            operand = self.operand(node)
+            assert operand is not None
+            found.append((node, operand))
+        return builder.built(found)
+
+    def launch(
+        self, kernel: str, arguments: Sequence[Argument], computes: Computation, **fields: Any
+    ) -> Launch:
+        covers = tuple(self.covers)
+        return Launch(
+            kernel, tuple(arguments), computes, step=self.step, covers=covers, **fields
+        )
+
+    def require(self, conditions: Iterable[Condition]) -> None:
+        """What the ops that are written next take for granted."""
+        found = tuple(map(requirement, conditions))
+        if found:
+            self.ops.append(Require(found))
+
+    def lookups(self, node: fx.Node) -> tuple[tuple[str, SourceLine], ...]:
+        """The faults of a call that may meet an index out of range."""
+        place = node_place(node)
+        return () if place is None else (("lookup", place),)
+
+    def define(self, symbol: sympy.Symbol) -> None:
+        known = self.ranges.get(symbol.name)
+        assumptions = tuple(sorted(k for k, v in symbol._assumptions_orig.items() if v))
+        lower, upper = (0, None) if known is None else (known.lower, known.upper)
+        self.known.add(symbol.name)
+        self.symbols[symbol.name] = Symbol(symbol.name, assumptions, lower, upper)
+
+
+def is_memory(value: Any) -> bool:
+    """Is it a tensor that a pointer and strides describe?"""
+    return isinstance(value, torch.Tensor) and value.layout is torch.strided
+
+
+def _elements_in(node: fx.Node) -> Size:
+    return size_of(tensor_of(node).storage_offset())

@@ -1,0 +1,47 @@
+"""A region without a kernel, op by op through PyTorch: same values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torch import fx
+
+from ingot.fuse.reductions import reduction_of
+from ingot.fuse.region import Region
+from ingot.fuse.views import is_view
+
+
+def region_inputs(region: Region) -> list[fx.Node]:
+    """Nodes the region's stored values are computed from, views and sizes included."""
+    inside = set(region_calls(region))
+    found: dict[fx.Node, None] = {}
+    for node in inside:
+        found.update(dict.fromkeys(n for n in node.all_input_nodes if n not in inside))
+    return list(found)
+
+
+def region_calls(region: Region) -> list[fx.Node]:
+    """The calls that lead to the stored values, in an order in which they may run."""
+    found: dict[fx.Node, None] = {}
+    inlined = {node for node, _ in region.inlined}
+
+    def is_inside(node: fx.Node) -> bool:
+        return node in region.members or node in inlined or is_view(node) or _is_pair(node)
+
+    def visit(node: fx.Node) -> None:
+        if node in found:
+            return
+        for operand in filter(is_inside, node.all_input_nodes):
+            visit(operand)
+        found[node] = None
+
+    for node in region.stored:
+        visit(node)
+    return list(found)
+
+
+def _is_pair(node: fx.Node) -> bool:
+    """max.dim and its kin: their parts are the members, they themselves no step."""
+    return isinstance(node.meta.get("val"), list | tuple) and all(
+        reduction_of(u) for u in node.users
+    )

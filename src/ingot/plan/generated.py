@@ -1,0 +1,113 @@
+"""Launches of generated kernels: regions by themselves, and as epilogues of products."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from torch import fx
+
+from ingot.codegen.kernels import Kernel
+from ingot.codegen.rules import pointwise_rules
+from ingot.dispatch.threads import kernel_work
+from ingot.errors import Place
+from ingot.fuse.elements import looks_up
+from ingot.fuse.region import Region
+from ingot.fuse.shapes import tensor_of
+from ingot.fuse.views import base_of, is_view
+from ingot.kernels.family import useful_threads
+from ingot.kernels.matmul.family import Epilogue, Member
+from ingot.plan.choices import length_of, reduction_table
+from ingot.plan.draft import Draft
+from ingot.plan.followers import Follower
+from ingot.plan.ir import Argument, Launch, Op, Parameter
+from ingot.plan.resources import text_digest
+from ingot.plan.variants import choose
+from ingot.program.source import node_place
+
+
+def region_launch(region: Region, kernel: Kernel, draft: Draft) -> list[Op]:
+    for node in region.stored:
+        draft.make(node)
+    whole = kernel.whole
+    if whole is None:
+        return [_launch(kernel, draft)]
+    makers: dict[str, Callable[[], list[Op]]] = {
+        "split": lambda: [_launch(kernel, draft)],
+        "whole": lambda: [_launch(whole, draft)],
+    }
+    table = reduction_table(draft.ways, region, draft.ranges)
+    return choose(table, length_of(region), makers)
+
+
+def with_epilogue(follower: Follower, kernel: Kernel, draft: Draft) -> Member:
+    """A product and its epilogue; there is memory for both then."""
+    region, product = follower.region, follower.product
+    for node in region.stored:
+        draft.make(node)
+    if follower.over is None:
+        draft.make(product.node)
+    else:
+        place = draft.place(follower.over)
+        assert place is not None
+        draft.put(product.node, place)
+    name, arguments = _called(kernel, draft)
+    members = tuple(native_nodes(region))
+    epilogue = Epilogue(
+        name, arguments, draft.kernels[name].parameters, tuple(region.stored), members,
+        follower.over is None and not follower.alone,
+    )  # fmt: skip
+    return product, epilogue
+
+
+def native_nodes(region: Region) -> dict[fx.Node, None]:
+    """The ops that a region's code stands for, and the views that it reads through."""
+    found = dict.fromkeys([*region.members, *(node for node, _ in region.inlined)])
+    reads = [n for node in list(found) for n in node.all_input_nodes]
+    while reads:
+        node = reads.pop()
+        if node not in found and is_view(node):
+            found[node] = None
+            reads.append(base_of(node))
+    return found
+
+
+def _launch(kernel: Kernel, draft: Draft) -> Launch:
+    region = kernel.region
+    name, arguments = _called(kernel, draft)
+    threads = None
+    if kernel.share:
+        threads = useful_threads(kernel.work, kernel_work(draft.ways))
+    members = [*region.members, *(node for node, _ in region.inlined)]
+    computes = draft.computes(list(region.stored), members)
+    return draft.launch(name, arguments, computes, threads=threads, faults=_faults(region))
+
+
+def _called(kernel: Kernel, draft: Draft) -> tuple[str, tuple[Argument, ...]]:
+    arguments: list[Argument] = [draft.pointer(node) for node in kernel.buffers]
+    stored = kernel.region.stored
+    parameters = [
+        Parameter(f"b{k}", "w" if node in stored else "r", tensor_of(node).dtype)
+        for k, node in enumerate(kernel.buffers)
+    ]
+    parameters += [Parameter(f"n{k}") for k in range(len(kernel.symbols))]
+    name = draft.kernel(
+        "loops", kernel.address, parameters, kernel.share, kernel.code, text_digest(kernel.text)
+    )
+    return name, (*arguments, *kernel.symbols)
+
+
+def _faults(region: Region) -> tuple[tuple[str, Place], ...]:
+    """The lines of the ops that can fail."""
+    found: dict[tuple[str, Place], None] = {}
+    for node in (*region.members, *(node for node, _ in region.inlined)):
+        for fault, can_fail in (("division", _divides), ("lookup", looks_up)):
+            place = node_place(node) if can_fail(node) else None
+            if place is not None:
+                found[fault, place] = None
+    return tuple(found)
+
+
+def _divides(node: fx.Node) -> bool:
+    target: Any = node.target
+    return target in pointwise_rules and pointwise_rules[target].checks is not None

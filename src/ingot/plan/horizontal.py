@@ -1,0 +1,156 @@
+"""Horizontal fusion: matmuls that read the same activations and stand next to each other become one
+launch. All of a group run on packed weights of one dtype. None reads what another makes, except an
+epilogue: it may read the part of an earlier result that the same thread has made just before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from torch import fx
+
+from ingot.codegen.executor import MOST_ARGUMENTS
+from ingot.codegen.follower import row_step
+from ingot.codegen.kernels import Kernels
+from ingot.codegen.product import EACH, FIELDS
+from ingot.fuse import index as ix
+from ingot.fuse.index import Size
+from ingot.fuse.region import Region
+from ingot.kernels.matmul.family import is_packed, stored_dtype
+from ingot.plan.abreast import rows_read, seen_through
+from ingot.plan.claims import Claims, is_count
+from ingot.plan.draft import Draft
+from ingot.plan.fallback import region_inputs
+from ingot.plan.followers import Follower
+from ingot.plan.places import native_view
+from ingot.plan.products import Product
+from ingot.stages import CallStep, Fused, KernelStep, Step
+
+
+@dataclass(frozen=True)
+class Member:
+    step: Step
+    product: Product
+    follower: Follower | None = None
+
+    def made(self) -> list[fx.Node]:
+        step = self.step
+        more = step.region.stored if isinstance(step, KernelStep) else ()
+        return [self.product.node, *more]
+
+
+@dataclass(frozen=True)
+class Group:
+    members: tuple[Member, ...] = ()
+    in_step: bool = False
+    """An epilogue reads parts of earlier results."""
+
+
+class Grouping:
+    def __init__(
+        self,
+        claims: Claims,
+        kernels: Kernels,
+        followers: Mapping[Region, Follower],
+        draft: Draft,
+    ):
+        self._claims, self._kernels = claims, kernels
+        self._followers, self._draft = followers, draft
+        self._waiting = {follower.call for follower in followers.values()}
+
+    def groups(self, fused: Fused) -> dict[Step, Group]:
+        """Those of bodies included."""
+        found: dict[Step, Group] = {}
+        for group in self._found(fused):
+            if len(group.members) > 1:
+                found |= dict.fromkeys((member.step for member in group.members), group)
+        for step in fused.steps:
+            if isinstance(step, CallStep):
+                for body in step.bodies:
+                    found |= self.groups(body)
+        return found
+
+    def _found(self, fused: Fused) -> Iterator[Group]:
+        group = Group()
+        for step in fused.steps:
+            if step in self._waiting or self._does_nothing(step):
+                continue
+            member = self._member(step)
+            larger = None if member is None else self._with(group, member)
+            if larger is None:
+                yield group
+                larger = Group() if member is None else Group((member,))
+            group = larger
+        yield group
+
+    def _does_nothing(self, step: Step) -> bool:
+        """Is it a view that native ops look through, or arithmetic on sizes?"""
+        if not isinstance(step, CallStep) or step in self._claims.calls:
+            return False
+        return native_view(step.node) or is_count(step.node) or self._claims.is_result(step.node)
+
+    def _member(self, step: Step) -> Member | None:
+        if isinstance(step, KernelStep):
+            follower = self._followers.get(step.region)
+            return None if follower is None else Member(step, follower.product, follower)
+        match self._claims.claims(step):
+            case [Product() as product] if is_packed(self._draft, product):
+                return Member(step, product)
+        return None
+
+    def _with(self, group: Group, member: Member) -> Group | None:
+        """The group and one more; None: they cannot run together."""
+        members = (*group.members, member)
+        kinds = {(rows_read(m.product), stored_dtype(self._draft, m.product)) for m in members}
+        words = len(FIELDS) + sum(map(self._most_words, members))
+        if len(kinds) > 1 or words > MOST_ARGUMENTS:
+            return None
+        in_step = group.in_step
+        for earlier in group.members:
+            needed = self._needed(member, earlier)
+            if needed:
+                if not all(_is_in_step(member, earlier, node) for node in needed):
+                    return None
+                in_step = True
+        if in_step and len({each.product.sizes[1] for each in members}) > 1:
+            return None
+        return Group(members, in_step)
+
+    def _needed(self, member: Member, earlier: Member) -> list[fx.Node]:
+        """What it reads of what an earlier one makes."""
+        made = set(earlier.made())
+        return [n for n in self.reads(member.step) if not made.isdisjoint(seen_through(n))]
+
+    def reads(self, step: Step) -> list[fx.Node]:
+        if isinstance(step, CallStep):
+            found = [*self._claims.reads(step)]
+            return found or list(step.node.all_input_nodes)
+        region = step.region
+        kernel = self._kernels.by_region.get(region)
+        if kernel is None:
+            return region_inputs(region)
+        follower = self._followers.get(region)
+        more = follower.product.reads() if follower is not None else []
+        return [*more, *(b for b in kernel.buffers if b not in region.stored)]
+
+    def _most_words(self, member: Member) -> int:
+        if member.follower is None:
+            return len(EACH)
+        kernel = self._kernels.by_region[member.follower.region]
+        return len(EACH) + len(kernel.buffers) + len(kernel.symbols)
+
+
+def _is_in_step(member: Member, earlier: Member, node: fx.Node) -> bool:
+    """Does only the epilogue read it, each element where it was made?"""
+    if member.follower is None or node not in earlier.made() or node in member.product.reads():
+        return False
+    read = row_step(member.follower.code.nest, node)
+    if node is earlier.product.node:
+        step: Size | None = earlier.product.row_strides[1]
+    else:
+        assert earlier.follower is not None
+        step = row_step(earlier.follower.code.nest, node)
+    if read is None or step is None:
+        return False
+    return ix.same_size(member.product.sizes[0], 1) or ix.same_size(read, step)

@@ -1,0 +1,21 @@
+"""What eager steps of a plan call beside PyTorch's ops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+
+def plain(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor, or where it is lazily negated the same values in memory of the same layout."""
+    if not tensor.is_neg():
+        return tensor
+    return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype).copy_(tensor)
+
+
+def laid_out(value: torch.Tensor, strides: Sequence[int]) -> torch.Tensor:
+    """The value with the strides that the rest of the program counts on."""
+    if value.stride() == tuple(strides):
+        return value
+    return torch.empty_strided(value.shape, strides, dtype=value.dtype).copy_(value)

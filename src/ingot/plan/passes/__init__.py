@@ -1,0 +1,1 @@
+"""Passes from Plan to Plan."""

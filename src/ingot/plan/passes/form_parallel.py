@@ -1,0 +1,91 @@
+"""Parallel regions: launches that threads can share and that follow each other become work for one
+team of threads. A launch for which one thread would do is in a region only between launches that
+want several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from torch.utils._sympy.functions import Max
+
+from ingot.fuse.index import Size
+from ingot.plan.ir import Branch, Launch, Loop, Op, Parallel, Plan, Segment
+from ingot.plan.passes.base import Notes, PlanPass, count, on_eager_blocks
+
+MOST_SMALL = 2
+"""Small launches in a row for which a team waits rather than being sent home and woken again."""
+
+
+@dataclass(frozen=True)
+class FormParallel(PlanPass):
+    name: ClassVar[str] = "form_parallel"
+
+    def run(self, plan: Plan, notes: Notes) -> Plan:
+        formed = replace(plan, ops=on_eager_blocks(plan.ops, _in_segments))
+        notes.add(f"{count(formed, Parallel)} parallel regions")
+        return formed
+
+
+def _in_segments(ops: tuple[Op, ...]) -> tuple[Op, ...]:
+    return tuple(
+        replace(op, ops=_in_loops(_formed(op.ops))) if isinstance(op, Segment) else op
+        for op in ops
+    )
+
+
+def _in_loops(ops: Sequence[Op]) -> tuple[Op, ...]:
+    """The bodies of branches and loops too."""
+    found: list[Op] = []
+    for op in ops:
+        match op:
+            case Branch():
+                then, otherwise = (_in_loops(_formed(b)) for b in (op.then, op.otherwise))
+                op = replace(op, then=then, otherwise=otherwise)
+            case Loop():
+                test, body = (_in_loops(_formed(b)) for b in (op.test, op.body))
+                op = replace(op, test=test, body=body)
+        found.append(op)
+    return tuple(found)
+
+
+def _formed(ops: Sequence[Op]) -> list[Op]:
+    result: list[Op] = []
+    run: list[Launch] = []
+    for op in ops:
+        if not isinstance(op, Launch) or op.threads is None:
+            result += _closed(run)
+            run = []
+            result.append(op)
+            continue
+        run.append(op)
+        if len(run) > MOST_SMALL and not any(map(_is_large, run[-MOST_SMALL - 1 :])):
+            result += _closed(run)
+            run = []
+    return result + _closed(run)
+
+
+def _closed(run: Sequence[Launch]) -> list[Op]:
+    """The run's large launches and what is between them as one region, the others as they were."""
+    large = [k for k, launch in enumerate(run) if _is_large(launch)]
+    if len(large) < 2:
+        return [*run]
+    first, end = large[0], large[-1] + 1
+    inside = tuple(run[first:end])
+    threads = _most(launch.threads for launch in inside if launch.threads is not None)
+    return [*run[:first], Parallel(inside, threads), *run[end:]]
+
+
+def _is_large(launch: Launch) -> bool:
+    """May several threads find something to do?"""
+    threads = launch.threads
+    return threads is not None and (not isinstance(threads, int) or threads > 1)
+
+
+def _most(counts: Iterable[Size]) -> Size:
+    distinct = list(dict.fromkeys(counts))
+    if all(isinstance(number, int) for number in distinct):
+        return max(distinct)
+    return Max(*distinct)

@@ -1,0 +1,135 @@
+"""From Fused to Plan: kernel selection, then the passes that give values memory and order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ingot.codegen.kernels import Kernels
+from ingot.dispatch.ways import Ways
+from ingot.fuse.region import Region
+from ingot.journal import Entry, Journal
+from ingot.passes.versions import Question, Versions
+from ingot.plan.draft import Draft, Names
+from ingot.plan.followers import Follower
+from ingot.plan.ir import NOWHERE, Branch, Op, Plan
+from ingot.plan.passes.assign_arena import AssignArena
+from ingot.plan.passes.assign_buffers import AssignBuffers
+from ingot.plan.passes.base import PlanPass, run_passes
+from ingot.plan.passes.eliminate_dead_ops import EliminateDeadOps
+from ingot.plan.passes.form_parallel import FormParallel
+from ingot.plan.passes.form_segments import FormSegments
+from ingot.plan.passes.merge_versions import MergeVersions
+from ingot.plan.passes.place_allocations import PlaceAllocations
+from ingot.plan.resources import Resources
+from ingot.plan.select import Selector
+from ingot.program.program import Program
+from ingot.stages import CallStep, Fused
+
+
+@dataclass(frozen=True)
+class Version:
+    """A program up to its kernels."""
+
+    fused: Fused
+    kernels: Kernels
+    followers: Mapping[Region, Follower]
+    """Regions that run with a product."""
+
+
+@dataclass(frozen=True)
+class Planned:
+    plan: Plan
+    resources: Resources
+    journal: Journal
+
+
+def plan_versions(
+    program: Program, tree: Versions, versions: Sequence[Version], ways: Ways
+) -> Planned:
+    """`versions` are in the order of the tree's leaves."""
+    draft = Draft(Resources(ways.options.weight_guard), ways, dict(program.symbols), Names())
+    selectors = [
+        Selector(v.fused, v.kernels, v.followers, draft, number)
+        for number, v in enumerate(versions)
+    ]
+    inputs = selectors[0].inputs()
+    for other in selectors[1:]:
+        other.inputs(inputs)
+    if len(selectors) == 1:
+        draft.ranges = dict(selectors[0].fused.program.symbols)
+        selectors[0].ops()
+    else:
+        blocks = iter([_block(selector, draft) for selector in selectors])
+        draft.ops += _branch(tree, blocks)
+    plan, journal = _finished(draft, inputs, _journal(selectors))
+    return Planned(plan, draft.resources, journal)
+
+
+def _journal(selectors: Sequence[Selector]) -> Journal:
+    """What was decided before there was a plan."""
+    grouped = [len(s.groups) for s in selectors]
+    launches = [len(set(map(id, s.groups.values()))) for s in selectors]
+    notes = tuple(
+        f"{step.node.name}: {reason}"
+        for selector in selectors
+        for step, reasons in selector.claims.reasons.items()
+        if isinstance(step, CallStep)
+        for reason in reasons
+    )
+    return Journal(
+        (
+            Entry("select_kernels", 0.0, 0, 0, notes),
+            Entry("fuse_horizontal", 0.0, sum(grouped), sum(launches)),
+        )
+    )
+
+
+def _block(selector: Selector, draft: Draft) -> tuple[Op, ...]:
+    """The ops of one version."""
+    outer, known = draft.ops, set(draft.known)
+    draft.ops, draft.plain = [], {}
+    draft.ranges = dict(selector.fused.program.symbols)
+    selector.ops()
+    ops, draft.ops, draft.known = tuple(draft.ops), outer, known
+    return ops
+
+
+def _branch(tree: Versions, blocks: Iterator[tuple[Op, ...]]) -> tuple[Op, ...]:
+    if not isinstance(tree, Question):
+        return next(blocks)
+    then = _branch(tree.yes, blocks)
+    otherwise = _branch(tree.no, blocks)
+    return (Branch(tree.fact, then, otherwise, NOWHERE),)
+
+
+def plan_body(
+    body: Fused, kernels: Kernels, followers: Mapping[Region, Follower], outer: Draft
+) -> Plan:
+    """A body of control flow that Python steers."""
+    draft = Draft(outer.resources, outer.ways, dict(outer.ranges), outer.names)
+    selector = Selector(body, kernels, followers, draft)
+    inputs = selector.inputs()
+    selector.ops()
+    plan, _ = _finished(draft, inputs, Journal())
+    return plan
+
+
+def _finished(
+    draft: Draft, inputs: Sequence[str], journal: Journal
+) -> tuple[Plan, Journal]:
+    plan = Plan(
+        tuple(inputs), tuple(draft.ops), tuple(draft.buffers.values()),
+        tuple(draft.kernels.values()), tuple(draft.recipes.values()), tuple(draft.symbols.values()),
+    )  # fmt: skip
+    profiled = draft.ways.options.profile
+    passes: list[PlanPass] = [
+        EliminateDeadOps(),
+        *([] if profiled else [MergeVersions()]),
+        AssignBuffers(),
+        FormSegments(profiled),
+        FormParallel(),
+        PlaceAllocations(),
+        AssignArena(),
+    ]
+    return run_passes(plan, passes, journal)

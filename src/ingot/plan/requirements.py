@@ -1,0 +1,95 @@
+"""Conditions on sizes as data of a plan, and their check for the sizes of a call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import sympy
+
+from ingot.errors import InputError
+from ingot.fuse.accesses import Condition
+from ingot.fuse.index import Div, Index, Mod, Size, Var
+from ingot.plan.ir import Affine, Iteration, Quotient, Remainder, Requirement
+from ingot.program.source import node_place
+
+Values = Mapping[sympy.Symbol, int]
+
+
+def requirement(condition: Condition) -> Requirement:
+    node = condition.node
+    return Requirement(
+        _affine(condition.index), condition.size, f"{node} ({node.target})", node_place(node)
+    )
+
+
+def _affine(index: Index) -> Affine:
+    return Affine(index.const, tuple((c, _term(atom)) for atom, c in index.terms.items()))
+
+
+def _term(atom: Any) -> Iteration | Quotient | Remainder:
+    match atom:
+        case Var():
+            return Iteration(atom.size)
+        case Div():
+            return Quotient(_affine(atom.index), atom.by)
+        case Mod():
+            return Remainder(_affine(atom.index), atom.by)
+    raise AssertionError(f"{atom} is checked where it is used")
+
+
+def check(required: Requirement, values: Values) -> None:
+    low, high = _extremes(required.index, values)
+    size = _number(required.size, values)
+    if low <= high and not (low >= 0 and high < size):
+        raise InputError(
+            f"with these sizes {required.subject} would read element "
+            f"{high if high >= size else low} of a dimension of {size}",
+            place=required.place,
+            hints=["compile it with arguments like these as well"],
+        )
+
+
+def sizes_of(required: Requirement) -> Iterator[Size]:
+    """Everything in it that symbols tell."""
+    yield required.size
+    yield from _sizes(required.index)
+
+
+def _sizes(index: Affine) -> Iterator[Size]:
+    yield index.constant
+    for factor, term in index.terms:
+        yield factor
+        if isinstance(term, Iteration):
+            yield term.size
+        else:
+            yield term.by
+            yield from _sizes(term.of)
+
+
+def _number(size: Size, values: Values) -> int:
+    return size if isinstance(size, int) else int(size.xreplace(values))
+
+
+def _extremes(index: Affine, values: Values) -> tuple[int, int]:
+    """The least and the largest value; the first above the second where there is none."""
+    low = high = _number(index.constant, values)
+    for factor, term in index.terms:
+        by = _number(factor, values)
+        least, most = _range(term, values)
+        if most < least:
+            return 1, 0
+        low, high = low + min(by * least, by * most), high + max(by * least, by * most)
+    return low, high
+
+
+def _range(term: Iteration | Quotient | Remainder, values: Values) -> tuple[int, int]:
+    if isinstance(term, Iteration):
+        return 0, _number(term.size, values) - 1
+    least, most = _extremes(term.of, values)
+    step = _number(term.by, values)
+    if most < least:
+        return 1, 0
+    if isinstance(term, Remainder):
+        return 0, step - 1
+    return (least // step, most // step) if step > 0 else (least, most)

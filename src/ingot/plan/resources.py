@@ -1,0 +1,84 @@
+"""What the names of a plan stand for in this process: machine code, constant tensors, Python
+objects, ops. A plan and its resources together can be run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import torch
+
+from ingot.codegen.jit import Native, compiled_function
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Machine code of a kernel."""
+
+    address: int
+    share: int = 0
+    """The function that does one thread's share of the work; 0 where threads cannot share it."""
+    owner: Any = None
+    """Keeps the code alive."""
+
+
+@dataclass
+class Resources:
+    weight_guard: str = "exact"
+    kernels: dict[str, Entry] = field(default_factory=dict)
+    constants: dict[str, torch.Tensor] = field(default_factory=dict)
+    """By buffer."""
+    objects: dict[str, Any] = field(default_factory=dict)
+    """Of Opaque arguments."""
+    targets: dict[str, Any] = field(default_factory=dict)
+    """What calls call, by name."""
+
+    def target(self, name: str) -> Any:
+        return self.targets[name]
+
+    def target_name(self, target: Any) -> str:
+        """A name for what a call calls; ops are named as PyTorch prints them."""
+        name = _op_name(target)
+        if self.targets.setdefault(name, target) is not target:
+            name = f"{name}.{len(self.targets)}"
+            self.targets[name] = target
+        return name
+
+    def object_name(self, value: Any) -> str:
+        for name, known in self.objects.items():
+            if known is value:
+                return name
+        name = f"object{len(self.objects)}"
+        self.objects[name] = value
+        return name
+
+
+def _op_name(target: Any) -> str:
+    if isinstance(target, torch._ops.OpOverload):
+        return f"{target.namespace}.{target._opname}.{target._overloadname}"
+    if isinstance(target, torch._ops.HigherOrderOperator):
+        return f"higher_order.{target.name()}"
+    module = getattr(target, "__module__", "") or "python"
+    return f"{module.lstrip('_')}.{getattr(target, '__name__', type(target).__name__)}"
+
+
+_digests: WeakKeyDictionary[Native, str] = WeakKeyDictionary()
+
+
+def content(address: int) -> tuple[str, str, Native | None]:
+    """(function, digest of its module's MLIR, what keeps it alive) of compiled code."""
+    found = compiled_function(address)
+    if found is None:
+        return "", "", None
+    native, name = found
+    digest = _digests.get(native)
+    if digest is None:
+        digest = _digests[native] = text_digest(native.packed)
+    return name, digest, native
+
+
+def text_digest(text: str | bytes) -> str:
+    data = text.encode() if isinstance(text, str) else text
+    return sha256(data).hexdigest()[:16]

@@ -1,0 +1,384 @@
+"""Kernel selection: the steps of a Fused become the ops of a plan. Native steps are launches of the
+kernels that were generated for them or of the family that claims them; native branches and loops
+have their bodies inside; everything else is an eager op. Memory is in place only by name: every
+value that native code makes is an arena buffer of its own until `assign_buffers`.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sympy
+import torch
+from torch import fx
+
+from ingot.codegen.kernels import Kernels
+from ingot.fallback.boundary import blaming
+from ingot.fuse.accesses import conditions_of
+from ingot.fuse.region import Region
+from ingot.fuse.shapes import strides_of
+from ingot.fuse.views import is_view
+from ingot.kernels.matmul.family import packed_launch
+from ingot.plan.calls import argument, call_of, size_expr, symbol_of
+from ingot.plan.claims import Claims, is_count
+from ingot.plan.control_ops import ControlOps
+from ingot.plan.derived import is_derived
+from ingot.plan.draft import Draft, is_memory
+from ingot.plan.fallback import region_calls
+from ingot.plan.followers import Follower
+from ingot.plan.generated import native_nodes, region_launch, with_epilogue
+from ingot.plan.horizontal import Group, Grouping
+from ingot.plan.host_ops import laid_out
+from ingot.plan.in_place import WRITING, written_in_place
+from ingot.plan.ir import (
+    NOWHERE,
+    Call,
+    Check,
+    Define,
+    Eager,
+    Items,
+    Kind,
+    Op,
+    Plan,
+    Ref,
+    Return,
+    Steered,
+)
+from ingot.plan.places import native_view
+from ingot.program.control import control_of
+from ingot.program.graph import output_node, output_values, placeholders
+from ingot.program.program import Program
+from ingot.program.source import node_place
+from ingot.program.spec import is_pure
+from ingot.stages import CallStep, Fused, KernelStep, Step
+
+aten = torch.ops.aten
+
+
+class Selector:
+    """One program, or one version of it."""
+
+    def __init__(
+        self,
+        fused: Fused,
+        kernels: Kernels,
+        followers: Mapping[Region, Follower],
+        draft: Draft,
+        version: int = 0,
+    ):
+        self.fused, self.kernels, self.draft, self.version = fused, kernels, draft, version
+        self.claims = Claims(fused, kernels)
+        self.in_place = written_in_place(fused, kernels)
+        by_region = kernels.by_region
+        self.followers = {
+            r: f for r, f in followers.items() if r in by_region and by_region[r].is_follower
+        }
+        self._waiting = {follower.call for follower in self.followers.values()}
+        self._grouping = Grouping(self.claims, kernels, self.followers, draft)
+        self.groups = self._grouping.groups(fused)
+        """Products to the launch that they are part of, unless each step is timed."""
+        self._numbers = {step: (version, k) for k, step in enumerate(fused.steps)}
+        self._inside = 0
+        """How many native branches and loops the next step is in."""
+
+    # -- the program -------------------------------------------------------------------------------
+
+    def inputs(self, given: Sequence[str] | None = None) -> list[str]:
+        """Buffers for the inputs, or the given ones; what their sizes tell."""
+        nodes = placeholders(self.fused.program.graph)
+        if given is None:
+            given = [self._input(k, node) for k, node in enumerate(nodes)]
+        for node, name in zip(nodes, given, strict=True):
+            if is_memory(node.meta.get("val")):
+                self.draft.own(node, name)
+            else:
+                self.draft.name_as(node, name)
+        for node in nodes:
+            self.learn(node)
+        return list(given)
+
+    def _input(self, number: int, node: fx.Node) -> str:
+        tensor = is_memory(node.meta.get("val"))
+        return self.draft.add(node.name, Kind.INPUT if tensor else Kind.OBJECT, node)
+
+    def ops(self) -> None:
+        """All steps, then what the program returns."""
+        draft, start = self.draft, len(self.draft.ops)
+        self.constants(self.fused.program)
+        self.folded(self.fused)
+        for number, step in enumerate(self.fused.steps):
+            draft.step = (self.version, number)
+            before = len(draft.ops)
+            with blaming(step=step):
+                self.select(step)
+            draft.ops[before:before], draft.prologue = draft.prologue, []
+        self._outputs_written()
+        draft.ops[start:start], draft.folds = draft.folds, []
+
+    def constants(self, program: Program) -> None:
+        draft = self.draft
+        for node in program.graph.nodes:
+            if node.op != "get_attr":
+                continue
+            value: Any = program.constants.get(str(node.target))
+            if value is None:
+                value = operator.attrgetter(str(node.target))(program.graph_module)
+            if isinstance(value, torch.Tensor):
+                node.meta.setdefault("val", value)
+                name = draft.add(node.name, Kind.CONSTANT, node)
+                draft.own(node, name)
+                draft.resources.constants[name] = value
+            else:
+                name = draft.add(node.name, Kind.OBJECT)
+                draft.name_as(node, name)
+                draft.resources.constants[name] = value
+
+    def folded(self, fused: Fused) -> None:
+        """Values made of weights that steps read as they are."""
+        read = [node for step in fused.steps for node in self.reads(step)]
+        read += output_node(fused.program.graph).all_input_nodes
+        for node in dict.fromkeys(filter(is_derived, read)):
+            if not self.draft.is_known(node):
+                self.draft.folded(node)
+
+    def reads(self, step: Step) -> list[fx.Node]:
+        if step in self.claims.calls:
+            return [*self.claims.reads(step)]
+        return self._grouping.reads(step)
+
+    def _outputs_written(self) -> None:
+        draft, program = self.draft, self.fused.program
+        inputs = placeholders(program.graph)
+        returned = []
+        for spec, value in zip(program.signature.outputs, output_values(program.graph), strict=True):
+            if spec.kind != "mutation":
+                returned.append(argument(value, draft.refer, draft.resources))
+                continue
+            assert spec.target is not None
+            if value in self.in_place:
+                continue
+            target = draft.handle(inputs[spec.target])
+            source = argument(value, draft.refer, draft.resources)
+            name = draft.resources.target_name(aten.copy_.default)
+            call = Call("", name, (Ref(target), source))
+            draft.ops.append(Eager(call, writes=(target,), pure=False, step=draft.step))
+        draft.ops.append(Return(tuple(returned)))
+
+    # -- steps -------------------------------------------------------------------------------------
+
+    def select(self, step: Step) -> None:
+        self.draft.require(self._conditions(step))
+        if step in self._waiting:
+            return
+        self.draft.covers = []
+        group = self.groups.get(step)
+        if group is not None and not self.draft.ways.options.profile:
+            if step is group.members[0].step:
+                self._together(group)
+            return
+        if isinstance(step, KernelStep):
+            self._region(step)
+        elif step in self.claims.calls:
+            self._claimed(step)
+        elif step in self.claims.controls:
+            ControlOps(self, step, self.claims.controls[step]).write()
+        elif not self.claims.is_result(step.node):
+            self._eager(step)
+
+    def _conditions(self, step: Step) -> list[Any]:
+        """On sizes, which a native step takes for granted."""
+        if isinstance(step, KernelStep):
+            native = step.region in self.kernels.by_region
+            nodes = native_nodes(step.region) if native else ()
+            return [condition for node in nodes for condition in conditions_of(node)]
+        claims = self.claims.claims(step) or ()
+        return [condition for claim in claims for condition in claim.conditions()]
+
+    def _region(self, step: KernelStep) -> None:
+        region, draft = step.region, self.draft
+        kernel = self.kernels.by_region.get(region)
+        if kernel is None:
+            self._fallback(step)
+            return
+        if region in self.followers:
+            self._cover(self.followers[region].call)
+            member = with_epilogue(self.followers[region], kernel, draft)
+            draft.ops.append(packed_launch(draft, [member]))
+            return
+        self._place_in_input(region.stored)
+        draft.ops += region_launch(region, kernel, draft)
+
+    def _together(self, group: Group) -> None:
+        members = []
+        for member in group.members:
+            self._cover(member.step, *([member.follower.call] if member.follower else []))
+            if member.follower is None:
+                self._make(member.product.node)
+                members.append((member.product, None))
+            else:
+                kernel = self.kernels.by_region[member.follower.region]
+                members.append(with_epilogue(member.follower, kernel, self.draft))
+        self.draft.ops.append(packed_launch(self.draft, members, group.in_step))
+
+    def _cover(self, *steps: Step) -> None:
+        numbers = (self._numbers.get(step, NOWHERE) for step in steps)
+        self.draft.covers += [n for n in numbers if n not in (NOWHERE, self.draft.step)]
+
+    def _claimed(self, step: CallStep) -> None:
+        family, claims = self.claims.calls[step]
+        self._cover(*self.claims.covered.get(step, ()))
+        if claims:
+            self._make(step.node)
+        for claim in claims:
+            self.draft.ops += family.launch(claim, self.draft)
+
+    def _make(self, node: fx.Node) -> None:
+        self._place_in_input([node])
+        self.draft.make(node)
+
+    def _place_in_input(self, nodes: Any) -> None:
+        """Values that are written straight into a mutated input."""
+        draft = self.draft
+        for node in nodes:
+            target = self.in_place.get(node)
+            if target is not None:
+                place = draft.place(target)
+                assert place is not None
+                draft.put(node, place)
+                draft.name_as(node, draft.handle(target))
+
+    # -- eager ops ---------------------------------------------------------------------------------
+
+    def _fallback(self, step: KernelStep) -> None:
+        stored = step.region.stored
+        for node in region_calls(step.region):
+            if size_expr(node, self.draft.known) is None and not self.draft.is_known(node):
+                self._call(node, laid_out_as_traced=node in stored)
+
+    def _eager(self, step: CallStep) -> None:
+        node, draft = step.node, self.draft
+        if self._inside:
+            return  # views and sizes: native ops see through them
+        if step.bodies:
+            self._steered(step)
+            return
+        if is_count(node) and size_expr(node, draft.known) is not None:
+            return
+        if node.target is aten._assert_scalar.default:
+            condition = argument(node.args[0], draft.refer, draft.resources)
+            draft.ops.append(Check(condition, check_text(node), draft.step))
+            return
+        if node in self.in_place and node.target in WRITING:
+            self._write_in_place(node)
+            return
+        self._call(node, laid_out_as_traced=node.target is aten.convolution.default)
+
+    def _call(self, node: fx.Node, laid_out_as_traced: bool = False) -> None:
+        draft = self.draft
+        alias = None
+        if native_view(node) or (is_view(node) and node.target not in _COPIES):
+            base = draft.place(node.args[0])  # type: ignore[arg-type]
+            alias = None if base is None else base[0]
+        name = self._result(node, alias)
+        raw = draft.names.fresh(f"{name}_raw") if laid_out_as_traced else name
+        call = call_of(node, raw, draft.refer, draft.resources)
+        if laid_out_as_traced:
+            draft.add_raw(raw, name)
+        draft.ops.append(Eager(call, pure=may_run_twice(node), step=draft.step))
+        if laid_out_as_traced:
+            arranged = draft.resources.target_name(laid_out)
+            args = (Ref(raw), Items(tuple(strides_of(node))))
+            draft.ops.append(Eager(Call(name, arranged, args), step=draft.step))
+        draft.name_as(node, name)
+        if is_memory(node.meta.get("val")) and draft.place(node) is None:
+            draft.put(node, (name, 0))
+        self.learn(node)
+
+    def _result(self, node: fx.Node, alias: str | None) -> str:
+        tensor = is_memory(node.meta.get("val"))
+        kind = Kind.EAGER if tensor else Kind.OBJECT
+        return self.draft.add(node.name, kind, node, alias=alias)
+
+    def _write_in_place(self, node: fx.Node) -> None:
+        draft = self.draft
+        target: Any = WRITING[node.target]
+        call = call_of(node, "", draft.refer, draft.resources)
+        call = Call("", draft.resources.target_name(target), call.args, call.kwargs)
+        written = draft.handle(self.in_place[node])
+        draft.ops.append(Eager(call, writes=(written,), pure=False, step=draft.step))
+        self._place_in_input([node])
+
+    def _steered(self, step: CallStep) -> None:
+        """Control flow with eager steps inside: its bodies are plans of their own."""
+        node, draft = step.node, self.draft
+        control = control_of(node)
+        assert control is not None
+        bodies = tuple(self._body(body) for body in step.bodies)
+        operands = tuple(argument(o, draft.refer, draft.resources) for o in control.operands())
+        predicate = argument(control.predicate, draft.refer, draft.resources)
+        name = self._result(node, None)
+        draft.ops.append(
+            Steered(
+                control.kind, name, predicate, operands, len(control.carried),
+                len(control.sliced), bodies, draft.step,
+            )
+        )  # fmt: skip
+        draft.name_as(node, name)
+        self.learn(node)
+
+    def _body(self, body: Fused) -> Plan:
+        from ingot.plan.planner import plan_body
+
+        return plan_body(body, self.kernels, self.followers, self.draft)
+
+    # -- symbols -----------------------------------------------------------------------------------
+
+    def learn(self, node: fx.Node) -> None:
+        """Symbols that a value is the first to tell."""
+        value = node.meta.get("val")
+        symbol = symbol_of(value)
+        if symbol is not None:
+            self._define(symbol, node, "value")
+        if not isinstance(value, torch.Tensor) or value.layout is not torch.strided:
+            return
+        for k, size in enumerate(value.shape):
+            self._define(symbol_of(size), node, "size", k)
+        for k, stride in enumerate(value.stride()):
+            self._define(symbol_of(stride), node, "stride", k)
+        self._define(symbol_of(value.storage_offset()), node, "offset")
+
+    def _define(self, symbol: sympy.Symbol | None, node: fx.Node, query: str, dim: int = 0) -> None:
+        draft = self.draft
+        if symbol is None or symbol.name in draft.known:
+            return
+        draft.define(symbol)
+        draft.ops.append(Define(symbol.name, draft.handle(node), query, dim))
+
+    # -- blocks ------------------------------------------------------------------------------------
+
+    def block(self, body: Fused) -> tuple[Op, ...]:
+        """The ops of a body of native control flow."""
+        draft = self.draft
+        outer, draft.ops = draft.ops, []
+        self._inside += 1
+        for step in body.steps:
+            self.select(step)
+        self._inside -= 1
+        ops, draft.ops = tuple(draft.ops), outer
+        return ops
+
+
+_COPIES = {aten.flip.default, aten.repeat.default, aten.roll.default}
+"""Index maps to native code, copies to PyTorch."""
+
+
+def may_run_twice(node: fx.Node) -> bool:
+    return is_pure(node) or isinstance(node.target, torch._ops.HigherOrderOperator)
+
+
+def check_text(check: fx.Node) -> str:
+    """What a check that fails says: its own text, and the user's line."""
+    message, place = str(check.args[1]), node_place(check)
+    return message if place is None or "\n  at " in message else f"{message}\n  at {place}"

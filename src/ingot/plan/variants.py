@@ -1,0 +1,24 @@
+"""Multi-versioning of a launch: builtin variants, chosen by a size natively."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from ingot.dispatch.ranges import Table
+from ingot.fuse.index import Size
+from ingot.plan.ir import NOWHERE, AtMost, Branch, Op
+
+
+def choose(table: Table, size: Size, makers: Mapping[str, Callable[[], list[Op]]]) -> list[Op]:
+    """The ops of the variant that the table names, or branches between those that it names. Only
+    these are made."""
+    names = dict.fromkeys(row.serves for row in table.rows)
+    made = {name: makers[name]() for name in names}
+    *before, last = table.rows
+    ops = made[last.serves]
+    for row in reversed(before):
+        high = row.box[0].high
+        assert high is not None
+        step = getattr(ops[0], "step", NOWHERE)
+        ops = [Branch(AtMost(size, high), tuple(made[row.serves]), tuple(ops), step)]
+    return ops

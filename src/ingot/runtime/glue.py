@@ -1,0 +1,442 @@
+"""A plan as a Python function: it binds arguments, runs segments and calls what only Python can. A
+tensor is let go after its last use; an error code of a kernel becomes the exception eager raises.
+"""
+
+from __future__ import annotations
+
+import time
+from array import array
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import sympy
+import torch
+from torch._C._dynamo.guards import _empty_strided_cpu  # type: ignore[attr-defined]
+
+from ingot.codegen.launcher import UNUSUAL, presence
+from ingot.execute.checked import CheckedLaunch
+from ingot.execute.control import steered
+from ingot.execute.launch import Base, Bound, Unbound, Use
+from ingot.execute.launch import Launch as Binding
+from ingot.execute.memory import LARGE, empty_kept, empty_large, extent
+from ingot.execute.outcome import broken, failed
+from ingot.execute.presence import Look
+from ingot.execute.workspace import LARGE as LARGE_ARENA
+from ingot.execute.workspace import borrow, borrow_any, give_back, give_back_any
+from ingot.fallback.recovery import RUNNER, WRITES, guarded, no_recovery
+from ingot.fuse.index import Size
+from ingot.options import Options
+from ingot.plan.ir import (
+    NOWHERE,
+    Allocate,
+    Branch,
+    Buffer,
+    Check,
+    Define,
+    Eager,
+    Entries,
+    Fold,
+    Free,
+    Items,
+    Kind,
+    Launch,
+    Opaque,
+    Op,
+    Plan,
+    Pointer,
+    Ref,
+    Return,
+    Segment,
+    Steered,
+    walk,
+)
+from ingot.plan.prepared import Prepared
+from ingot.plan.recipes import prepared_by
+from ingot.plan.resources import Resources
+from ingot.plan.sizes import SizePrinter, identifier
+from ingot.runtime.arena_layout import ArenaLayout
+from ingot.runtime.bounds import SHIFT, Extents, with_checks
+from ingot.runtime.lowering import FIRST_BASE, Bases, Lowering
+from ingot.runtime.table import AnyStep
+from ingot.runtime.table import Segment as NativeSegment
+
+Run = Callable[[list[Any]], Sequence[Any]]
+
+
+@dataclass(frozen=True)
+class Runner:
+    run: Run
+    source: str
+    prepared: tuple[Prepared, ...]
+    """What is made of weights and kept."""
+    segments: tuple[NativeSegment, ...]
+    seconds: dict[int, list[float]] = field(default_factory=dict)
+    """Of each step of each version, where they are timed."""
+
+
+def emit(plan: Plan, resources: Resources, options: Options) -> Runner:
+    glue = _Glue(plan, resources, options)
+    source = glue.source()
+    scope = glue.scope
+    scope["recover"] = no_recovery
+    exec(compile(guarded(source), RUNNER, "exec"), scope)
+    # Not in its own scope: in a cycle, code and weights would wait for the garbage collector.
+    run = scope.pop("run")
+    return Runner(run, source, tuple(glue.prepared), tuple(glue.segments), glue.seconds)
+
+
+class _Glue:
+    def __init__(self, plan: Plan, resources: Resources, options: Options):
+        self.plan, self.resources, self.options = plan, resources, options
+        self.buffers = plan.by_name()
+        self.lines: list[str] = []
+        self.indent = ""
+        self.prepared: list[Prepared] = []
+        self.segments: list[NativeSegment] = []
+        self.seconds: dict[int, list[float]] = {}
+        self.scope: dict[str, Any] = {
+            "empty_strided": _empty_strided_cpu, "empty_large": empty_large,
+            "empty_kept": empty_kept, "failed": failed, "broken": broken, "borrow": borrow,
+            "borrow_any": borrow_any, "give_back": give_back, "give_back_any": give_back_any,
+        }  # fmt: skip
+        self.scope["entries"] = resources.kernels  # what tables have the addresses of
+        self._arena = ArenaLayout(plan)
+        self._bases = Bases()
+        self._recipes = {recipe.buffer: recipe for recipe in plan.recipes}
+        self._symbols = {s.expr: identifier("size", s.name) for s in plan.symbols}
+        self._printer = SizePrinter(self._symbols)
+        self._variables = {name: f"in{k}" for k, name in enumerate(plan.inputs)}
+        self._targets: dict[str, str] = {}
+        parameters = {k.name: [p.name for p in k.parameters] for k in plan.kernels}
+        self._lowering = Lowering(self.buffers, parameters, resources, self._bases)
+        self._written = _written_inputs(plan, self.buffers)
+
+    # -- names -------------------------------------------------------------------------------------
+
+    def capture(self, stem: str, value: Any) -> str:
+        name = f"{stem}{len(self.scope)}"
+        self.scope[name] = value
+        return name
+
+    def variable(self, name: str) -> str:
+        known = self._variables.get(name)
+        if known is None:
+            buffer = self.buffers[name]
+            if buffer.kind is Kind.CONSTANT or name in self.resources.constants:
+                known = self.capture("constant", self.resources.constants[name])
+            else:
+                known = f"v_{name}"
+            self._variables[name] = known
+        return known
+
+    def size(self, size: Size) -> str:
+        if isinstance(size, int):
+            return str(size)
+        for symbol in size.free_symbols:
+            if symbol not in self._symbols:
+                raise KeyError(f"the symbol {symbol} has no value when it is needed")
+        if isinstance(size, sympy.Symbol):
+            return self._symbols[size]
+        return f"int({self._printer.doprint(size)})"
+
+    def sizes(self, sizes: Sequence[Size]) -> str:
+        return "(" + "".join(f"{self.size(s)}, " for s in sizes) + ")"
+
+    def argument(self, value: Any) -> str:
+        match value:
+            case Ref():
+                return self.variable(value.name)
+            case Items():
+                return f"[{', '.join(map(self.argument, value.values))}]"
+            case tuple():
+                return "(" + "".join(f"{self.argument(v)}, " for v in value) + ")"
+            case bool() | int() | str() | None:
+                return repr(value)
+            case sympy.Basic():
+                return self.size(value)
+            case Entries():
+                pairs = ((self.argument(k), self.argument(v)) for k, v in value.pairs)
+                return "{" + ", ".join(f"{k}: {v}" for k, v in pairs) + "}"
+            case slice():
+                parts = map(self.argument, (value.start, value.stop, value.step))
+                return f"slice({', '.join(parts)})"
+            case Opaque():
+                return self.capture("object", self.resources.objects[value.name])
+        return self.capture("value", value)
+
+    def target(self, name: str) -> str:
+        known = self._targets.get(name)
+        if known is None:
+            target = self.resources.target(name)
+            plain = isinstance(target, torch._ops.OpOverload) and _is_plain(target)
+            known = self._targets[name] = self.capture("op", target._op if plain else target)
+        return known
+
+    # -- text --------------------------------------------------------------------------------------
+
+    def add(self, line: str) -> None:
+        self.lines.append(self.indent + line)
+
+    def source(self) -> str:
+        names = [self._variables[name] for name in self.plan.inputs]
+        if names:
+            self.add(f"{', '.join(names)}, = inputs")
+            self.add("inputs.clear()")
+        ops = self.plan.ops
+        head = next((k for k, op in enumerate(ops) if not isinstance(op, Define | Fold)), 0)
+        self._ops(ops[:head])
+        self._look_at_inputs()
+        start = len(self.lines)
+        if self.options.profile:
+            self.scope["clock"] = time.perf_counter
+        self._borrows = any(isinstance(op, Segment) for op in walk(ops))
+        self._any_size = bool(self._arena.symbols()) or self._arena.bound(())[1] > LARGE_ARENA
+        self._ops(ops[head:])
+        if self._borrows:
+            self.lines[start:start] = self._borrowed()
+        return "\n".join(["def run(inputs):", *(f"    {line}" for line in self.lines)])
+
+    def _ops(self, ops: Sequence[Op]) -> None:
+        for op in ops:
+            step = _step_of(op) if self.options.profile else NOWHERE
+            if step == NOWHERE:
+                self._op(op)
+                continue
+            version, number = step
+            self.add("start = clock()")
+            self._op(op)
+            seconds = self._seconds(version, number)
+            self.add(f"{seconds}[{number}] += clock() - start")
+
+    def _seconds(self, version: int, number: int) -> str:
+        name = f"seconds{version}"
+        found = self.seconds.setdefault(version, [])
+        found += [0.0] * (number + 1 - len(found))
+        self.scope[name] = found
+        return name
+
+    def _op(self, op: Op) -> None:
+        match op:
+            case Segment():
+                self._segment(op)
+            case Eager():
+                self._eager(op)
+            case Allocate():
+                self._allocate(self.buffers[op.buffer])
+            case Free():
+                self.add(f"del {', '.join(map(self.variable, op.buffers))}")
+            case Define():
+                self._define(op)
+            case Fold():
+                self._fold(op)
+            case Check():
+                self.add(f"if not {self.argument(op.condition)}: broken({op.message!r})")
+            case Branch():
+                self._branch(op)
+            case Steered():
+                self._steered(op)
+            case Return():
+                if self._borrows:
+                    self.add(f"{'give_back_any' if self._any_size else 'give_back'}(workspace)")
+                self.add(f"return [{', '.join(map(self.argument, op.values))}]")
+            case _:
+                raise AssertionError(f"Python runs no {type(op).__name__}")
+
+    def _borrowed(self) -> list[str]:
+        count = len(self._bases.numbers) + FIRST_BASE + (SHIFT if self.options.checks else 0)
+        kind = "borrow_any" if self._any_size else "borrow"
+        if not self._arena.symbols():
+            return [f"workspace = {kind}({self._arena.bound(())[1]}, {count})"]
+        bound = self.capture("arena", self._arena.bound)
+        return [
+            f"sizes = {self.sizes(self._arena.symbols())}",
+            f"workspace = {kind}({bound}(sizes)[1], {count})",
+        ]
+
+    def _define(self, op: Define) -> None:
+        symbol = next(s for s in self.plan.symbols if s.name == op.symbol)
+        queries = {
+            "size": f".size({op.dim})", "stride": f".stride({op.dim})",
+            "offset": ".storage_offset()", "value": "",
+        }  # fmt: skip
+        text = f"{self.variable(op.buffer)}{queries[op.query]}"
+        self.add(f"{self._symbols[symbol.expr]} = {text}")
+
+    def _fold(self, op: Fold) -> None:
+        recipe = self._recipes[op.buffer]
+        made = self._prepared(op.buffer)
+        sources = ", ".join(map(self.variable, recipe.sources))
+        self.add(f"{self.variable(op.buffer)} = {self.capture('folded', made)}.tensor({sources})")
+
+    def _prepared(self, name: str) -> Prepared:
+        made = prepared_by(self._recipes[name], self.resources)
+        self.prepared.append(made)
+        return made
+
+    def _eager(self, op: Eager) -> None:
+        arguments = list(map(self.argument, op.call.args))
+        arguments += [f"{k}={self.argument(v)}" for k, v in op.call.kwargs]
+        text = f"{self.target(op.call.target)}({', '.join(arguments)})"
+        if op.call.target.endswith("operator.getitem"):
+            text = f"{arguments[0]}[{arguments[1]}]"
+        rerun = op.pure and not op.writes
+        result = f"{self.variable(op.call.result)} = " if op.call.result else ""
+        self.add(f"{result}{text}{'' if rerun else WRITES}")
+
+    def _allocate(self, buffer: Buffer) -> None:
+        shape, strides = self.sizes(buffer.shape), self.sizes(buffer.strides)
+        dtype = self.capture("dtype", buffer.dtype)
+        head = self._allocator(buffer)
+        self.add(f"{self.variable(buffer.name)} = {head}{shape}, {strides}, {dtype})")
+
+    def _allocator(self, buffer: Buffer) -> str:
+        """The beginning of a call."""
+        assert buffer.dtype is not None
+        if not all(isinstance(number, int) for number in (*buffer.shape, *buffer.strides)):
+            return "empty_large("
+        size = extent(buffer.shape, buffer.strides) * buffer.dtype.itemsize
+        return "empty_strided(" if size < LARGE else f"empty_kept({size}, "
+
+    def _branch(self, op: Branch) -> None:
+        """Between versions: each of them returns."""
+        self.add(f"if {self._printer.doprint(op.condition)}:")
+        outer, self.indent = self.indent, self.indent + "    "
+        self._ops(op.then)
+        self.indent = outer
+        self._ops(op.otherwise)
+
+    def _steered(self, op: Steered) -> None:
+        runs = []
+        for body in op.bodies:
+            runner = emit(body, self.resources, self.options)
+            self.prepared += runner.prepared
+            runs.append(runner.run)
+        function = self.capture("control", steered(op.kind, op.carried, op.sliced, runs))
+        predicate, operands = self.argument(op.predicate), self.argument(op.operands)
+        self.add(f"{self.variable(op.result)} = {function}({predicate}, {operands}){WRITES}")
+
+    # -- segments ----------------------------------------------------------------------------------
+
+    def _segment(self, op: Segment) -> None:
+        steps = self._lowering.steps(op.ops)
+        unset, self._bases.unset = self._bases.unset, []
+        bases = [(self._bases.numbers[name], self._base(name)) for name in unset]
+        make = CheckedLaunch if self.options.checks else Binding
+        binding = make(bases)
+        segment = NativeSegment(self._arena, self._checked(steps), op.requires)
+        self.segments.append(segment)
+        symbols = segment.symbols()
+        address = "table.address"
+        if symbols or self._arena.symbols():
+            sizes = "sizes" if self._arena.symbols() else "()"
+            table = self.capture("table", segment.table)
+            self.add(f"table = {table}({sizes}, {self.sizes(symbols)})")
+        else:
+            self.scope["held"] = self.segments
+            address = self.capture("table", segment.table((), ()).address)
+        given = ", ".join(["workspace.address", address, *binding.weights, *binding.tensors])
+        slow = self.capture("launch", binding)
+        writes = WRITES if self._written else ""
+        if binding.quick is None:
+            self.add(f"error = {slow}({given}){writes}")
+        else:
+            # UNUSUAL: nothing was run.
+            self.add(f"error = {self.capture('quick', binding.quick)}({given})")
+            self.add(f"if error == {UNUSUAL}: error = {slow}({given}){writes}")
+        self.add(f"if error: failed(error, {self.capture('steps', steps)})")
+
+    def _checked(self, steps: list[AnyStep]) -> list[AnyStep]:
+        if not self.options.checks:
+            return steps
+        owners = {number: self.buffers[name] for name, number in self._bases.numbers.items()}
+        return with_checks(steps, Extents(self._arena.sizes, owners))
+
+    def _base(self, name: str) -> Base:
+        buffer = self.buffers[name]
+        if buffer.kind is Kind.CURSOR:
+            return Unbound()
+        if buffer.kind is Kind.PACKED:
+            sources = self._recipes[name].sources
+            return Use(self._prepared(name), [self.variable(source) for source in sources])
+        variable = self.variable(name)
+        if name in self._written:
+            self.add(f"{variable}.data_ptr()")  # copies what is copied when written
+        size = buffer.nbytes
+        assert buffer.dtype is not None
+        known = size if isinstance(size, int) else 0
+        return Bound(variable, buffer.dtype.itemsize, known, name in self._written, name)
+
+    def _look_at_inputs(self) -> None:
+        """PyTorch's own kernels would follow a null pointer as well: ask once, before anything
+        runs, for the inputs that eager ops use. Segments check what they bind."""
+        names = [n for n in self.plan.inputs if n in _eager_inputs(self.plan, self.buffers)]
+        if not names:
+            return
+        rows = array("q")
+        for name in names:
+            size, dtype = self.buffers[name].nbytes, self.buffers[name].dtype
+            assert dtype is not None
+            rows.extend((dtype.itemsize, size if isinstance(size, int) else 0))
+        self.capture("rows", rows)
+        present, given = presence(rows), ", ".join(map(self.variable, names))
+        look = self.capture("look", Look(names))
+        if present is None:
+            self.add(f"{look}({given})")
+        else:
+            self.add(f"if {self.capture('present', present)}({given}): {look}({given})")
+
+
+def _step_of(op: Op) -> tuple[int, int]:
+    if isinstance(op, Segment):
+        return next((s for inner in walk(op.ops) if (s := _step_of(inner)) != NOWHERE), NOWHERE)
+    return getattr(op, "step", NOWHERE)
+
+
+def _written_inputs(plan: Plan, buffers: Mapping[str, Buffer]) -> set[str]:
+    """Inputs that native code writes."""
+    return {
+        operand.buffer
+        for op in walk(plan.ops)
+        if isinstance(op, Launch)
+        for _, operand in op.computes.outputs
+        if buffers[operand.buffer].kind is Kind.INPUT
+    }
+
+
+def _eager_inputs(plan: Plan, buffers: Mapping[str, Buffer]) -> set[str]:
+    """Strided inputs that eager ops read or write, themselves or through views."""
+    found: set[str] = set()
+    for op in walk(plan.ops):
+        if isinstance(op, Steered):
+            found.update(_roots(op.operands, buffers))
+        elif isinstance(op, Eager) and not _makes_view(op, buffers):
+            found.update(_roots((op.call.args, tuple(v for _, v in op.call.kwargs)), buffers))
+            found.update(op.writes)
+    return {name for name in found if _is_strided(buffers[name])}
+
+
+def _makes_view(op: Eager, buffers: Mapping[str, Buffer]) -> bool:
+    result = buffers.get(op.call.result)
+    return result is not None and result.alias is not None
+
+
+def _roots(value: Any, buffers: Mapping[str, Buffer]) -> Iterator[str]:
+    from ingot.plan.ir import refs
+
+    for name in refs(value):
+        while (alias := buffers[name].alias) is not None:
+            name = alias
+        yield name
+
+
+def _is_strided(buffer: Buffer) -> bool:
+    return buffer.kind is Kind.INPUT and buffer.dtype is not None
+
+
+def _is_plain(target: torch._ops.OpOverload) -> bool:
+    """Can the C++ op be called without the Python layers around it?"""
+    return target.namespace == "aten" and not target._schema.is_mutable
+
+
+__all__ = ["Pointer", "Run", "Runner", "emit"]
