@@ -40,7 +40,7 @@ plan(%x, %w) {
   kernel @mm: matmul #3f2a (a: r f32, b: r, out: w f32, room: rw u8, epilogue: call?, rows)
   kernel @relu: pointwise #77 (in: r f32, out: w f32, n)
   recipe %packed of (%w) {
-    %1 = aten.t.default(%0)
+    %1 = aten.t.default(%s0)
     results %1
     packing sample_tile{rows=16, scale=1.0}
   }
@@ -48,7 +48,9 @@ plan(%x, %w) {
   define s0 = size(%x, 0)
   allocate %y
   segment {
-    launch @mm(%x, %packed, %h, %scratch, @relu, s0) threads(s0) step 0:0 {
+    requires 0 <= 0 + 2 * i(s0) + -1 * quotient(0 + 1 * i(s0), 4) < (64*s0) for \
+"aten.relu.default" at "model.py":3 "y = x.relu()"
+    launch @mm(%x, %packed, %h, %scratch, @relu, s0) threads(s0) step 0:0 covers(0:2, 0:3) {
       computes {
         %a = %x:f32[s0, 64]
         %b = %w:f32[32, 64]
@@ -66,8 +68,6 @@ tile=sample_tile{rows=4, scale=0.5}, padded=True}
           %b = aten.relu.default(%a)
           %b -> %y:f32[s0, 32]
         }
-        requires 0 <= -1 + 2 * i(s0) + -1 * quotient(0 + 1 * i(s0), 4) < (64*s0) for \
-"aten.relu.default" at "model.py":3 "y = x.relu()"
         fault division at "model.py":3 "y = x.relu()"
         fault lookup at "model.py":4
       }
@@ -289,8 +289,8 @@ plan(%x, %w, %p) {
   object %steered
   eager %chosen: f32[6]
   recipe %twice of (%w, %table) {
-    %2 = aten.mul.Tensor(%0, 2.0)
-    %3 = aten.add.Tensor(%2, %1)
+    %2 = aten.mul.Tensor(%s0, 2.0)
+    %3 = aten.add.Tensor(%2, %s1)
     results %3
   }
 

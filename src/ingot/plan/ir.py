@@ -104,7 +104,7 @@ class Attributes:
 @dataclass(frozen=True)
 class Recipe:
     """How a packed or folded buffer is made of weights: `calls` on the tensors of `sources`, which
-    are their %0, %1, …; then `packing` of the results, if any."""
+    are their %s0, %s1, …; then `packing` of the results, if any."""
 
     buffer: str
     sources: tuple[str, ...]

@@ -29,6 +29,7 @@ from ingot.plan.ir import (
     Parameter,
     Plan,
     Recipe,
+    Require,
     Requirement,
     Return,
     Segment,
@@ -230,22 +231,21 @@ class _PlanReader(ValueReader):
         arguments = self.several(self.argument, ")")
         threads = self._sized("threads") if self.peek_word() == "threads" else None
         step = self.step()
+        covers: tuple[tuple[int, int], ...] = ()
+        if self.accept_word("covers"):
+            self.expect("(")
+            covers = self.several(self.step_number, ")")
         computes, attributes = Computation((), (), ()), None
-        requires: list[Requirement] = []
         faults: list[tuple[str, Place]] = []
         if self.accept("{"):
             if self.accept_word("computes"):
                 self.expect("{")
                 computes = self._computes()
             attributes = self.attributes() if self.accept_word("attributes") else None
-            while self.accept_word("requires"):
-                requires.append(self.requirement())
             while self.accept_word("fault"):
                 faults.append((self.word(), self.place()))
             self.expect("}")
-        return Launch(
-            kernel, arguments, computes, threads, attributes, tuple(requires), tuple(faults), step
-        )
+        return Launch(kernel, arguments, computes, threads, attributes, tuple(faults), step, covers)
 
     def _computes(self) -> Computation:
         inputs: list[Any] = []
@@ -280,7 +280,20 @@ class _PlanReader(ValueReader):
 
     def _segment(self) -> Segment:
         self.expect("{")
-        return Segment(self.block())
+        required = self._requirements()
+        return Segment(self.block(), required)
+
+    def _require(self) -> Require:
+        self.expect("{")
+        required = self._requirements()
+        self.expect("}")
+        return Require(required)
+
+    def _requirements(self) -> tuple[Requirement, ...]:
+        found: list[Requirement] = []
+        while self.accept_word("requires"):
+            found.append(self.requirement())
+        return tuple(found)
 
     def _branch(self) -> Branch:
         condition: Any
@@ -289,9 +302,9 @@ class _PlanReader(ValueReader):
         elif self.accept_word("sym"):
             condition = self.condition()
         else:
-            left = self.size()
+            left = self.side()
             self.expect("<=")
-            condition = AtMost(left, self.size())
+            condition = AtMost(left, self.side())
         step = self.step()
         self.expect("{")
         then, otherwise = self.block(), ()
@@ -368,6 +381,7 @@ _OPS: dict[str, Callable[[_PlanReader], Op]] = {
     "if": _PlanReader._branch,
     "loop": _PlanReader._loop,
     "segment": _PlanReader._segment,
+    "require": _PlanReader._require,
     "define": _PlanReader._define,
     "allocate": lambda reader: Allocate(reader.buffer()),
     "fold": lambda reader: Fold(reader.buffer()),

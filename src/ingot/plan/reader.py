@@ -54,6 +54,7 @@ class Reader:
         self._parsed: dict[str, Any] = {}
         self._characters = 0
         self._depth = 0
+        self._facts = False
         if len(text) > MOST_CHARACTERS:
             self.text = ""
             self.fail(f"it is longer than {MOST_CHARACTERS} characters")
@@ -203,6 +204,13 @@ class Reader:
             self._skip_parentheses()
         return self._expression(start)
 
+    def side(self) -> Any:
+        """Of a comparison: a size, or a fact that counts as 0 or 1."""
+        self._facts = True
+        found = self.size()
+        self._facts = False
+        return found
+
     def open_size(self) -> Size:
         """A size that ends with a comma or a bracket outside of its own."""
         start = self.at
@@ -256,9 +264,9 @@ class Reader:
             except ExpressionError as error:
                 self.fail(f"not a size expression: {error}", start)
         found = self._parsed[text]
-        if number and is_condition(found):
+        if number and not self._facts and is_condition(found):
             self.fail("a condition, not a size", start)
-        return int(found) if number and found.is_Integer else found
+        return int(found) if number and not is_condition(found) and found.is_Integer else found
 
     def with_symbols(self, read: Callable[[], T]) -> T:
         """A plan has symbols of its own."""
@@ -326,6 +334,9 @@ class Reader:
     def step(self) -> tuple[int, int]:
         if not self.accept_word("step"):
             return (-1, -1)
+        return self.step_number()
+
+    def step_number(self) -> tuple[int, int]:
         version = self.integer()
         self.expect(":")
         return version, self.integer()

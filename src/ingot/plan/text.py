@@ -59,6 +59,8 @@ from ingot.plan.ir import (
     Plan,
     Pointer,
     Recipe,
+    Require,
+    Requirement,
     Return,
     Segment,
     Sliced,
@@ -199,7 +201,12 @@ class _Ops:
                 yield Line(depth, "}")
             case Segment():
                 yield Line(depth, "segment {")
+                yield from _requirements(op.requires, depth + 1)
                 yield from self.block(op.ops, depth + 1)
+                yield Line(depth, "}")
+            case Require():
+                yield Line(depth, "require {")
+                yield from _requirements(op.requirements, depth + 1)
                 yield Line(depth, "}")
             case Branch():
                 yield from self._branch(op, depth)
@@ -261,15 +268,20 @@ def _launch(op: Launch, depth: int) -> Iterator[Line]:
     if op.threads is not None:
         text += f" threads({open_size_text(op.threads)})"
     text += step_text(op.step)
+    if op.covers:
+        text += f" covers({', '.join(f'{a}:{b}' for a, b in op.covers)})"
     inner = [*_computes(op.computes)]
     if op.attributes is not None:
         inner.append(Line(0, f"attributes {attributes_text(op.attributes)}"))
-    inner += [Line(0, requirement_text(each)) for each in op.requires]
     inner += [Line(0, f"fault {word(kind)} {place_text(place)}") for kind, place in op.faults]
     yield Line(depth, f"{text} {{" if inner else text)
     if inner:
         yield from (Line(depth + 1 + line.depth, line.text) for line in inner)
         yield Line(depth, "}")
+
+
+def _requirements(required: tuple[Requirement, ...], depth: int) -> Iterator[Line]:
+    yield from (Line(depth, requirement_text(each)) for each in required)
 
 
 def _computes(computes: Computation) -> Iterator[Line]:

@@ -212,9 +212,9 @@ def _opaque(reader: ValueReader) -> Opaque:
 
 def _at_most(reader: ValueReader) -> AtMost:
     reader.expect("(")
-    left = reader.open_size()
+    left = reader.side()
     reader.expect(",")
-    right = reader.open_size()
+    right = reader.side()
     reader.expect(")")
     return AtMost(left, right)
 

@@ -42,16 +42,16 @@ TARGET = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 
 OP_WORDS = frozenset(
     {"launch", "parallel", "if", "loop", "segment", "steer", "define", "allocate", "fold", "check",
-     "free", "return"}
+     "free", "require", "return"}
 )  # fmt: skip
 DECLARATIONS = frozenset(
     {"symbol", "kernel", "recipe", "input", "constant", "packed", "folded", "arena", "result",
      "eager", "cursor", "object"}
 )  # fmt: skip
 NOTES = frozenset(
-    {"at", "attributes", "body", "carry", "computes", "count", "else", "fault", "impure", "live",
-     "of", "packing", "plan", "requires", "results", "slice", "step", "test", "threads", "while",
-     "writes"}
+    {"at", "attributes", "body", "carry", "computes", "count", "covers", "else", "fault", "impure",
+     "live", "of", "packing", "plan", "requires", "results", "slice", "step", "test", "threads",
+     "while", "writes"}
 )  # fmt: skip
 KEYWORDS = OP_WORDS | DECLARATIONS | NOTES
 NOTHING = "nothing"
@@ -203,7 +203,7 @@ def _record(value: Any) -> str:
             inner = (f"{value_text(key)}: {value_text(each)}" for key, each in value.pairs)
             return f"{{{', '.join(inner)}}}"
         case AtMost():
-            return f"at_most({open_size_text(value.left)}, {open_size_text(value.right)})"
+            return f"at_most({size_text(value.left)}, {size_text(value.right)})"
         case Attributes():
             return attributes_text(value)
     raise TypeError(f"a {type(value).__name__} has no place in a plan: {value!r:.80}")
