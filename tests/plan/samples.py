@@ -62,7 +62,7 @@ plan(%x, %w) {
 tile=sample_tile{rows=4, scale=0.5}, padded=True}
     }
     parallel threads(8) {
-      launch @relu(%h, %y, 32*s0) step 0:1 {
+      launch @relu(%h, %y, 32*s0) threads(s0 // 2) step 0:1 {
         computes {
           %a = %h:f32[s0, 32]
           %b = aten.relu.default(%a)
@@ -129,7 +129,7 @@ plan(%x, %cache, %n) {
   symbol s0: 1.. {positive, integer}
   input %x: f32[s0, 4]
   input %cache: f32[16, 4]
-  input %n
+  object %n
   constant %flag: b8[]
   arena %t: f32[s0, 4] live 4..5
   arena %u: f32[s0, 4] live 5..8
@@ -256,13 +256,11 @@ plan(%x, %h) {
       }
     }
     body {
-      segment {
-        launch @inc(%ko, %kn) {
-          computes {
-            %0 = %ko:i64[]
-            %1 = aten.add.Scalar(%0, 1)
-            %1 -> %kn:i64[]
-          }
+      launch @inc(%ko, %kn) {
+        computes {
+          %0 = %ko:i64[]
+          %1 = aten.add.Scalar(%0, 1)
+          %1 -> %kn:i64[]
         }
       }
     }

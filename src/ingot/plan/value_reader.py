@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from ingot.errors import did_you_mean
+from ingot.fuse.index import Size
 from ingot.plan.attributes import known_attributes, make_attributes
 from ingot.plan.ir import (
     Affine,
@@ -21,7 +22,6 @@ from ingot.plan.ir import (
     Quotient,
     Remainder,
     Requirement,
-    Size,
 )
 from ingot.plan.reader import Reader
 from ingot.plan.values import CONSTANTS

@@ -13,6 +13,7 @@ import sympy
 import torch
 
 from ingot.errors import Place
+from ingot.fuse.index import Size
 from ingot.plan.attributes import attributes_name
 from ingot.plan.ir import (
     Affine,
@@ -30,7 +31,6 @@ from ingot.plan.ir import (
     Ref,
     Remainder,
     Requirement,
-    Size,
     Step,
 )
 from ingot.program.expressions import expression_text
