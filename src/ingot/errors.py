@@ -68,6 +68,18 @@ class VerifyError(IngotError):
     headline = "the program is not well formed"
 
 
+class PlanError(IngotError):
+    """What `plan.verify` raises: a plan that breaks its own rules is a bug of ingot's."""
+
+    headline = "internal error: invalid plan"
+
+
+class PlanTextError(IngotError, ValueError):
+    """`why` begins with line and column, and ends with the line itself."""
+
+    headline = "the text of the plan cannot be read"
+
+
 class CompileError(IngotError):
     headline = "a kernel could not be compiled"
 

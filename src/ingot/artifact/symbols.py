@@ -16,20 +16,20 @@ from torch.utils._sympy.value_ranges import ValueRanges
 from torch.utils._traceback import CapturedTraceback
 
 from ingot.artifact.document import Part
-from ingot.artifact.expressions import (
+from ingot.errors import SaveError
+from ingot.program.expressions import (
+    ASSUMPTIONS,
     ExpressionError,
     expression_text,
     is_condition,
     parse_expression,
 )
-from ingot.errors import SaveError
 from ingot.program.program import SymbolRange
 
 MOST_SYMBOLS = 10_000
 MOST_EXPRESSIONS = 500_000
 """Characters of all distinct expressions of a file together."""
 _NAME = re.compile(r"(?P<kind>s|u|zf|zuf)\d{1,9}")
-_ASSUMPTIONS = ("integer", "positive", "nonnegative", "real", "finite", "extended_real")
 
 
 class SymbolWriter:
@@ -121,7 +121,7 @@ class SymbolReader:
         match = _NAME.fullmatch(name)
         if match is None or name in self.symbols:
             fields["name"].fail(f"{name} is {'no symbol' if match is None else 'there twice'}")
-        given = fields["assumptions"].fields(optional=_ASSUMPTIONS)
+        given = fields["assumptions"].fields(optional=ASSUMPTIONS)
         try:
             symbol = sympy.Symbol(name, **{k: v.boolean() for k, v in given.items()})
         except sympy.core.facts.InconsistentAssumptions:

@@ -21,6 +21,7 @@ from ingot.codegen.machine import this_machine
 from ingot.fuse.shapes import shape_of
 from ingot.kernels.family import Claim, Pair
 from ingot.kernels.native_call import NativeCall
+from ingot.plan.attributes import register
 from ingot.plan.convolutions import Convolution, DirectConvolution, bits, tile_numbers
 from ingot.plan.geometry import Geometry, offsets
 from ingot.plan.ir import Expansion
@@ -84,6 +85,7 @@ class Chain(Claim):
             yield from stage.equal_sizes()
 
 
+@register
 @dataclass(frozen=True)
 class DepthFirst(Expansion):
     """Depth-first tiling: the stages run row by row, and intermediate images are never materialised

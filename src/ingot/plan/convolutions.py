@@ -22,6 +22,7 @@ from ingot.fuse.index import Size
 from ingot.fuse.shapes import arguments_of, shape_of, strides_of, tensor_of
 from ingot.kernels.family import Claim, Pair, broadcast
 from ingot.kernels.native_call import NativeCall
+from ingot.plan.attributes import register
 from ingot.plan.derived import derived
 from ingot.plan.geometry import Geometry, border_ranges, offsets
 from ingot.plan.ir import Attributes, Expansion, Packing
@@ -29,6 +30,7 @@ from ingot.plan.places import bytes_of
 from ingot.program import native_ops
 
 
+@register
 @dataclass(frozen=True)
 class Border(Attributes):
     """Zeros around images with their channels innermost."""
@@ -37,6 +39,7 @@ class Border(Attributes):
     channels: int
 
 
+@register
 @dataclass(frozen=True)
 class DirectConvolution(Expansion):
     """What the function is told of one group of channels, besides its pointers."""
@@ -167,6 +170,7 @@ def _check_counts(counts: Sequence[int]) -> None:
         )
 
 
+@register
 @dataclass(frozen=True)
 class FilterPanels(Packing):
     """A group's weights and bias: panels, and behind them as many numbers as they have columns."""

@@ -176,7 +176,8 @@ class Draft:
         if place is None:
             return None
         shape, strides = shape_of(node), strides_of(node)
-        return Operand(place[0], place[1], value.dtype, shape, strides)
+        buffer = self.plain.get(place[0], place[0])
+        return Operand(buffer, place[1], value.dtype, shape, strides)
 
     def _eager_name(self, node: fx.Node) -> str | None:
         return None if is_memory(node.meta.get("val")) else self.handles.get(node)

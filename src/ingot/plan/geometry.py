@@ -14,6 +14,7 @@ from weakref import WeakValueDictionary
 
 from ingot.codegen.gemm import DEPTH
 from ingot.fuse.index import Size
+from ingot.plan.attributes import register
 from ingot.plan.ir import Attributes
 
 SHORT = 16
@@ -30,6 +31,7 @@ LARGEST = 1 << 31
 _MOVING = ("counts", "image_steps", "result_steps", "addend_steps", "window_steps")
 
 
+@register
 @dataclass(frozen=True)
 class Geometry(Attributes):
     """Steps are in elements. The first dimension of `counts` is the batch. Counts and steps may be

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, TypeAlias
 
 import sympy
 import torch
@@ -103,8 +103,8 @@ class Attributes:
 
 @dataclass(frozen=True)
 class Expansion(Attributes):
-    """Of a launch that becomes calls of native functions only once sizes are known, with tables that
-    depend on them."""
+    """Of a launch that becomes calls of native functions once sizes are known: their tables depend on
+    them."""
 
     def sizes(self) -> tuple[Size, ...]:
         """What the calls depend on."""
@@ -129,7 +129,7 @@ class Packing(Attributes):
 @dataclass(frozen=True)
 class Recipe:
     """How a packed or folded buffer is made of weights: `calls` on the tensors of `sources`, which
-    are their %0, %1, …; then `packing` of the results, if any."""
+    are their %s0, %s1, …; then `packing` of the results, if any."""
 
     buffer: str
     sources: tuple[str, ...]
@@ -206,8 +206,8 @@ class Operand:
     strides: tuple[Size, ...]
 
 
-Argument = Pointer | Function | Any
-"""A pointer, the address of a kernel, or a number: an int or a symbolic size."""
+Argument: TypeAlias = Pointer | Function | Size
+"""A pointer, the address of a kernel, or a number."""
 
 
 @dataclass(frozen=True)

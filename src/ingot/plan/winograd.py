@@ -15,6 +15,7 @@ from ingot.codegen.tiles import Tile, tile_function
 from ingot.codegen.winograd import FIELDS, PLACES, transformed, winograd_functions
 from ingot.fuse.index import Size
 from ingot.kernels.native_call import NativeCall
+from ingot.plan.attributes import register
 from ingot.plan.convolutions import Convolution, DirectConvolution, FilterPanels, launched
 from ingot.plan.geometry import Geometry, offsets
 
@@ -25,6 +26,7 @@ MOST_BYTES = 5 << 20
 """Of transformed weights: reading more costs what the products save."""
 
 
+@register
 @dataclass(frozen=True)
 class TransformedPanels(FilterPanels):
     """Transformed weights, and behind the bias the plain ones."""
@@ -40,6 +42,7 @@ class TransformedPanels(FilterPanels):
         return {"weights": 0, "bias": bias, "plain": bias + self.wide}
 
 
+@register
 @dataclass(frozen=True)
 class Winograd(DirectConvolution):
     """Sizes that are not even, or too small, go the plain way."""

@@ -20,7 +20,7 @@ from ingot.program.graph import output_values
 from ingot.program.program import InputSpec, Program, SymbolRange
 from ingot.program.regions import is_region, region_body, region_kinds, region_parts
 
-_SHORT = {
+SHORT_DTYPES = {
     torch.float64: "f64",
     torch.float32: "f32",
     torch.float16: "f16",
@@ -140,7 +140,7 @@ def value_type(val: Any) -> str:
 
 
 def tensor_type(val: torch.Tensor) -> str:
-    dtype = _SHORT.get(val.dtype, str(val.dtype).removeprefix("torch."))
+    dtype = SHORT_DTYPES.get(val.dtype, str(val.dtype).removeprefix("torch."))
     text = f"{dtype}[{', '.join(map(str, val.shape))}]"
     if val.layout is not torch.strided:
         return f"{text} {str(val.layout).removeprefix('torch.')}"
@@ -178,7 +178,7 @@ def _argument(value: Any, names: dict[Node, str]) -> str:
     if isinstance(value, slice):
         return f"slice({_argument([value.start, value.stop, value.step], names)[1:-1]})"
     if isinstance(value, torch.dtype):
-        return _SHORT.get(value, str(value))
+        return SHORT_DTYPES.get(value, str(value))
     return str(value) if isinstance(value, torch.device) else repr(value)
 
 

@@ -19,6 +19,7 @@ from ingot.dispatch.threads import product_work
 from ingot.fuse import index as ix
 from ingot.fuse.shapes import tensor_of
 from ingot.kernels.family import Family, fields, useful_threads
+from ingot.plan.attributes import register
 from ingot.plan.choices import product_table
 from ingot.plan.draft import Draft
 from ingot.plan.ir import Argument, Function, Launch, Op, Packing, Parameter, Pointer
@@ -28,6 +29,7 @@ from ingot.plan.variants import choose
 aten = torch.ops.aten
 
 
+@register
 @dataclass(frozen=True)
 class Panels(Packing):
     """A weight as panels of columns, each element held as `stored`."""

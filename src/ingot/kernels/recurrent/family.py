@@ -11,12 +11,14 @@ from torch import fx
 from ingot.codegen.recurrence import FIELDS, lstm_function, packed_gates
 from ingot.fuse.shapes import tensor_of
 from ingot.kernels.family import Family, fields
+from ingot.plan.attributes import register
 from ingot.plan.draft import Draft
 from ingot.plan.ir import Op, Packing
 from ingot.plan.recurrences import Recurrence, recurrences_of
 from ingot.program.native_ops import lstm
 
 
+@register
 @dataclass(frozen=True)
 class Gates(Packing):
     """The weights of the four gates, padded to whole panels."""

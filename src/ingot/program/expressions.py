@@ -11,9 +11,11 @@ that a product of sums would have when expanded, since sympy expands to find com
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import sympy
@@ -27,6 +29,9 @@ MOST_DEPTH = 50
 MOST_TERMS = 1000
 MOST_BITS = 64
 MOST_POWER = 64
+
+ASSUMPTIONS = ("integer", "positive", "nonnegative", "real", "finite", "extended_real")
+"""What may be known of a symbol."""
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<float>\d+\.\d*(?:e[+-]?\d+)?|\d+e[+-]?\d+)|(?P<integer>\d+)"
@@ -101,8 +106,11 @@ def expression_text(expr: Any) -> str:
 def _compound(expr: Any) -> str:
     parts = [expression_text(arg) for arg in expr.args]
     kind = type(expr)
-    if expr.is_Add or expr.is_Mul:
-        return f"({(' + ' if expr.is_Add else '*').join(parts)})"
+    if expr.is_Add:
+        summands = (p[1:-1] if arg.is_Mul else p for arg, p in zip(expr.args, parts))
+        return f"({' + '.join(summands)})"
+    if expr.is_Mul:
+        return f"({'*'.join(parts)})"
     if expr.is_Pow:
         return f"({parts[0]}**{parts[1]})"
     if kind in (FloorDiv, Mod):
@@ -191,25 +199,27 @@ class _Parser:
         return left
 
     def _sum(self) -> _Term:
-        found = self._product()
+        found = [self._product()]
         while sign := self._accept("+", "-"):
             other = self._product()
             if sign == "-":
                 other = _made(lambda a: -a, other.terms, other)
-            found = _made(lambda a, b: a + b, found.terms + other.terms, found, other)
-        return found
+            found.append(other)
+        if len(found) == 1:
+            return found[0]
+        return _made(sympy.Add, sum(term.terms for term in found), *found)
 
     def _product(self) -> _Term:
-        found = self._signed()
+        found = [self._signed()]
         while sign := self._accept("*", "//", "%", "/"):
-            other = self._signed()
             if sign == "*":
-                found = _made(lambda a, b: a * b, found.terms * other.terms, found, other)
+                found.append(self._signed())
             elif sign == "/":
-                found = _ratio(found, other)
+                found = [_ratio(_multiplied(found), self._signed())]
             else:
-                found = _made(FloorDiv if sign == "//" else Mod, 1, found, other)
-        return found
+                build = FloorDiv if sign == "//" else Mod
+                found = [_made(build, 1, _multiplied(found), self._signed())]
+        return _multiplied(found)
 
     def _signed(self) -> _Term:
         count = 0
@@ -292,6 +302,16 @@ def _made(build: Build, terms: int, *args: _Term) -> _Term:
     if expr in (sympy.zoo, sympy.nan):
         raise ExpressionError("it has no value")
     return _Term(expr, terms)
+
+
+def _multiplied(factors: list[_Term]) -> _Term:
+    """All at once: sympy would distribute a number over the sum that comes next, and `2*(a + b)` is
+    the text only of a product where it did not."""
+    if len(factors) == 1:
+        return factors[0]
+    whole = len(factors) == 2 and factors[0].expr.is_Number and factors[1].expr.is_Add
+    terms = math.prod(factor.terms for factor in factors)
+    return _made(partial(sympy.Mul, evaluate=not whole), terms, *factors)
 
 
 def _logic(build: Build, *args: _Term) -> _Term:

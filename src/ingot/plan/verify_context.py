@@ -1,0 +1,151 @@
+"""What the checks of a plan share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from functools import cached_property
+from typing import Any
+
+import sympy
+
+from ingot.errors import did_you_mean
+from ingot.fuse.index import Size
+from ingot.plan.ir import Buffer, Eager, Kind, Loop, Op, Operand, Plan, Ref, Steered, walk
+from ingot.plan.liveness import lifetimes, uses
+
+WRITABLE = frozenset({Kind.INPUT, Kind.ARENA, Kind.RESULT, Kind.EAGER, Kind.CURSOR})
+
+
+class Fault(Exception):
+    """`subject`: the position of an op; or %buffer, @kernel, symbol, `recipe %buffer`."""
+
+    def __init__(self, subject: Any, why: str):
+        super().__init__(why)
+        self.subject, self.why = subject, why
+
+
+class Context:
+    def __init__(self, plan: Plan, sizes: Mapping[str, int] | None):
+        self.plan = plan
+        self.buffers = plan.by_name()
+        self.kernels = {kernel.name: kernel for kernel in plan.kernels}
+        self.recipes = {recipe.buffer: recipe for recipe in plan.recipes}
+        given = sizes or {}
+        self.values = {
+            symbol.expr: sympy.Integer(given[symbol.name])
+            for symbol in plan.symbols
+            if symbol.name in given
+        }
+        self.sized = sizes is not None
+        self._numbers: dict[Any, int | None] = {}
+
+    def buffer(self, name: str, position: Any) -> Buffer:
+        found = self.buffers.get(name)
+        if found is None:
+            raise Fault(position, f"no buffer %{name}; {did_you_mean(name, self.buffers)}")
+        return found
+
+    def number(self, size: Size) -> int | None:
+        """None: not known without values of its symbols."""
+        if isinstance(size, int):
+            return size
+        if size not in self._numbers:
+            found = size.xreplace(self.values)
+            known = found.is_Integer or found in (sympy.true, sympy.false)
+            self._numbers[size] = int(bool(found) if found.is_Boolean else found) if known else None
+        return self._numbers[size]
+
+    def extent(self, operand: Operand | Buffer) -> int | None:
+        """Bytes from the first element to the end of the last."""
+        assert operand.dtype is not None
+        last = 0
+        for size, stride in zip(operand.shape, operand.strides, strict=True):
+            many, step = self.number(size), self.number(stride)
+            if many == 0:
+                return 0
+            if many is None or step is None:
+                return None
+            last += (many - 1) * step
+        return (last + 1) * operand.dtype.itemsize
+
+    @cached_property
+    def ops(self) -> tuple[Op, ...]:
+        return tuple(walk(self.plan.ops))
+
+    @cached_property
+    def alive(self) -> dict[str, tuple[int, int]]:
+        return lifetimes(self.plan.ops)
+
+    @cached_property
+    def made(self) -> frozenset[str]:
+        """Buffers that ops make: other objects are constants."""
+        return frozenset(
+            name for op in self.ops for name, access in uses(op) if access in ("w", "make")
+        )
+
+    @cached_property
+    def read(self) -> frozenset[str]:
+        """Buffers whose content an op reads."""
+        return frozenset(
+            name for op in self.ops for name, access in uses(op) if access in ("r", "rw")
+        )
+
+    @cached_property
+    def read_cursors(self) -> frozenset[str]:
+        loops = [op for op in self.ops if isinstance(op, Loop)]
+        old = (carried.old for op in loops for carried in op.carried)
+        return frozenset((*old, *(p.cursor for op in loops for p in op.sliced if p.access == "r")))
+
+    def roots(self, names: Iterable[str]) -> frozenset[str]:
+        """The buffers that own the memory."""
+        return frozenset(map(self.root, names))
+
+    def root(self, name: str) -> str:
+        seen: set[str] = set()
+        while name not in seen and name in self.buffers:
+            seen.add(name)
+            name = self.buffers[name].alias or name
+        return name
+
+
+def symbols_in(value: Any) -> Iterator[sympy.Symbol]:
+    """Of every size inside of a record; bodies of steered control flow have symbols of their own,
+    and blocks are walked op by op."""
+    if isinstance(value, sympy.Basic):
+        yield from value.free_symbols
+    elif isinstance(value, tuple):
+        for each in value:
+            yield from symbols_in(each)
+    elif isinstance(value, slice):
+        yield from symbols_in((value.start, value.stop, value.step))
+    elif is_dataclass(value) and not isinstance(value, Plan):
+        for field in fields(value):
+            yield from symbols_in(getattr(value, field.name))
+
+
+def own(op: Op) -> Iterator[Any]:
+    """The fields of an op that are no ops."""
+    for field in fields(op):
+        if field.name not in ("then", "otherwise", "body", "test", "ops", "launches", "bodies"):
+            yield getattr(op, field.name)
+
+
+def result_of(op: Op) -> str:
+    if isinstance(op, Eager):
+        return op.call.result
+    return op.result if isinstance(op, Steered) else ""
+
+
+def refs_in(value: Any) -> Iterator[str]:
+    """Names of all Refs."""
+    if isinstance(value, Ref):
+        yield value.name
+    elif isinstance(value, tuple):
+        for each in value:
+            yield from refs_in(each)
+    elif isinstance(value, slice):
+        yield from refs_in((value.start, value.stop, value.step))
+    elif is_dataclass(value):
+        for field in fields(value):
+            yield from refs_in(getattr(value, field.name))

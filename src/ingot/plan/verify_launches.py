@@ -1,0 +1,219 @@
+"""Checks of launches: their arguments against what the kernel declares, and their pointers against
+the computation that they stand for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy
+import torch
+
+from ingot.errors import did_you_mean
+from ingot.plan.ir import (
+    Function,
+    Kind,
+    Launch,
+    Loop,
+    Operand,
+    Parallel,
+    Parameter,
+    Pointer,
+    Ref,
+    Steered,
+)
+from ingot.plan.verify_context import WRITABLE, Context, Fault
+from ingot.plan.verify_records import verify_call
+from ingot.program.expressions import is_condition
+
+
+def verify_launches(context: Context) -> None:
+    for position, op in enumerate(context.ops):
+        if isinstance(op, Launch):
+            _Launch(context, op, position).verify()
+        elif isinstance(op, Parallel):
+            if not op.launches or op.threads == 0:
+                raise Fault(position, "a parallel region of no launches, or of no threads")
+        elif isinstance(op, Loop):
+            _verify_loop(context, op, position)
+        elif isinstance(op, Steered):
+            _verify_steered(op, position)
+
+
+class _Launch:
+    def __init__(self, context: Context, launch: Launch, position: int):
+        self.context, self.launch, self.at = context, launch, position
+        self.pointers: list[tuple[Parameter, Pointer]] = []
+
+    def fail(self, why: str) -> None:
+        raise Fault(self.at, why)
+
+    def verify(self) -> None:
+        kernel = self.context.kernels.get(self.launch.kernel)
+        if kernel is None:
+            known = did_you_mean(self.launch.kernel, self.context.kernels)
+            raise Fault(self.at, f"no kernel @{self.launch.kernel}; {known}")
+        declared, given = kernel.parameters, self.launch.arguments
+        if len(declared) != len(given):
+            self.fail(f"{len(given)} arguments for {len(declared)} parameters")
+        for parameter, argument in zip(declared, given, strict=True):
+            self.argument(parameter, argument)
+        self.computation()
+        self.inputs()
+        self.outputs()
+        self.others()
+
+    # -- arguments ---------------------------------------------------------------------------------
+
+    def argument(self, parameter: Parameter, argument: Any) -> None:
+        if parameter.optional and type(argument) is int and argument == 0:
+            return
+        if not parameter.access:
+            self.number(parameter, argument)
+        elif parameter.access == "call":
+            if not isinstance(argument, Function):
+                self.fail(f"{parameter.name} is the address of a kernel, not {argument}")
+            if argument.kernel not in self.context.kernels:
+                self.fail(f"no kernel @{argument.kernel}")
+        elif not isinstance(argument, Pointer):
+            self.fail(f"{parameter.name} is a pointer, not {argument}")
+        else:
+            self.pointer(parameter, argument)
+
+    def number(self, parameter: Parameter, argument: Any) -> None:
+        expr = isinstance(argument, sympy.Basic) and not is_condition(argument)
+        if type(argument) is not int and not expr:
+            self.fail(f"{parameter.name} is a number, not {argument}")
+
+    def pointer(self, parameter: Parameter, pointer: Pointer) -> None:
+        buffer = self.context.buffer(pointer.buffer, self.at)
+        self.pointers.append((parameter, pointer))
+        if "w" in parameter.access and buffer.kind not in WRITABLE:
+            self.fail(f"{parameter.name} is written, but %{buffer.name} is {buffer.kind.value}")
+        if buffer.dtype is None:
+            self.fail(f"{parameter.name} points to %{buffer.name}, which is no memory")
+        if parameter.dtype not in (None, buffer.dtype) and not self.is_scratch(buffer.name):
+            self.fail(f"{parameter.name} is of {parameter.dtype}, %{buffer.name} {buffer.dtype}")
+
+    def is_scratch(self, name: str) -> bool:
+        """Bytes of the arena that nobody reads afterwards."""
+        buffer = self.context.buffers[name]
+        unread = name not in self.context.read
+        return buffer.kind is Kind.ARENA and buffer.dtype is torch.uint8 and unread
+
+    # -- the computation ---------------------------------------------------------------------------
+
+    def computation(self) -> None:
+        computes = self.launch.computes
+        known: set[str] = set()
+        for name, source in computes.inputs:
+            if not name or name in known:
+                self.fail(f"%{name} is no name of one operand")
+            memory = isinstance(source, Ref) and self.context.buffer(source.name, self.at).dtype
+            if memory:
+                self.fail(f"an operand without a type, but it is of {memory}")
+            known.add(name)
+        for call in computes.calls:
+            verify_call(call, known, self.at)
+        for name, _ in computes.outputs:
+            if name not in known:
+                self.fail(f"the computation stores %{name}, which it does not compute")
+        if not computes.outputs:
+            self.fail("the computation has no result")
+        for operand, _ in computes.operands():
+            self.operand(operand)
+
+    def operand(self, operand: Operand) -> None:
+        buffer = self.context.buffer(operand.buffer, self.at)
+        if buffer.kind in (Kind.PACKED, Kind.OBJECT):
+            self.fail(f"%{buffer.name} is {buffer.kind.value}: it has no values to compute with")
+        if operand.dtype is not buffer.dtype:
+            self.fail(f"%{buffer.name} holds {buffer.dtype}, not {operand.dtype}")
+        if len(operand.shape) != len(operand.strides):
+            self.fail(f"a view of %{buffer.name} with {len(operand.shape)} sizes and "
+                      f"{len(operand.strides)} strides")  # fmt: skip
+
+    def reached(self, access: str) -> set[str]:
+        return {p.buffer for declared, p in self.pointers if access in declared.access}
+
+    def inputs(self) -> None:
+        """What is computed with is pointed to, or packed in what is pointed to."""
+        readable = self.reached("r")
+        packed = {source for name in readable for source in self.sources(name)}
+        for _, source in self.launch.computes.inputs:
+            if isinstance(source, Ref) or source.buffer in readable:
+                continue
+            if source.buffer not in packed and not self.sources(source.buffer) & packed:
+                self.fail(f"the computation reads %{source.buffer}, the kernel does not")
+
+    def sources(self, name: str) -> set[str]:
+        recipe = self.context.recipes.get(name)
+        return set() if recipe is None else set(recipe.sources)
+
+    def outputs(self) -> None:
+        written = self.reached("w")
+        for _, operand in self.launch.computes.outputs:
+            if operand.buffer not in written:
+                self.fail(f"the computation writes %{operand.buffer}, the kernel does not")
+
+    def others(self) -> None:
+        """What is pointed to has a part in the computation, or is memory for this launch alone."""
+        computes = self.launch.computes
+        outputs = {operand.buffer for _, operand in computes.outputs}
+        inputs = {s.buffer for _, s in computes.inputs if isinstance(s, Operand)}
+        written = self.reached("w")
+        for parameter, pointer in self.pointers:
+            name = pointer.buffer
+            buffer = self.context.buffers[name]
+            if "w" in parameter.access and name not in outputs:
+                if buffer.kind is not Kind.ARENA or name in self.context.read:
+                    self.fail(f"the kernel writes %{name}, the computation does not")
+            elif name not in inputs and name not in written and buffer.kind is not Kind.PACKED:
+                self.fail(f"the kernel reads %{name}, the computation does not")
+
+
+# -- loops and steered control flow ----------------------------------------------------------------
+
+
+def _verify_loop(context: Context, op: Loop, position: int) -> None:
+    for carried in op.carried:
+        sides = [carried.start] if carried.result is None else [carried.start, carried.result]
+        names = (carried.old, carried.new, *carried.memory)
+        dtypes = {operand.dtype for operand in sides} | {context.buffers[n].dtype for n in names}
+        dtypes |= {context.buffers[operand.buffer].dtype for operand in sides}
+        if len(dtypes) > 1:
+            raise Fault(position, f"the value of %{carried.old} changes its dtype")
+        layouts = {(o.shape, o.strides) for o in sides}
+        layouts |= {(context.buffers[n].shape, context.buffers[n].strides) for n in names}
+        if context.sized:
+            layouts = {(tuple(map(context.number, a)), tuple(map(context.number, b)))
+                       for a, b in layouts}  # fmt: skip
+        shapes = {shape for shape, _ in layouts}
+        if len(shapes) > 1 and _all_static(shapes):
+            raise Fault(position, f"the value of %{carried.old} changes its shape")
+    for piece in op.sliced:
+        cursor, memory = context.buffers[piece.cursor], context.buffers[piece.memory.buffer]
+        if cursor.dtype is not memory.dtype:
+            raise Fault(position, f"%{piece.cursor} goes through memory of another dtype")
+
+
+def _all_static(shapes: set[tuple[Any, ...]]) -> bool:
+    return all(isinstance(size, int) for shape in shapes for size in shape)
+
+
+_BODIES = {"branch": 2, "loop": 2, "scan": 1}
+
+
+def _verify_steered(op: Steered, position: int) -> None:
+    if _BODIES.get(op.kind) != len(op.bodies):
+        raise Fault(position, f"no control flow {op.kind!r} with {len(op.bodies)} bodies")
+    if op.carried < 0 or op.sliced < 0 or op.carried + op.sliced > len(op.operands):
+        raise Fault(position, f"{len(op.operands)} operands for more of its parts")
+    if (op.kind == "branch" and op.carried) or (op.kind != "scan" and op.sliced):
+        raise Fault(position, f"a {op.kind} has no such parts")
+    if (op.predicate is None) == (op.kind == "branch"):
+        raise Fault(position, f"a {op.kind} that asks {op.predicate}")
+    for body in op.bodies:
+        if len(body.inputs) != len(op.operands):
+            raise Fault(position, f"{len(op.operands)} operands for {len(body.inputs)} inputs")
+    if not op.result:
+        raise Fault(position, "it has no result")

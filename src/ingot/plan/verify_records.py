@@ -1,0 +1,279 @@
+"""Checks of a plan's records by themselves: the types of their fields, names, symbols, buffers and
+recipes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import fields, is_dataclass
+from typing import Any, get_type_hints
+
+import sympy
+
+from ingot.errors import Place, did_you_mean
+from ingot.plan.attributes import attributes_fault, matches
+from ingot.plan.ir import (
+    Attributes,
+    Buffer,
+    Call,
+    Kind,
+    Loop,
+    Opaque,
+    Plan,
+    Recipe,
+    walk,
+)
+from ingot.plan.liveness import uses
+from ingot.plan.values import NAME, TARGET, WORD
+from ingot.plan.verify_context import Fault, own, refs_in, result_of, symbols_in
+from ingot.program.expressions import ASSUMPTIONS
+
+_SIZES = frozenset(
+    {"shape", "strides", "offset", "size", "by", "constant", "threads", "count", "stride", "left",
+     "right"}
+)  # fmt: skip
+_ACCESS = frozenset({"r", "w", "rw", "", "call"})
+_WITH_LAYOUT = frozenset({Kind.INPUT, Kind.CONSTANT, Kind.FOLDED, Kind.ARENA, Kind.RESULT,
+                          Kind.CURSOR})  # fmt: skip
+
+
+def verify_records(plan: Plan) -> None:
+    _verify_types(plan)
+    _verify_names(plan)
+    for buffer in plan.buffers:
+        _verify_buffer(plan, buffer)
+    for kernel in plan.kernels:
+        for parameter in kernel.parameters:
+            if parameter.access not in _ACCESS:
+                raise Fault(f"@{kernel.name}", f"unknown access {parameter.access!r}")
+            if parameter.dtype is not None and parameter.access in ("", "call"):
+                raise Fault(f"@{kernel.name}", f"{parameter.name} is no pointer to a dtype")
+            if parameter.optional and not parameter.access:
+                raise Fault(f"@{kernel.name}", f"the number {parameter.name} cannot be null")
+    _verify_recipes(plan)
+    _verify_symbols(plan)
+    _verify_uses(plan)
+
+
+# -- types of fields -------------------------------------------------------------------------------
+
+
+def _verify_types(plan: Plan) -> None:
+    for kind in ("inputs", "ops", "buffers", "kernels", "recipes", "symbols"):
+        if not isinstance(getattr(plan, kind), tuple):
+            raise Fault(None, f"Plan.{kind} is no tuple")
+    for record in (*plan.symbols, *plan.buffers, *plan.kernels, *plan.recipes):
+        if wrong := _type_fault(record):
+            raise Fault(_subject(record), wrong)
+    for position, op in enumerate(walk(plan.ops)):
+        if wrong := _type_fault(op):
+            raise Fault(position, wrong)
+
+
+def _subject(record: Any) -> str:
+    name = getattr(record, "name", None) or getattr(record, "buffer", "")
+    sign = {"Buffer": "%", "Kernel": "@", "Recipe": "recipe %"}.get(type(record).__name__, "")
+    return f"{sign}{name}"
+
+
+_hints: dict[type, dict[str, Any]] = {}
+
+
+def _type_fault(record: Any, depth: int = 0) -> str | None:
+    """A field, at any depth, that has another type than it is declared with."""
+    kind = type(record)
+    if isinstance(record, Attributes):
+        return attributes_fault(record)
+    if kind not in _hints:
+        _hints[kind] = get_type_hints(kind)
+    for field in fields(record):
+        value = getattr(record, field.name)
+        if not matches(value, _hints[kind][field.name]):
+            return f"{kind.__name__}.{field.name} cannot be {value!r:.60}"
+        if field.name in _SIZES and not _are_sizes(value):
+            return f"{kind.__name__}.{field.name} is no size: {value!r:.60}"
+        if field.name not in ("then", "otherwise", "body", "test", "ops", "launches", "bodies"):
+            for inner in value if isinstance(value, tuple) else (value,):
+                wrong = _type_fault(inner, depth + 1) if _is_record(inner) else None
+                if wrong:
+                    return wrong
+    return None
+
+
+def _is_record(value: Any) -> bool:
+    return is_dataclass(value) and not isinstance(value, type | Place | Plan)
+
+
+def _are_sizes(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return all(map(_are_sizes, value))
+    return value is None or type(value) is int or isinstance(value, sympy.Basic)
+
+
+# -- names -----------------------------------------------------------------------------------------
+
+
+def _verify_names(plan: Plan) -> None:
+    _unique(("%" + buffer.name for buffer in plan.buffers), "buffers")
+    _unique(("@" + kernel.name for kernel in plan.kernels), "kernels")
+    _unique((symbol.name for symbol in plan.symbols), "symbols")
+    _unique(("recipe %" + recipe.buffer for recipe in plan.recipes), "recipes")
+    _unique(("%" + name for name in plan.inputs), "inputs")
+    named: list[Any] = [*plan.buffers, *plan.kernels]
+    for record in named:
+        if not NAME.fullmatch(record.name):
+            raise Fault(_subject(record), f"not a name: {record.name!r}")
+
+
+def _unique(names: Iterable[str], what: str) -> None:
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise Fault(name, f"{count} {what} are called {name}")
+
+
+def _verify_buffer(plan: Plan, buffer: Buffer) -> None:
+    def fail(why: str) -> None:
+        raise Fault(f"%{buffer.name}", why)
+
+    if len(buffer.shape) != len(buffer.strides):
+        fail(f"{len(buffer.shape)} sizes, but {len(buffer.strides)} strides")
+    if buffer.kind is Kind.OBJECT and (buffer.dtype is not None or buffer.shape):
+        fail("an object has no dtype and no shape")
+    if buffer.kind in _WITH_LAYOUT and buffer.dtype is None:
+        fail(f"memory of kind {buffer.kind.value} has a dtype")
+    if any(isinstance(n, int) and n < 0 for n in (*buffer.shape, *buffer.strides)):
+        fail("sizes and strides are not negative")
+    if buffer.alias is not None and buffer.kind not in (Kind.EAGER, Kind.OBJECT):
+        fail("only what an eager op makes is an alias")
+    if buffer.kind is not Kind.ARENA and (buffer.lifetime, buffer.offset) != (None, None):
+        fail("only arena memory has a lifetime and an offset")
+    if (buffer.kind is Kind.INPUT) and buffer.name not in plan.inputs:
+        fail("it is no input of the plan")
+
+
+# -- recipes ---------------------------------------------------------------------------------------
+
+
+def _verify_recipes(plan: Plan) -> None:
+    buffers = plan.by_name()
+    made = {recipe.buffer for recipe in plan.recipes}
+    for buffer in plan.buffers:
+        if buffer.kind in (Kind.PACKED, Kind.FOLDED) and buffer.name not in made:
+            raise Fault(f"%{buffer.name}", "no recipe says how it is made")
+    for recipe in plan.recipes:
+        subject = f"recipe %{recipe.buffer}"
+        target = buffers.get(recipe.buffer)
+        if target is None or target.kind not in (Kind.PACKED, Kind.FOLDED):
+            raise Fault(subject, f"%{recipe.buffer} is neither packed nor folded")
+        for name in recipe.sources:
+            source = buffers.get(name)
+            if source is None or source.kind not in (Kind.INPUT, Kind.CONSTANT):
+                raise Fault(subject, f"%{name} is neither an input nor a constant")
+        _verify_recipe(recipe, target, subject)
+
+
+def _verify_recipe(recipe: Recipe, target: Buffer, subject: str) -> None:
+    known = {f"s{k}" for k in range(len(recipe.sources))}
+    for call in recipe.calls:
+        verify_call(call, known, subject)
+    for name in recipe.results:
+        if name not in known:
+            raise Fault(subject, f"nothing makes its result %{name}")
+    if target.kind is Kind.PACKED:
+        if recipe.packing is None or not recipe.results:
+            raise Fault(subject, "nothing says how it is packed")
+        if any(symbols_in(recipe.packing)):
+            raise Fault(subject, "weights are packed for all sizes: no symbols here")
+        if getattr(recipe.packing, "dtype", target.dtype) is not target.dtype:
+            raise Fault(subject, f"it packs {recipe.packing.dtype}, not {target.dtype}")  # type: ignore[attr-defined]
+    elif recipe.packing is not None or len(recipe.results) != 1:
+        raise Fault(subject, "a folded buffer is one result, and is not packed")
+
+
+def verify_call(call: Call, known: set[str], subject: Any) -> None:
+    """The call of a recipe or computation; its result is `known` behind it."""
+    verify_target(call, subject)
+    for name in refs_in((call.args, call.kwargs)):
+        if name not in known:
+            raise Fault(subject, f"%{name} has no value there; {did_you_mean(name, known)}")
+    if not call.result or call.result in known:
+        raise Fault(subject, f"the result of {call.target} needs a name of its own")
+    known.add(call.result)
+
+
+def verify_target(call: Call, subject: Any) -> None:
+    if not TARGET.match(call.target) or "." not in call.target:
+        raise Fault(subject, f"{call.target!r} names no op")
+    for key, _ in call.kwargs:
+        if not WORD.fullmatch(key):
+            raise Fault(subject, f"{key!r} names no argument")
+    for name in _opaque(call):
+        if not NAME.fullmatch(name):
+            raise Fault(subject, f"opaque({name!r}) is no name")
+
+
+def _opaque(value: Any) -> Iterable[str]:
+    if isinstance(value, Opaque):
+        yield value.name
+    elif isinstance(value, tuple):
+        for each in value:
+            yield from _opaque(each)
+    elif is_dataclass(value) and not isinstance(value, type | Plan):
+        for field in fields(value):
+            yield from _opaque(getattr(value, field.name))
+
+
+# -- symbols ---------------------------------------------------------------------------------------
+
+
+def _verify_symbols(plan: Plan) -> None:
+    declared = {}
+    for symbol in plan.symbols:
+        if not WORD.fullmatch(symbol.name):
+            raise Fault(symbol.name, f"not the name of a symbol: {symbol.name!r}")
+        if unknown := set(symbol.assumptions).difference(ASSUMPTIONS):
+            raise Fault(symbol.name, f"unknown assumptions: {', '.join(sorted(unknown))}")
+        if symbol.upper is not None and symbol.upper < symbol.lower:
+            raise Fault(symbol.name, "its range is empty")
+        declared[symbol.name] = symbol.expr
+    for record in (*plan.buffers, *plan.recipes):
+        _known_symbols(record, declared, _subject(record))
+    for position, op in enumerate(walk(plan.ops)):
+        for value in own(op):
+            _known_symbols(value, declared, position)
+
+
+def _known_symbols(record: Any, declared: dict[str, sympy.Symbol], subject: Any) -> None:
+    for symbol in symbols_in(record):
+        known = declared.get(symbol.name)
+        if known is None:
+            raise Fault(subject, f"the symbol {symbol} is not declared")
+        if known != symbol:
+            raise Fault(subject, f"the symbol {symbol} is declared with other assumptions")
+
+
+# -- uses ------------------------------------------------------------------------------------------
+
+
+def _verify_uses(plan: Plan) -> None:
+    buffers = plan.by_name()
+    for name in plan.inputs:
+        known = buffers.get(name)
+        if known is None or known.kind not in (Kind.INPUT, Kind.OBJECT):
+            raise Fault(f"%{name}", f"the input %{name} is no buffer of kind input or object")
+    loops: dict[str, int] = {}
+    for position, op in enumerate(walk(plan.ops)):
+        for name, _ in uses(op):
+            if name not in buffers:
+                raise Fault(position, f"no buffer %{name}; {did_you_mean(name, buffers)}")
+        if isinstance(op, Loop):
+            for name in [n for c in op.carried for n in (c.old, c.new)] + [
+                piece.cursor for piece in op.sliced
+            ]:
+                if buffers[name].kind is not Kind.CURSOR or name in loops:
+                    raise Fault(position, f"%{name} is no cursor of this loop alone")
+                loops[name] = position
+        result = result_of(op)
+        if result and buffers[result].kind not in (Kind.EAGER, Kind.OBJECT):
+            kind = buffers[result].kind.value
+            raise Fault(position, f"an eager op makes no memory of kind {kind}: %{result}")
