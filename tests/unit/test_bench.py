@@ -48,10 +48,10 @@ def test_verdicts() -> None:
 
 
 def test_a_crash_is_a_reason(tmp_path: Path) -> None:
-    from workers import Failed, Worker
+    from workers import Failed, Worker, network_job
 
     for build, reason in ((os.abort, "SIGABRT"), (partial(int, "x"), "ValueError")):
-        worker = Worker("crashing", ("eager", build), tmp_path)
+        worker = Worker("crashing", network_job("eager", build), tmp_path)
         worker.close()
         assert isinstance(worker.state, Failed)
         assert worker.state.reason.startswith(reason)
@@ -65,3 +65,21 @@ def test_wrong_results_are_noticed() -> None:
     assert furthest([torch.ones(3).numpy(), torch.tensor([4.0, -7.0])], want) == 0.125
     assert not furthest([torch.tensor([1.0, float("nan"), 1.0]), want[1]], want) <= 1.0
     assert furthest([torch.ones(4), want[1]], want) == float("inf")
+
+
+def test_a_tree_goes_before_what_is_installed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from trees import INSTALLED, ROOT, Tree, needs_of
+
+    monkeypatch.setenv("PYTHONPATH", "elsewhere")
+    assert INSTALLED.settings() == {}
+    assert Tree(tmp_path).settings() == {"PYTHONPATH": f"{tmp_path}{os.pathsep}elsewhere"}
+    with pytest.raises(ImportError, match="ingot was imported from"):
+        import ingot
+
+        assert ingot.__file__
+        Tree(tmp_path).verify()
+    dependencies, entry_points = needs_of(ROOT)
+    assert "torch_dynamo_backends" in entry_points
+    assert any(name.startswith("torch==") for name in dependencies)
