@@ -34,6 +34,7 @@ from kernel_cases import Case
 from kernel_report import AHEAD, GUARDS, Result, as_json, as_markdown, summary
 from provenance import provenance
 from timing import calls_per_sample, timed_ms
+from workers import Prepared, Ready
 
 BACKENDS = ("inductor", "ingot")
 SHORTEST_SAMPLE_S = 5e-4  # well below a scheduler's time slice, so that most samples run alone
@@ -70,6 +71,16 @@ def compiled(case: Case, backend: str | Callable[..., Any]) -> Callable[..., Any
 
 def ahead(case: Case) -> Callable[..., Any]:
     return ingot.compile(case.function, inputs_of(case))
+
+
+def prepare_ahead(label: str, folder: Path) -> Prepared:
+    """The job of a worker that times one kernel."""
+    case = kernel_cases.case_named(label)
+    inputs = inputs_of(case)
+    function = ahead(case)
+    if problem := difference(function, results_of(case.function, inputs), case):
+        raise ArithmeticError(problem)
+    return lambda: function(*inputs), Ready()
 
 
 def results_of(function: Callable[..., Any], inputs: tuple[Tensor, ...]) -> list[Tensor]:
