@@ -119,6 +119,8 @@ class Index:
     def __floordiv__(self, by: Size) -> Index:
         if by == 1:
             return self
+        if by == 0:
+            return ZERO  # of a dimension without elements any index will do
         whole, rest = self._divided(by)
         if not rest.terms and _is_int(rest.const) and _is_int(by):
             return whole + rest.const // by
@@ -127,7 +129,7 @@ class Index:
         return whole + Index({Div(rest, by): 1})
 
     def __mod__(self, by: Size) -> Index:
-        if by == 1:
+        if by == 1 or by == 0:
             return ZERO
         _, rest = self._divided(by)
         if not rest.terms and _is_int(rest.const) and _is_int(by):
