@@ -18,6 +18,13 @@ from collections.abc import Iterator
 
 import pytest
 import torch
+from hypothesis import HealthCheck, settings
+
+# The same examples on every run; `make fuzz` draws others, from a seed that it prints.
+COMMON = {"deadline": None, "database": None, "suppress_health_check": list(HealthCheck)}
+settings.register_profile("fixed", derandomize=True, max_examples=100, **COMMON)
+settings.register_profile("fresh", max_examples=3000, print_blob=True, **COMMON)
+settings.load_profile("fixed")
 
 
 @pytest.fixture(autouse=True)
