@@ -29,7 +29,8 @@ def eager(model: nn.Module, args: tuple[Any, ...], folder: Path) -> Call:
 
 def through_torch_compile(model: nn.Module, args: tuple[Any, ...], backend: str) -> Call:
     """Dynamo leaves whole frames with an nn.LSTM to eager unless it is told to trace them."""
-    importlib.import_module("torch._dynamo.config").allow_rnn = True
+    config: Any = importlib.import_module("torch._dynamo.config")
+    config.allow_rnn = True
     compiled = torch.compile(model, backend=backend)
     return lambda: compiled(*args)
 
@@ -41,7 +42,7 @@ def inductor(model: nn.Module, args: tuple[Any, ...], folder: Path) -> Call:
 
 def inductor_frozen(model: nn.Module, args: tuple[Any, ...], folder: Path) -> Call:
     """Weights are constants, and packed once for oneDNN."""
-    config = importlib.import_module("torch._inductor.config")
+    config: Any = importlib.import_module("torch._inductor.config")
     config.freezing = True
     return inductor(model, args, folder)
 

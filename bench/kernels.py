@@ -17,6 +17,7 @@ import sys
 import time
 import types
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -106,10 +107,10 @@ def difference(function: Callable[..., Any], expected: list[Tensor], case: Case)
                 if not torch.equal(actual, want):
                     return "integers differ from eager's"
                 continue
-            error = (actual.double() - want.double()).abs().max().item()
+            distance = (actual.double() - want.double()).abs().max().item()
             scale = max(want.double().abs().max().item(), 1e-3)
-            if not error <= TOLERANCE[want.dtype] * scale:
-                return f"differs from eager by {error:.2g} at scale {scale:.2g}"
+            if not distance <= TOLERANCE[want.dtype] * scale:
+                return f"differs from eager by {distance:.2g} at scale {scale:.2g}"
     return ""
 
 
@@ -156,14 +157,14 @@ def measure(case: Case, backends: tuple[str, ...], rounds: int) -> Result:
     torch._dynamo.reset()
     inputs = inputs_of(case)
     expected = results_of(case.function, inputs)
-    contenders: dict[str, Callable[[], object]] = {"eager": lambda: case.function(*inputs)}
+    contenders: dict[str, Callable[[], object]] = {"eager": partial(case.function, *inputs)}
     wrong: dict[str, str] = {}
     for backend in (*backends, AHEAD):
         function = ahead(case) if backend == AHEAD else compiled(case, backend)
         if problem := difference(function, expected, case):
             wrong[backend] = problem
         else:
-            contenders[backend] = lambda f=function: f(*inputs)
+            contenders[backend] = partial(function, *inputs)
     moved = bytes_moved(inputs, case)
     half = max(moved // 2, 1)
     source, target = torch.zeros(half, dtype=torch.uint8), torch.zeros(half, dtype=torch.uint8)

@@ -37,8 +37,8 @@ class Benchmark:
 
 def network_rows(name: str, build: Callable[[], nets.Workload]) -> list[Row]:
     return [
-        Row(f"{name}, ahead of time", lambda tree: network_job("ingot ahead", build, tree)),
-        Row(f"{name}, torch.compile", lambda tree: network_job("ingot", build, tree)),
+        Row(f"{name}, ahead of time", partial(network_job, "ingot ahead", build)),
+        Row(f"{name}, torch.compile", partial(network_job, "ingot", build)),
     ]
 
 
@@ -56,7 +56,7 @@ def launch(quick: bool) -> list[Row]:
 
 def kernel(quick: bool) -> list[Row]:
     return [
-        Row(label, lambda tree, label=label: Job(partial(kernels.prepare_ahead, label), tree))
+        Row(label, partial(Job, partial(kernels.prepare_ahead, label)))
         for label in (case.label for case in kernel_cases.cases(quick=quick))
     ]
 
@@ -64,13 +64,9 @@ def kernel(quick: bool) -> list[Row]:
 def compilation(quick: bool) -> list[Row]:
     names = compile_time.NETWORKS[: 1 if quick else None]
     return [
-        Row(name, lambda tree, name=name: network_job("ingot", partial(network, name), tree))
+        Row(name, partial(network_job, "ingot", partial(compile_time.network, name)))
         for name in names
     ]
-
-
-def network(name: str) -> nets.Workload:
-    return compile_time.network(name)
 
 
 BENCHMARKS = {
