@@ -8,6 +8,7 @@ BIN := .venv/bin
 export ONEDNN_MAX_CPU_ISA ?= AVX512_CORE_BF16
 
 MINUTES ?= 10
+FUZZ_SEED := $(or $(SEED),$(shell $(PYTHON) -c "import random; print(random.randrange(1 << 40))"))
 
 .PHONY: demo test test-all fuzz check format bench clean
 
@@ -20,9 +21,12 @@ test: check
 test-all: check .venv/.installed-peers
 	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal tests
 
-# Random programs from PyTorch's op schemas, from a fresh seed (SEED= repeats one); reproducers go to fuzz-findings/.
+# From a fresh seed (SEED= repeats one): the properties of the mathematics on examples that `make test` does
+# not draw, then random programs from PyTorch's op schemas; reproducers of those go to fuzz-findings/.
 fuzz: .venv/.installed
-	$(BIN)/python -m tests.fuzz.schemas --minutes $(MINUTES) --workers $(WORKERS) $(if $(SEED),--seed $(SEED))
+	@echo "seed $(FUZZ_SEED)"
+	$(BIN)/pytest -q -n $(WORKERS) --hypothesis-profile=fresh --hypothesis-seed=$(FUZZ_SEED) tests/unit/properties
+	$(BIN)/python -m tests.fuzz.schemas --minutes $(MINUTES) --workers $(WORKERS) --seed $(FUZZ_SEED)
 
 check: .venv/.installed
 	$(BIN)/ruff format --check .

@@ -100,7 +100,9 @@ def measure(case: Case, code: ctypes.CDLL, rounds: int) -> list[str]:
     compiled = ingot.compile(case.function, inputs)
     for results in (outputs, tree_leaves(compiled(*inputs))):
         for result, want in zip(results, expected, strict=True):
-            close = {"rtol": 1e-4, "atol": 1e-4} if case.dtype is torch.float32 else {}
+            close: dict[str, Any] = (
+                {"rtol": 1e-4, "atol": 1e-4} if case.dtype is torch.float32 else {}
+            )
             torch.testing.assert_close(result, want, **close)
     half = bytes_moved(inputs, case) // 2
     source, target = torch.zeros(half, dtype=torch.uint8), torch.zeros(half, dtype=torch.uint8)

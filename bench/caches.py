@@ -8,8 +8,6 @@ import importlib.util
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -22,6 +20,7 @@ def cold_caches(folder: Path | str) -> dict[str, str]:
         "TORCHINDUCTOR_FX_GRAPH_CACHE": "0",
         "TORCHINDUCTOR_AUTOGRAD_CACHE": "0",
         "XDG_CACHE_HOME": f"{folder}/xdg",
+        "INGOT_TUNING": f"{folder}/tuning",
         "ONEDNN_MAX_CPU_ISA": os.environ.get("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16"),
     }
 
@@ -41,15 +40,3 @@ def write_bytecode() -> None:
     assert spec is not None and spec.submodule_search_locations
     for folder in spec.submodule_search_locations:
         compileall.compile_dir(folder, quiet=1)
-
-
-@contextmanager
-def environment(settings: Mapping[str, str]) -> Iterator[None]:
-    """Set for the processes started inside."""
-    before = dict(os.environ)
-    os.environ.update(settings)
-    try:
-        yield
-    finally:
-        os.environ.clear()
-        os.environ.update(before)

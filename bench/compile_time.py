@@ -98,7 +98,7 @@ def watch_backend(backend: str) -> Stopwatch:
         compile_fx._compile_fx_inner = watch.wrap(compile_fx._compile_fx_inner)
         return watch
     importlib.import_module("ingot.capture.dynamo")
-    pipeline = importlib.import_module("ingot.pipeline")
+    pipeline: Any = importlib.import_module("ingot.pipeline")
     pipeline.compile_graph = watch.wrap(pipeline.compile_graph)
     return watch
 
@@ -119,7 +119,7 @@ def measure_here(backend: str, name: str) -> Measurement:
     watch = watch_backend(backend)
     with torch.no_grad():
         model(*args)
-        compiled = torch.compile(model, backend=backend)
+        compiled: Callable[..., Any] = torch.compile(model, backend=backend)
         start = time.perf_counter()
         compiled(*args)
         first = time.perf_counter() - start

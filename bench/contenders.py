@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,8 @@ def eager(model: nn.Module, args: tuple[Any, ...], folder: Path) -> Call:
 
 def through_torch_compile(model: nn.Module, args: tuple[Any, ...], backend: str) -> Call:
     """Dynamo leaves whole frames with an nn.LSTM to eager unless it is told to trace them."""
-    importlib.import_module("torch._dynamo.config").allow_rnn = True
+    config: Any = importlib.import_module("torch._dynamo.config")
+    config.allow_rnn = True
     compiled = torch.compile(model, backend=backend)
     return lambda: compiled(*args)
 
@@ -40,14 +42,15 @@ def inductor(model: nn.Module, args: tuple[Any, ...], folder: Path) -> Call:
 
 def inductor_frozen(model: nn.Module, args: tuple[Any, ...], folder: Path) -> Call:
     """Weights are constants, and packed once for oneDNN."""
-    config = importlib.import_module("torch._inductor.config")
+    config: Any = importlib.import_module("torch._inductor.config")
     config.freezing = True
     return inductor(model, args, folder)
 
 
 def ingot(model: nn.Module, args: tuple[Any, ...], folder: Path) -> Call:
-    importlib.import_module("ingot.capture.dynamo")
-    importlib.import_module("ingot.pipeline")
+    for module in ("ingot.capture.dynamo", "ingot.pipeline"):  # where this commit has them
+        with suppress(ModuleNotFoundError):
+            importlib.import_module(module)
     return through_torch_compile(model, args, "ingot")
 
 

@@ -26,10 +26,14 @@ BUSY = 0.15
 class Counts(Protocol):
     """What the demo reads from the report of `ingot.explain`."""
 
-    kernels: int
-    products: int
-    library_calls: int
-    fallbacks: int
+    @property
+    def kernels(self) -> int: ...
+    @property
+    def products(self) -> int: ...
+    @property
+    def library_calls(self) -> int: ...
+    @property
+    def fallbacks(self) -> int: ...
 
 
 @dataclass(frozen=True)

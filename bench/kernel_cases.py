@@ -328,3 +328,7 @@ def cases(*, quick: bool = False) -> Iterator[Case]:
     for name, function, inputs, bound, sizes in TABLE:
         for dtype, shape in sizes[:1] if quick else sizes:
             yield Case(name, dtype, shape, function, inputs, bound)
+
+
+def case_named(label: str) -> Case:
+    return next(case for case in cases() if case.label == label)

@@ -17,6 +17,7 @@ import sys
 import time
 import types
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ from kernel_cases import Case
 from kernel_report import AHEAD, GUARDS, Result, as_json, as_markdown, summary
 from provenance import provenance
 from timing import calls_per_sample, timed_ms
+from workers import Prepared, Ready
 
 BACKENDS = ("inductor", "ingot")
 SHORTEST_SAMPLE_S = 5e-4  # well below a scheduler's time slice, so that most samples run alone
@@ -72,6 +74,16 @@ def ahead(case: Case) -> Callable[..., Any]:
     return ingot.compile(case.function, inputs_of(case))
 
 
+def prepare_ahead(label: str, folder: Path) -> Prepared:
+    """The job of a worker that times one kernel."""
+    case = kernel_cases.case_named(label)
+    inputs = inputs_of(case)
+    function = ahead(case)
+    if problem := difference(function, results_of(case.function, inputs), case):
+        raise ArithmeticError(problem)
+    return lambda: function(*inputs), Ready()
+
+
 def results_of(function: Callable[..., Any], inputs: tuple[Tensor, ...]) -> list[Tensor]:
     """The results, and the inputs as the call leaves them."""
     own = [tensor.clone() for tensor in inputs]
@@ -95,10 +107,10 @@ def difference(function: Callable[..., Any], expected: list[Tensor], case: Case)
                 if not torch.equal(actual, want):
                     return "integers differ from eager's"
                 continue
-            error = (actual.double() - want.double()).abs().max().item()
+            distance = (actual.double() - want.double()).abs().max().item()
             scale = max(want.double().abs().max().item(), 1e-3)
-            if not error <= TOLERANCE[want.dtype] * scale:
-                return f"differs from eager by {error:.2g} at scale {scale:.2g}"
+            if not distance <= TOLERANCE[want.dtype] * scale:
+                return f"differs from eager by {distance:.2g} at scale {scale:.2g}"
     return ""
 
 
@@ -145,14 +157,14 @@ def measure(case: Case, backends: tuple[str, ...], rounds: int) -> Result:
     torch._dynamo.reset()
     inputs = inputs_of(case)
     expected = results_of(case.function, inputs)
-    contenders: dict[str, Callable[[], object]] = {"eager": lambda: case.function(*inputs)}
+    contenders: dict[str, Callable[[], object]] = {"eager": partial(case.function, *inputs)}
     wrong: dict[str, str] = {}
     for backend in (*backends, AHEAD):
         function = ahead(case) if backend == AHEAD else compiled(case, backend)
         if problem := difference(function, expected, case):
             wrong[backend] = problem
         else:
-            contenders[backend] = lambda f=function: f(*inputs)
+            contenders[backend] = partial(function, *inputs)
     moved = bytes_moved(inputs, case)
     half = max(moved // 2, 1)
     source, target = torch.zeros(half, dtype=torch.uint8), torch.zeros(half, dtype=torch.uint8)

@@ -18,7 +18,7 @@ import plain_nets
 from contenders import THREADS
 from provenance import provenance
 from table import aligned, met, number
-from workers import Measured, measure_in_turns
+from workers import Measured, measure_in_turns, network_job
 
 CONTENDERS = ("eager", "inductor", "ingot", "ingot ahead")
 WORKLOADS = {"one tiny kernel": plain_nets.tiny, "mlp": plain_nets.mlp}
@@ -65,7 +65,7 @@ def main(quick: bool, out: Path | None) -> None:
     torch.set_num_threads(THREADS)
     rounds = 9 if quick else 41
     measured = {
-        workload: measure_in_turns({name: (name, build) for name in CONTENDERS}, rounds)
+        workload: measure_in_turns({name: network_job(name, build) for name in CONTENDERS}, rounds)
         for workload, build in WORKLOADS.items()
     }
     absent = [

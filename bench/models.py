@@ -22,15 +22,15 @@ from agreement import TOLERANCE
 from contenders import THREADS
 from model_report import AHEAD, PEERS, Row, as_json, as_markdown, from_json
 from provenance import command_text, machine_text
-from workers import Job, measure_in_turns
+from workers import measure_in_turns, network_job
 
 PRODUCT = "large product"
 
 
 def measure(network: str, rounds: int) -> Row:
     build = nets.NETWORKS[network]
-    jobs: dict[str, Job] = {name: (name, build) for name in (*PEERS, "ingot", AHEAD)}
-    jobs[PRODUCT] = ("eager", plain_nets.large_product)
+    jobs = {name: network_job(name, build) for name in (*PEERS, "ingot", AHEAD)}
+    jobs[PRODUCT] = network_job("eager", plain_nets.large_product)
     measured = measure_in_turns(jobs, rounds)
     times = {name: each for name, each in measured.times.items() if name != PRODUCT}
     return Row(

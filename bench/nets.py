@@ -17,7 +17,7 @@ from torch.utils.flop_counter import FlopCounterMode
 import plain_nets
 from plain_nets import Workload, resnet
 
-__all__ = ["NETWORKS", "Workload", "bert", "flops", "resnet"]
+__all__ = ["NETWORKS", "QUICK", "Workload", "bert", "flops", "resnet"]
 
 
 def bert(*, layers: int = 12, width: int = 768, batch: int = 1, tokens: int = 128) -> Workload:
@@ -157,3 +157,5 @@ NETWORKS: dict[str, Callable[[], Workload]] = {
     "mlp": plain_nets.mlp,
     "gpt2-decode": gpt2_decode,
 }
+QUICK = ("mlp", "dlrm", "lstm", "mobilenet-v2", "bert-base")
+"""Of each kind one that is soon built and compiled."""

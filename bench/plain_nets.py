@@ -194,6 +194,7 @@ class Recommender(nn.Module):
         self.tables = nn.ModuleList(nn.EmbeddingBag(rows, width, mode="sum") for _ in range(tables))
         self.bottom = tower(dense, 512, 256, width)
         pairs = torch.tril_indices(tables + 1, tables + 1, -1)
+        self.pairs: Tensor
         self.register_buffer("pairs", pairs)
         self.top = nn.Sequential(tower(width + pairs.shape[1], 512, 256), nn.Linear(256, 1))
 

@@ -7,7 +7,7 @@ in turns, in one process.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -63,7 +63,8 @@ class Layers(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         for into, out in zip(self.into, self.out, strict=True):
-            first, *others = (p for layer in into for p in layer(x).split(self.columns, -1))
+            layers: Iterable[nn.Module] = into  # type: ignore[assignment]  # a ModuleList's
+            first, *others = (p for layer in layers for p in layer(x).split(self.columns, -1))
             x = torch.tanh(x + out(torch.sigmoid(first) * sum(others)))
         return x
 

@@ -9,6 +9,7 @@ import statistics
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ def time_in_turns(
         for _ in range(warmup):
             call()
     return sample_in_turns(
-        {name: lambda call=call: timed_ms(call) for name, call in contenders.items()}, rounds=rounds
+        {name: partial(timed_ms, call) for name, call in contenders.items()}, rounds=rounds
     )
 
 

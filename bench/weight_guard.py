@@ -24,7 +24,11 @@ from provenance import provenance
 from table import aligned
 from timing import calls_per_sample, sample_in_turns, timed_ms
 
-WORKLOADS = {"mlp": plain_nets.mlp, "gpt2-decode": nets.gpt2_decode, "bert-base": nets.bert}
+WORKLOADS: dict[str, Callable[[], plain_nets.Workload]] = {
+    "mlp": plain_nets.mlp,
+    "gpt2-decode": nets.gpt2_decode,
+    "bert-base": nets.bert,
+}
 GUARDS = ("off", "sampled", "exact", "digests")
 CALM = 24
 """Calls after which unchanged weights are armed."""

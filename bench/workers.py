@@ -1,25 +1,25 @@
 """One process for each contender, so that what crashes, hangs or cannot be imported costs a dash in
 a table and nothing else.
 
-Comes in: the name of a contender and a function that builds its network. Goes out: whether its
-results agree with eager's, the seconds of its cold first call, and timed samples on demand. What
-holds: the process starts with empty compiler caches of its own; it is stopped (SIGSTOP) whenever it
+A job prepares a call and compares its results with eager's; the process then times samples of the
+call on demand. It starts with empty compiler caches of its own; it is stopped (SIGSTOP) whenever it
 is not its turn, so no thread pool that spins can disturb another's turn; it dies with its parent.
 """
 
 from __future__ import annotations
 
 import ctypes
-import multiprocessing
 import os
 import signal
-import sys
+import subprocess
 import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
+from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -27,30 +27,27 @@ from typing import Any
 import torch
 
 from agreement import TOLERANCE, furthest
-from caches import cold_caches, environment
+from caches import cold_caches
 from contenders import COMPILERS, CONTENDERS, THREADS
 from nets import Workload, flops
 from timing import Timing, calls_per_sample, sample_in_turns, timed_ms
+from trees import INSTALLED, Tree
 
 SAMPLE_S = 0.02
 WARM_UP_S = 0.05
 LONGEST_S = 900.0
 """From the start of a contender to its being ready."""
 PR_SET_PDEATHSIG = 1
-
-Job = tuple[str, Callable[[], Workload]]
-"""A contender's name and the builder of the network it runs."""
+MAIN = Path(__file__).with_name("worker_main.py")
 
 
 @dataclass(frozen=True)
 class Ready:
     """What a contender says once it is able to run."""
 
-    error: float
-    """The largest difference from eager, as a share of eager's largest number."""
-    cold_s: float | None
+    cold_s: float | None = None
     """The first call less a later one, of those that compile in it."""
-    flops: int | None
+    flops: int | None = None
     """Floating-point operations of the network's products and convolutions; eager counts them."""
 
 
@@ -59,18 +56,39 @@ class Failed:
     reason: str
 
 
+Prepared = tuple[Callable[[], Any], Ready]
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a worker does; sent to it by name."""
+
+    prepare: Callable[[Path], Prepared]
+    """Given a folder that the contenders of one network share: the call that is timed, its results
+    compared with eager's. Raises where it cannot run or is wrong."""
+    tree: Tree = INSTALLED
+
+
 class Worker:
     """A contender in a process of its own."""
 
     def __init__(self, name: str, job: Job, folder: Path):
         """`folder` is shared by the contenders of one network."""
         self.log = folder / f"{name}.log"
-        context = multiprocessing.get_context("spawn")
-        self.pipe, theirs = context.Pipe()
-        with environment(cold_caches(folder / name.replace(" ", "-"))):
-            self.process = context.Process(target=serve, args=(theirs, *job, folder, self.log))
-            self.process.start()
+        self.pipe, theirs = Pipe()
+        caches = cold_caches(folder / name.replace(" ", "-"))
+        command = [job.tree.interpreter, str(MAIN), str(theirs.fileno())]
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(
+                command,
+                env={**os.environ, **caches, **job.tree.settings()},
+                pass_fds=[theirs.fileno()],
+                stdout=log,
+                stderr=log,
+            )
         theirs.close()
+        with suppress(ConnectionError):  # the answer says what became of the process
+            self.pipe.send((job, folder))
         self.state: Ready | Failed = self.answer(LONGEST_S)
         self.pause()
 
@@ -80,13 +98,13 @@ class Worker:
             if self.pipe.poll(seconds):
                 return self.pipe.recv()
         except (EOFError, ConnectionError):
-            self.process.join()
+            self.process.wait()
             return Failed(self.epitaph())
         self.process.kill()
         return Failed(f"no answer in {seconds:.0f} s")
 
     def epitaph(self) -> str:
-        code = self.process.exitcode or 0
+        code = self.process.returncode or 0
         cause = signal.Signals(-code).name if code < 0 else f"exit code {code}"
         lines = self.log.read_text(errors="replace").strip().splitlines()
         return f"{cause}: {lines[-1][:160]}" if lines else cause
@@ -95,7 +113,7 @@ class Worker:
         """Milliseconds of a call, or NaN from the moment it has failed."""
         if isinstance(self.state, Failed):
             return float("nan")
-        os.kill(self.process.pid or 0, signal.SIGCONT)
+        self.process.send_signal(signal.SIGCONT)
         self.pipe.send("sample")
         answer = self.answer(LONGEST_S)
         self.pause()
@@ -105,16 +123,15 @@ class Worker:
         return float(answer)
 
     def pause(self) -> None:
-        if self.process.is_alive():
-            os.kill(self.process.pid or 0, signal.SIGSTOP)
+        self.process.send_signal(signal.SIGSTOP)
 
     def close(self) -> None:
-        if self.process.is_alive():
-            os.kill(self.process.pid or 0, signal.SIGCONT)
+        with suppress(OSError, subprocess.TimeoutExpired):
+            self.process.send_signal(signal.SIGCONT)
             self.pipe.send("")
-            self.process.join(timeout=10)
+            self.process.wait(timeout=10)
         self.process.kill()
-        self.process.join()
+        self.process.wait()
         self.pipe.close()
 
 
@@ -158,19 +175,35 @@ def measure_in_turns(jobs: Mapping[str, Job], rounds: int) -> Measured:
     return Measured({name: times[name] for name in ready}, ready, missing)
 
 
-def serve(
-    pipe: Connection, contender: str, build: Callable[[], Workload], folder: Path, log: Path
-) -> None:
+def cold_in_turns(jobs: Mapping[str, Job], rounds: int) -> Measured:
+    """How long the first call takes: a sample is a process that starts with nothing compiled."""
+    last: dict[str, Ready | Failed] = {}
+
+    def sample(name: str) -> float:
+        if isinstance(last.get(name), Failed):
+            return float("nan")
+        with workers({name: jobs[name]}) as started:
+            state = last[name] = started[name].state
+        if isinstance(state, Ready) and state.cold_s is not None:
+            return state.cold_s * 1e3
+        return float("nan")
+
+    times = sample_in_turns({name: partial(sample, name) for name in jobs}, rounds=rounds)
+    missing = {n: state.reason for n, state in last.items() if isinstance(state, Failed)}
+    ready = {n: state for n, state in last.items() if isinstance(state, Ready)}
+    return Measured({name: times[name] for name in ready}, ready, missing)
+
+
+def serve(pipe: Connection) -> None:
     """The process: prepare, say how that went, then time a sample whenever asked."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    with log.open("w") as file:
-        os.dup2(file.fileno(), sys.stdout.fileno())
-        os.dup2(file.fileno(), sys.stderr.fileno())
     torch.set_num_threads(THREADS)
     warnings.simplefilter("ignore")
     with torch.no_grad():
         try:
-            call, ready = prepare(contender, build, folder)
+            job, folder = pipe.recv()
+            call, ready = job.prepare(folder)
+            job.tree.verify()
             count = calls_per_sample(call, SAMPLE_S)
         except Exception as error:
             pipe.send(Failed(reason_of(error)))
@@ -189,9 +222,11 @@ def warm_up(call: Callable[[], Any]) -> None:
         call()
 
 
-def prepare(
-    contender: str, build: Callable[[], Workload], folder: Path
-) -> tuple[Callable[[], Any], Ready]:
+def network_job(contender: str, build: Callable[[], Workload], tree: Tree = INSTALLED) -> Job:
+    return Job(partial(prepare, contender, build), tree)
+
+
+def prepare(contender: str, build: Callable[[], Workload], folder: Path) -> Prepared:
     model, args = build()
     expected = model(*args)
     call = CONTENDERS[contender](model, args, folder)
@@ -202,7 +237,7 @@ def prepare(
     if not error <= TOLERANCE:  # a NaN is wrong as well
         raise ArithmeticError(f"wrong: differs from eager by {error:.1e} of the largest number")
     cold_s = (first_ms - steady_ms) / 1e3 if contender in COMPILERS else None
-    return call, Ready(error, cold_s, flops(model, args) if contender == "eager" else None)
+    return call, Ready(cold_s, flops(model, args) if contender == "eager" else None)
 
 
 def reason_of(error: BaseException) -> str:

@@ -15,9 +15,21 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import torch
+from hypothesis import HealthCheck, settings
+
+# The same examples on every run; `make fuzz` draws others, from a seed that it prints.
+COMMON: dict[str, Any] = {
+    "deadline": None,
+    "database": None,
+    "suppress_health_check": list(HealthCheck),
+}
+settings.register_profile("fixed", derandomize=True, max_examples=100, **COMMON)
+settings.register_profile("fresh", max_examples=1000, print_blob=True, **COMMON)
+settings.load_profile("fixed")
 
 
 @pytest.fixture(autouse=True)

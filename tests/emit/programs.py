@@ -98,6 +98,7 @@ def writes_to_input(x: Tensor) -> Tensor:
 class Counter(nn.Module):
     def __init__(self) -> None:
         super().__init__()
+        self.calls: Tensor
         self.register_buffer("calls", torch.zeros((), dtype=torch.int64))
         self.norm = nn.BatchNorm1d(4)
 
@@ -129,7 +130,8 @@ def numbers_of_tensors(x: Tensor) -> tuple[Tensor, ...]:
     return (
         torch.full((2, 3), total), torch.full((2,), total, dtype=torch.int64),
         torch.full_like(x, total.item()), x * total.item() + x.mean().item(),
-        x * (x > 0).sum().item(), x.new_full((2, 2), torch.tensor(3.0)), x + True,
+        x * (x > 0).sum().item(), 
+        x.new_full((2, 2), torch.tensor(3.0)), x + True,  # type: ignore[arg-type]
     )  # fmt: skip
 
 

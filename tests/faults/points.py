@@ -40,11 +40,13 @@ def points() -> dict[str, FunctionType]:
         for name, value in vars(module).items():
             if getattr(value, "__module__", None) != module.__name__:
                 continue
-            if inspect.isclass(value) and isinstance(vars(value).get("rewrite"), FunctionType):
-                found[f"{module.__name__}.{name}.rewrite"] = value.rewrite
+            rewrite = vars(value).get("rewrite") if inspect.isclass(value) else None
+            if isinstance(rewrite, FunctionType):
+                found[f"{module.__name__}.{name}.rewrite"] = rewrite
             function = inspect.unwrap(value) if callable(value) else None
-            plain = isinstance(function, FunctionType) and not inspect.isgeneratorfunction(function)
-            if plain and not name.startswith("_") and not function.__code__.co_freevars:
+            if not isinstance(function, FunctionType) or inspect.isgeneratorfunction(function):
+                continue
+            if not name.startswith("_") and not function.__code__.co_freevars:
                 found[f"{module.__name__}.{name}"] = function
     return {name: function for name, function in found.items() if name not in TOO_LATE}
 

@@ -35,16 +35,16 @@ def mutant(seed: int, source: Path, target: Path, canary: Path) -> str:
         return f"{TENSORS}: {done}"
     name = rng.choice((GRAPH, GRAPH, PROGRAM))
     document = file.graph if name == GRAPH else file.program
-    done = []
+    changes = []
     for _ in range(rng.choice((1, 1, 1, 2, 4))):
         document, what = _changed(rng, document, canary)
-        done.append(what)
+        changes.append(what)
     if name == GRAPH:
         file.graph = document
     else:
         file.program = document
     file.write(target)
-    return f"{name}: {'; '.join(done)}"
+    return f"{name}: {'; '.join(changes)}"
 
 
 def _of_bytes(rng: random.Random, source: Path, target: Path) -> str:
@@ -98,8 +98,12 @@ def _changed(rng: random.Random, document: Any, canary: Path) -> tuple[Any, str]
     elif kind == "nest":
         owner[key] = [value] if rng.random() < 0.5 else _nested(value)
     else:
-        made = {"retype": (None, True, [], {}, "", 0, 0.5, [value]), "number": NUMBERS,
-                "text": TEXTS, "code": (code(canary),)}  # fmt: skip
+        made: dict[str, Any] = {
+            "retype": (None, True, [], {}, "", 0, 0.5, [value]),
+            "number": NUMBERS,
+            "text": TEXTS,
+            "code": (code(canary),),
+        }
         owner[key] = rng.choice(made[kind])
     return document, f"{kind} at {path}"
 

@@ -30,7 +30,7 @@ def compare(model: nn.Module, call: Call, **settings: Any) -> list[Compiled]:
     eager = call(copy.deepcopy(model))
     fresh = copy.deepcopy(model)
     with observe.listening(heard.append):
-        compiled = torch.compile(fresh, backend="ingot", options={"strict": True}, **settings)
+        compiled: Any = torch.compile(fresh, backend="ingot", options={"strict": True}, **settings)
         got = call(compiled)
     assert len(got) == len(eager) == len(wide)
     for i, (tensor, want, truth) in enumerate(zip(got, eager, wide, strict=True)):

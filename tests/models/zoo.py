@@ -48,16 +48,18 @@ def _argument(name: str, shape: tuple[int, ...]) -> Tensor:
     return torch.randint(4, 30, shape) if name.endswith("ids") else torch.randn(shape)
 
 
-TEXT = {"input_ids": (2, 16)}
-LONG = {"input_ids": (1, 64)}
+Shapes = dict[str, tuple[int, ...]]
+
+TEXT: Shapes = {"input_ids": (2, 16)}
+LONG: Shapes = {"input_ids": (1, 64)}
 
 
-def image(size: int) -> dict[str, tuple[int, ...]]:
+def image(size: int) -> Shapes:
     return {"pixel_values": (2, 3, size, size)}
 
 
-VIDEO = {"pixel_values": (1, 2, 3, 32, 32)}
-SOUND = {"input_values": (1, 4000)}
+VIDEO: Shapes = {"pixel_values": (1, 2, 3, 32, 32)}
+SOUND: Shapes = {"input_values": (1, 4000)}
 
 ZOO: dict[str, Entry] = {
     "albert": Entry("AlbertModel", {**PLAIN, "embedding_size": 16}, TEXT),

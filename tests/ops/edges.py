@@ -9,6 +9,7 @@ zero, denormals, huge). The op tables say how each op is called and what it can 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -80,10 +81,16 @@ FLOAT_VALUES: dict[str, Make] = {
         [[88.0, 89.0, -88.0, -104.0], [20.0, -20.0, 10.5, 710.0]], dtype=d
     ),
 }
+
+
+def _three_rows(columns: int, dtype: torch.dtype) -> Tensor:
+    return numbers(3, columns, dtype=dtype)
+
+
 INPUTS: dict[str, Make] = {
     **SHAPES,
     **LAYOUTS,
-    **{f"odd_{n}": (lambda d, n=n: numbers(3, n, dtype=d)) for n in ODD_SIZES},
+    **{f"odd_{n}": partial(_three_rows, n) for n in ODD_SIZES},
 }
 
 UNARY: dict[str, Unary] = {

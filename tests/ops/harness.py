@@ -35,7 +35,7 @@ WIDER: dict[torch.dtype, torch.dtype] = {
 def backend() -> Callable[..., Any]:
     """ingot, with a kernel that fails to compile an error rather than a fall-back."""
     name = os.environ.get("INGOT_TEST_BACKEND", "ingot")
-    found = lookup_backend(name)
+    found: Callable[..., Any] = lookup_backend(name)
     return partial(found, options={"strict": True}) if name == "ingot" else found
 
 

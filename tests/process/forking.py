@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from functools import partial
 from multiprocessing import get_context
 from typing import Any
 
@@ -95,12 +96,16 @@ def while_threads_compile() -> None:
             compile_both(number)
             number += 1
 
+    def both(number: float) -> None:
+        check(ahead, net, x)
+        compile_both(number)
+
     with ThreadPoolExecutor(2) as pool:
         futures = [pool.submit(busy, seed) for seed in range(2)]
         try:
             for k in range(4):
                 time.sleep(0.3 * k)
-                in_child(lambda k=k: (check(ahead, net, x), compile_both(2.0 + k)))  # type: ignore[misc]
+                in_child(partial(both, 2.0 + k))
         finally:
             stop.set()
         for future in futures:

@@ -177,7 +177,7 @@ PEERS: dict[str, Callable[[], list[Array]]] = {
 
 def main(file: str, *names: str) -> None:
     """Run these, in order, and save what each returned; one named twice runs twice."""
-    found = {}
+    found: dict[str, Any] = {}
     for turn, name in enumerate(names):
         for k, array in enumerate(PEERS[name]()):
             found[f"{turn}.{name}.{k}"] = array

@@ -20,7 +20,7 @@ from torch.export import Dim
 
 import ingot
 
-CLOSE = {"rtol": 2e-4, "atol": 2e-5}
+CLOSE: dict[str, Any] = {"rtol": 2e-4, "atol": 2e-5}
 
 
 class Net(nn.Module):
@@ -89,7 +89,7 @@ def export(rng: random.Random, number: int) -> None:
 def eager(rng: random.Random, number: int) -> None:
     """Training and modules that change, beside threads that capture."""
     net = Net(24, number)
-    norm = nn.BatchNorm1d(8)
+    norm: Any = nn.BatchNorm1d(8)
     norm.calls = 0
     for count in range(1, 4):
         loss = norm(net(torch.randn(5, 16))).square().sum()

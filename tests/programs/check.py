@@ -122,7 +122,9 @@ def observed(
     function = copy.deepcopy(function) if isinstance(function, nn.Module) else function
     args = copied(args)
     call = transform(function)
-    state = list(function.state_dict(keep_vars=True).values()) if _is_module(function) else []
+    state: list[Tensor] = []
+    if isinstance(function, nn.Module):
+        state = list(function.state_dict(keep_vars=True).values())
     torch.manual_seed(SEED)
     with torch.set_grad_enabled(grad):
         for _ in range(calls):
@@ -132,10 +134,6 @@ def observed(
         gradients = gradients_of(leaves, [*inputs, *state]) if grad else []
     aliases = alias_map(leaves, [*inputs, *state])
     return Outcome(spec, leaves, inputs, state, gradients, torch.get_rng_state(), aliases)
-
-
-def _is_module(function: Any) -> bool:
-    return isinstance(function, nn.Module)
 
 
 def copied(args: Any) -> Any:

@@ -145,3 +145,10 @@ def test_a_float_that_dynamo_reads_from_a_tensor_and_settles() -> None:
     with torch.no_grad(), torch._dynamo.config.patch(capture_scalar_outputs=True):
         for x, q in ((torch.tensor(3.0), 0.5), (torch.randn(9), 0.25), (torch.randn(7), 0.75)):
             torch.testing.assert_close(compiled(x, q), torch.quantile(x, q))
+
+
+def test_a_float_of_a_size_that_the_export_settles() -> None:
+    """`int(...)` is fixed by torch.export: sizes that give the same are served, others refused."""
+    halves = agrees(lambda x: x[: int(x.shape[0] * 0.5)] * 2, ({0: A},), rows(6, 7))
+    with pytest.raises(ingot.InputError, match=r"TruncToInt.*, 3\)"):
+        halves(torch.randn(13, 8))

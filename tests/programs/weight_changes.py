@@ -6,12 +6,15 @@ import copy
 import ctypes
 import io
 from collections.abc import Callable
+from typing import TypeVar
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils import parametrizations, parametrize, prune, vector_to_parameters
+
+Module = TypeVar("Module", bound=nn.Module)
 
 
 class Net(nn.Module):
@@ -40,7 +43,7 @@ def example(seed: int = 1) -> Tensor:
     return torch.randn(5, 4, 6, 6, generator=torch.Generator().manual_seed(seed))
 
 
-def other(module: nn.Module) -> nn.Module:
+def other(module: Module) -> Module:
     """The same architecture with other numbers."""
     made = copy.deepcopy(module)
     with torch.no_grad():
@@ -105,7 +108,7 @@ def through_a_view(net: Net) -> None:
 
 def from_a_buffer(net: Net) -> None:
     source = io.BytesIO(np.random.default_rng(0).random(128 * 128, np.float32).tobytes())
-    source.readinto(net.first.weight.detach().numpy())
+    source.readinto(net.first.weight.detach().numpy().data)
 
 
 def through_dlpack(net: Net) -> None:
@@ -113,7 +116,7 @@ def through_dlpack(net: Net) -> None:
 
 
 def through_memoryview(net: Net) -> None:
-    memoryview(net.first.weight.detach().numpy()).cast("B").cast("f")[5000] = 3.0
+    net.first.weight.detach().numpy().data.cast("B").cast("f")[5000] = 3.0
 
 
 def through_storage(net: Net) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,18 +39,20 @@ class Subclass(Tensor):
 class Wrapper(Tensor):
     """Computes with the tensor inside of it; has no memory of its own."""
 
-    inner: Tensor
+    inner: Tensor  # type: ignore[assignment]  # torch has a method of that name
 
     @staticmethod
     def __new__(cls, inner: Tensor) -> Wrapper:
-        made = Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype)  # type: ignore[attr-defined]
+        made = Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype)
         made.inner = inner
-        return made  # type: ignore[no-any-return]
+        return made
 
     @classmethod
-    def __torch_dispatch__(cls, op: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(  # type: ignore[override]
+        cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         args, kwargs = pytree.tree_map_only(Wrapper, lambda w: w.inner, (args, kwargs or {}))
-        return pytree.tree_map_only(Tensor, Wrapper, op(*args, **kwargs))
+        return pytree.tree_map_only(Tensor, Wrapper, func(*args, **kwargs))
 
 
 class Overriding(Tensor):
@@ -116,7 +119,7 @@ def _quantized_by_channel(x: Tensor) -> Tensor:
 def _named(x: Tensor) -> Tensor:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return x.clone().refine_names("rows", "columns")
+        return x.clone().refine_names("rows", "columns")  # type: ignore[attr-defined]
 
 
 def _nested(layout: torch.layout) -> Callable[[Tensor], Tensor]:
@@ -187,7 +190,7 @@ for _dtype in (
     torch.float8_e8m0fnu, torch.uint8, torch.int8, torch.uint16, torch.uint32, torch.uint64,
     torch.int64, torch.bool, torch.complex64, torch.complex32,
 ):  # fmt: skip
-    _plainly(str(_dtype), lambda x, dtype=_dtype: x.to(dtype))
+    _plainly(str(_dtype), partial(Tensor.to, dtype=_dtype))
 
 
 @kind

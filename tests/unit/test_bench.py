@@ -48,10 +48,10 @@ def test_verdicts() -> None:
 
 
 def test_a_crash_is_a_reason(tmp_path: Path) -> None:
-    from workers import Failed, Worker
+    from workers import Failed, Worker, network_job
 
     for build, reason in ((os.abort, "SIGABRT"), (partial(int, "x"), "ValueError")):
-        worker = Worker("crashing", ("eager", build), tmp_path)
+        worker = Worker("crashing", network_job("eager", build), tmp_path)
         worker.close()
         assert isinstance(worker.state, Failed)
         assert worker.state.reason.startswith(reason)
@@ -65,3 +65,51 @@ def test_wrong_results_are_noticed() -> None:
     assert furthest([torch.ones(3).numpy(), torch.tensor([4.0, -7.0])], want) == 0.125
     assert not furthest([torch.tensor([1.0, float("nan"), 1.0]), want[1]], want) <= 1.0
     assert furthest([torch.ones(4), want[1]], want) == float("inf")
+
+
+def test_a_commit_is_slower_where_most_runs_say_so() -> None:
+    from comparison import Pair, Side, verdict_of
+
+    def run(*ratios: float | None) -> list[Pair]:
+        sides = [Side(None if ratio is None else 10.0 / ratio) for ratio in ratios]
+        return [Pair("launch", f"row {k}", Side(10.0), side) for k, side in enumerate(sides)]
+
+    assert verdict_of([run(1.0, 0.94)]).slow == []
+    once = verdict_of([run(1.2, 0.9)])
+    assert (once.slow, once.holds) == (["launch: row 1"], False)
+    assert once.means["launch"] == pytest.approx((1.2 * 0.9) ** 0.5)
+    assert verdict_of([run(1.2, 0.9), run(0.92, 1.1), run(1.0, 1.1)]).holds
+    assert verdict_of([run(1.2, 0.9), run(1.2, 0.8), run(1.2, 1.1)]).slow == ["launch: row 1"]
+    assert not verdict_of([run(0.97, 0.98)]).holds
+    assert verdict_of([run(1.0, None)]).broken == ["launch: row 1"]
+    unable = Pair("launch", "row", Side(None), Side(None))
+    assert (unable.ratio, unable.is_slow, unable.is_broken) == (None, False, False)
+
+
+def test_times_have_units() -> None:
+    from comparison import time_text
+
+    assert [time_text(ms) for ms in (None, 0.0031, 2.5, 4321.0)] == [
+        "–",
+        "3.10 µs",
+        "2.50 ms",
+        "4.32 s",
+    ]
+
+
+def test_a_tree_goes_before_what_is_installed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from trees import INSTALLED, ROOT, Tree, needs_of
+
+    monkeypatch.setenv("PYTHONPATH", "elsewhere")
+    assert INSTALLED.settings() == {}
+    assert Tree(tmp_path).settings() == {"PYTHONPATH": f"{tmp_path}{os.pathsep}elsewhere"}
+    with pytest.raises(ImportError, match="ingot was imported from"):
+        import ingot
+
+        assert ingot.__file__
+        Tree(tmp_path).verify()
+    dependencies, entry_points = needs_of(ROOT)
+    assert "torch_dynamo_backends" in entry_points
+    assert any(name.startswith("torch==") for name in dependencies)

@@ -86,7 +86,7 @@ def with_gradients(function: Callable[..., Tensor], *args: Tensor) -> list[Tenso
     return [out.detach(), *torch.autograd.grad(out, leaves, grad)]
 
 
-def _keeper(traced: Traced) -> Callable[[GraphModule, Any], Callable[..., Any]]:
+def _keeper(traced: Traced) -> Any:
     def keep(graph: GraphModule, inputs: Any) -> Callable[..., Any]:
         traced.graphs.append(graph)
         return make_boxed_func(graph.forward)

@@ -182,18 +182,23 @@ def _extremes(index: Index, values: Values) -> tuple[int, int]:
     """The least and the largest value; the first above the second where there is none."""
     low = high = _number(index.const, values)
     for atom, factor in index.terms.items():
-        by = _number(factor, values)
-        least, most = 0, 0
-        if isinstance(atom, Div | Mod):
-            least, most = _extremes(atom.index, values)
-            step = _number(atom.by, values)
-            if step > 0 and isinstance(atom, Div):
-                least, most = least // step, most // step
-            elif isinstance(atom, Mod):
-                least, most = 0, step - 1
-        else:
-            most = _number(atom.size, values) - 1
+        least, most = _atom_extremes(atom, values)
         if most < least:
             return 1, 0
+        by = _number(factor, values)
         low, high = low + min(by * least, by * most), high + max(by * least, by * most)
     return low, high
+
+
+def _atom_extremes(atom: ix.Atom, values: Values) -> tuple[int, int]:
+    if not isinstance(atom, Div | Mod):
+        return 0, _number(atom.size, values) - 1
+    least, most = _extremes(atom.index, values)
+    by = _number(atom.by, values)
+    if most < least or by <= 0:
+        return 1, 0  # nothing is divided by the size of a dimension without elements
+    if isinstance(atom, Div):
+        return least // by, most // by
+    if least // by == most // by:
+        return least % by, most % by
+    return 0, by - 1

@@ -119,15 +119,20 @@ class Index:
     def __floordiv__(self, by: Size) -> Index:
         if by == 1:
             return self
+        if by == 0:
+            return ZERO  # of a dimension without elements any index will do
         whole, rest = self._divided(by)
         if not rest.terms and _is_int(rest.const) and _is_int(by):
             return whole + rest.const // by
         if within(rest, by):
             return whole
+        inner = rest.as_quotient()
+        if inner is not None:
+            return whole + inner.index // (inner.by * by)
         return whole + Index({Div(rest, by): 1})
 
     def __mod__(self, by: Size) -> Index:
-        if by == 1:
+        if by == 1 or by == 0:
             return ZERO
         _, rest = self._divided(by)
         if not rest.terms and _is_int(rest.const) and _is_int(by):
@@ -202,6 +207,14 @@ class Index:
         if self.const == 0 and len(self.terms) == 1:
             ((atom, c),) = self.terms.items()
             if c == 1 and isinstance(atom, Var):
+                return atom
+        return None
+
+    def as_quotient(self) -> Div | None:
+        """The division that this index is, or None."""
+        if self.const == 0 and len(self.terms) == 1:
+            ((atom, c),) = self.terms.items()
+            if c == 1 and isinstance(atom, Div):
                 return atom
         return None
 

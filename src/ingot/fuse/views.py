@@ -214,6 +214,8 @@ def roll(node: fx.Node, index: tuple[Index, ...]) -> tuple[Index, ...] | None:
     arguments = arguments_of(node)
     shape = shape_of(node)
     shifts: Sequence[Any] = arguments["shifts"]
+    if 0 in shape:
+        return index
     if not arguments["dims"]:
         flat = ix.reshaped(index, shape, (ix.product(shape),))
         if flat is None:

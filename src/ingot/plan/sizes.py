@@ -1,4 +1,6 @@
-"""Symbolic sizes as Python text, and as functions of the symbols' values."""
+"""Symbolic sizes as Python text, and as functions of the symbols' values. The text refers to
+builtins alone; a function that has no text raises UnsupportedError when it is printed.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,41 @@ from typing import Any
 import sympy
 from torch.utils._sympy.functions import CleanDiv, FloorDiv, Max, Min, Mod, PythonMod
 
+from ingot.errors import UnsupportedError
 from ingot.fuse.index import Size
+
+OPERATORS = {
+    "FloorDiv": "//",
+    "CleanDiv": "//",
+    "Mod": "%",
+    "PythonMod": "%",
+    "IntTrueDiv": "/",
+    "FloatTrueDiv": "/",
+    "PowByNatural": "**",
+    "FloatPow": "**",
+    "LShift": "<<",
+    "RShift": ">>",
+    "BitwiseFn_bitwise_and": "&",
+    "BitwiseFn_bitwise_or": "|",
+    "BitwiseFn_bitwise_xor": "^",
+}
+FORMS = {
+    "CeilDiv": "(-(-({0}) // ({1})))",
+    "ModularIndexing": "((({0}) // ({1})) % ({2}))",
+    "TruncToInt": "int({0})",
+    "TruncToFloat": "float(int({0}))",
+    "FloorToInt": "int(({0}) // 1)",
+    "floor": "int(({0}) // 1)",
+    "CeilToInt": "(-int(-({0}) // 1))",
+    "ceiling": "(-int(-({0}) // 1))",
+    "RoundToInt": "round({0})",
+    "RoundDecimal": "round({0}, {1})",
+    "ToFloat": "float({0})",
+    "Abs": "abs({0})",
+    "Identity": "({0})",
+    "Where": "(({1}) if ({0}) else ({2}))",
+    "OpaqueUnaryFn_sqrt": "__import__('math').sqrt({0})",
+}
 
 
 class SizePrinter(sympy.printing.str.StrPrinter):
@@ -21,15 +57,19 @@ class SizePrinter(sympy.printing.str.StrPrinter):
     def _print_Symbol(self, expr: sympy.Symbol) -> str:
         return self._names[expr]
 
-    def _print_FloorDiv(self, expr: Any) -> str:
-        return f"(({self._print(expr.args[0])}) // ({self._print(expr.args[1])}))"
+    def _print_Function(self, expr: Any) -> str:
+        name = type(expr).__name__
+        args = [self._print(arg) for arg in expr.args]
+        if name in OPERATORS:
+            return f"({f' {OPERATORS[name]} '.join(f'({arg})' for arg in args)})"
+        if name in FORMS:
+            return FORMS[name].format(*args)
+        raise UnsupportedError(f"a size of the form {expr}")
 
-    _print_CleanDiv = _print_FloorDiv
+    _print_Identity = _print_Abs = _print_Mod = _print_Function
 
-    def _print_Mod(self, expr: Any) -> str:
-        return f"(({self._print(expr.args[0])}) % ({self._print(expr.args[1])}))"
-
-    _print_PythonMod = _print_Mod
+    def _print_Float(self, expr: Any) -> str:
+        return repr(float(expr))
 
     def _print_Relational(self, expr: Any) -> str:
         return f"(({self._print(expr.lhs)}) {expr.rel_op} ({self._print(expr.rhs)}))"

@@ -32,15 +32,15 @@ def fill(shape, dtype, kind, seed):  # type: ignore[no-untyped-def]
         least, most = torch.iinfo(dtype).min, torch.iinfo(dtype).max
         extremes = torch.tensor([least, most, least + 1, most - 1, 0, 1, max(least, -1), 2, 100])
         picked = extremes[torch.randint(9, shape, generator=generator)]
-        value = {"edge": picked, "normal": (10 * noise).long(), "positive": whole.abs() + 1}
-        value = value.get(kind, whole)
+        kinds = {"edge": picked, "normal": (10 * noise).long(), "positive": whole.abs() + 1}
+        value = kinds.get(kind, whole)
         return (value if least < 0 or kind == "edge" else value.abs()).to(dtype)
     info = torch.finfo(dtype)
-    extremes = [info.max, -info.max, info.tiny, info.tiny / 4, info.eps, float("inf"), -0.0, 0.0]
-    extremes += [float("-inf"), float("nan"), 1.0, -1.0, 0.5, 65504.0, 65520.0, 3e4, 2.0**31, 88.8]
-    extremes += [2.0**63, -(2.0**31), 255.5, 1e-30]
-    picked = torch.tensor(extremes, dtype=torch.float64)
-    picked = picked[torch.randint(len(extremes), shape, generator=generator)]
+    edges = [info.max, -info.max, info.tiny, info.tiny / 4, info.eps, float("inf"), -0.0, 0.0]
+    edges += [float("-inf"), float("nan"), 1.0, -1.0, 0.5, 65504.0, 65520.0, 3e4, 2.0**31, 88.8]
+    edges += [2.0**63, -(2.0**31), 255.5, 1e-30]
+    picked = torch.tensor(edges, dtype=torch.float64)
+    picked = picked[torch.randint(len(edges), shape, generator=generator)]
     picked = torch.where(noise > 0.7, noise, picked)
     real = {"edge": picked, "small": whole.double(), "positive": noise.abs() + 0.1}.get(kind, noise)
     if dtype.is_complex:

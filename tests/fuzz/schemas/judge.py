@@ -57,6 +57,7 @@ def compare(got: Outcome, want: Outcome, evidence: Evidence) -> list[Difference]
     if got.aliases != want.aliases:
         text = f"{got.aliases} where eager has {want.aliases}"
         found.append(Difference("alias", "result", text))
+    assert got.rng is not None and want.rng is not None
     if not torch.equal(got.rng, want.rng):
         found.append(Difference("rng", "generator", "the generator's state differs"))
     return found
@@ -129,8 +130,8 @@ def differing(got: Tensor, want: Tensor, path: tuple[str, int], evidence: Eviden
     """The class of the difference between two tensors of one dtype and shape; empty if none."""
     if not (want.is_floating_point() or want.is_complex()):
         wrong = got != want
-        for other in evidence.shaken if bool(wrong.any()) else []:
-            wrong &= ~_unlike(other, path, want)
+        for shaken in evidence.shaken if bool(wrong.any()) else []:
+            wrong &= ~_unlike(shaken, path, want)
         return "integer" if bool(wrong.any()) else ""
     if want.dtype not in RELATIVE:
         return "" if torch.equal(got.view(torch.uint8), want.view(torch.uint8)) else "value"

@@ -45,7 +45,7 @@ def draw_index(state: Pool) -> Statement:
 
 def draw_assignment(state: Pool) -> Statement:
     name, index = draw_indices(state)
-    value = state.rng.choice(NUMBERS)
+    value: Ref | int | float = state.rng.choice(NUMBERS)
     if state.rng.random() < 0.6:
         value = Ref(state.operand(state.values[name]))
     return Statement((), "[]=", (Ref(name), index, value), op="__setitem__")

@@ -1,0 +1,85 @@
+"""Source trees of this repository, and the interpreters that run them: the tree that is worked in,
+and any commit in a temporary `git worktree`. A commit whose declared dependencies are the same as
+here shares this interpreter; another gets a virtual environment of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Where a process finds ingot."""
+
+    source: Path | None = None
+    """The folder that holds the package; None: what is installed."""
+    interpreter: str = sys.executable
+
+    def settings(self) -> dict[str, str]:
+        """The environment variables that put the tree before what is installed."""
+        if self.source is None:
+            return {}
+        others = os.environ.get("PYTHONPATH")
+        return {"PYTHONPATH": os.pathsep.join([str(self.source), *([others] if others else [])])}
+
+    def write_bytecode(self) -> None:
+        """So that no process pays for it in its first import."""
+        command = [self.interpreter, "-m", "compileall", "-q", str(self.source)]
+        subprocess.run(command, check=False, stdout=subprocess.DEVNULL)
+
+    def verify(self) -> None:
+        """Was ingot imported from here, in this process?"""
+        package = sys.modules.get("ingot")
+        if self.source is None or package is None or package.__file__ is None:
+            return
+        if not Path(package.__file__).is_relative_to(self.source):
+            raise ImportError(f"ingot was imported from {package.__file__}, not {self.source}")
+
+
+INSTALLED = Tree()
+
+
+@contextmanager
+def tree_at(commit: str) -> Iterator[Tree]:
+    """The commit, checked out for as long as the context lasts."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "tree")
+        git("worktree", "add", "--detach", "--quiet", str(path), commit)
+        try:
+            interpreter = interpreter_for(path, Path(folder, "venv"))
+            yield Tree(path / "src", interpreter)
+        finally:
+            git("worktree", "remove", "--force", str(path))
+
+
+def interpreter_for(path: Path, venv: Path) -> str:
+    if needs_of(path) == needs_of(ROOT):
+        return sys.executable
+    subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
+    interpreter = str(venv / "bin" / "python")
+    install = [interpreter, "-m", "pip", "install", "--quiet", "--editable", f"{path}[hf]"]
+    subprocess.run(install, check=True)
+    return interpreter
+
+
+def needs_of(path: Path) -> tuple[Any, ...]:
+    """What the commit asks of the environment it is installed in."""
+    project = tomllib.loads((path / "pyproject.toml").read_text())["project"]
+    return project.get("dependencies"), project.get("entry-points")
+
+
+def git(*arguments: str) -> str:
+    command = ["git", "-C", str(ROOT), *arguments]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()

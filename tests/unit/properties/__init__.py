@@ -1,0 +1,1 @@
+"""Properties of the pure mathematics, on drawn examples: nothing here compiles."""
