@@ -194,8 +194,8 @@ def _machine() -> Iterator[Finding]:
     """The CPU, its vectors, the threads, and the C symbols of PyTorch's libraries."""
     import torch
 
-    from ingot.codegen.imports import has_symbol
-    from ingot.codegen.machine import this_machine
+    from ingot.linkage import has_symbol
+    from ingot.machine import this_machine
 
     machine = this_machine()
     flags = sorted(flag for flag in machine.features if flag.startswith(VECTOR_FLAGS))

@@ -110,7 +110,7 @@ def _checked(name: str, value: Any, kind: type) -> Any:
 
 def _check_width(bits: int) -> None:
     """LLVM ends the process where it cannot split vectors that are wider than the machine's."""
-    from ingot.codegen.machine import this_machine
+    from ingot.machine import this_machine
 
     widest = this_machine().vector_bits
     if bits > widest:

@@ -32,20 +32,19 @@ from ingot.codegen.entry import (
 from ingot.codegen.follower import FollowerNest, write_follower
 from ingot.codegen.jit import Native, compile_module
 from ingot.codegen.lanes import choose_lanes, in_pairs, register_bytes
-from ingot.codegen.machine import this_machine
 from ingot.codegen.rows import RowWriter
-from ingot.codegen.rules import instructions
 from ingot.codegen.split import write_finish
-from ingot.codegen.values import Val
 from ingot.errors import UnsupportedError
 from ingot.fuse import index as ix
 from ingot.fuse.expr import Apply, Expr, Load, Reduce
-from ingot.fuse.index import Size
 from ingot.fuse.likeness import Key, likeness
 from ingot.fuse.loops import Nest, Store, make_nest
 from ingot.fuse.region import Region
-from ingot.fuse.shapes import shape_of, tensor_of
+from ingot.machine import this_machine
+from ingot.ops.rules import instructions
+from ingot.ops.values import Val
 from ingot.options import Options
+from ingot.program.shapes import Size, shape_of, tensor_of
 from ingot.stages import Fused
 
 

@@ -248,7 +248,7 @@ def _source(function: Any) -> str:
 
 @cache
 def _machine() -> str:
-    from ingot.codegen.machine import this_machine
+    from ingot.machine import this_machine
 
     machine = this_machine()
     flags = _digest(" ".join(sorted(machine.features)))

@@ -14,9 +14,9 @@ import torch
 from ingot.codegen.attention import WORK_PER_THREAD as ATTENTION_WORK
 from ingot.codegen.entry import WORK_PER_THREAD as KERNEL_WORK
 from ingot.codegen.gemm import WORK_PER_THREAD as PRODUCT_WORK
-from ingot.codegen.rules import pointwise_rules
 from ingot.dispatch.own import BUILT_IN, Form, up_to
 from ingot.dispatch.ways import BY_HAND, Ways
+from ingot.ops.rules import pointwise_rules
 
 NEVER = 1 << 50
 SIDE = 64

@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from ingot.fuse.shapes import arguments_of
 from ingot.passes.base import Draft, RuleTable, args_of
 from ingot.program.graph import same_numbers
+from ingot.program.shapes import arguments_of
 
 aten = torch.ops.aten
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from ingot.codegen.executor import steering_address
 from ingot.dispatch.ranges import Table
-from ingot.fuse.index import Size
 from ingot.plan.segment import ZERO, NativeStep, Word
+from ingot.program.shapes import Size
 
 if TYPE_CHECKING:
     from ingot.execute.runner import RunnerWriter

@@ -22,8 +22,6 @@ from ingot.dispatch.ranges import Table
 from ingot.dispatch.threads import attention_work, product_work
 from ingot.execute.choices import write_choice
 from ingot.fuse import index as ix
-from ingot.fuse.index import Size
-from ingot.fuse.shapes import shape_of, tensor_of
 from ingot.plan.attentions import Attention
 from ingot.plan.batches import Batch
 from ingot.plan.chains import Chain
@@ -36,6 +34,7 @@ from ingot.plan.recurrences import Recurrence
 from ingot.plan.roles import Heavy
 from ingot.plan.segment import ARENA, ZERO, NativeStep, SizedStep, Word
 from ingot.plan.teams import shared, useful
+from ingot.program.shapes import Size, shape_of, tensor_of
 
 if TYPE_CHECKING:
     from ingot.execute.runner import RunnerWriter

@@ -11,10 +11,10 @@ import torch
 from torch import fx
 
 from ingot.codegen.executor import STEP_SHIFT
-from ingot.codegen.rules import pointwise_rules
 from ingot.codegen.steering import INTERRUPTED, raise_interrupt
 from ingot.fuse.elements import OUT_OF_BOUNDS, OUT_OF_RANGE, ZERO_DIVISION, looks_up
 from ingot.fuse.region import Region
+from ingot.ops.rules import pointwise_rules
 from ingot.plan.segment import AnyStep, NativeStep
 from ingot.program.source import node_place
 

@@ -18,12 +18,11 @@ from ingot.codegen.product import EACH, FIELDS
 from ingot.execute.heavy import ALONE, is_packed, packed_products, stored_dtype
 from ingot.execute.lifetimes import uses
 from ingot.execute.regions import with_follower
-from ingot.fuse import index as ix
-from ingot.fuse.index import Size
 from ingot.plan.abreast import rows_read, seen_through
 from ingot.plan.followers import Follower
 from ingot.plan.products import Product
 from ingot.plan.segment import Word
+from ingot.program.shapes import Size, same_size
 from ingot.stages import CallStep, Fused, KernelStep, Step
 
 if TYPE_CHECKING:
@@ -142,7 +141,7 @@ def _is_in_step(member: Member, earlier: Member, node: fx.Node) -> bool:
         step = row_step(earlier.follower.code.nest, node)
     if read is None or step is None:
         return False
-    return ix.same_size(member.product.sizes[0], 1) or ix.same_size(read, step)
+    return same_size(member.product.sizes[0], 1) or same_size(read, step)
 
 
 def _most_words(writer: RunnerWriter, member: Member) -> int:

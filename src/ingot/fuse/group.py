@@ -15,7 +15,6 @@ from collections.abc import Iterable
 import torch
 from torch import fx
 
-from ingot.codegen.scalar.prims import register_late
 from ingot.errors import UnsupportedError
 from ingot.fuse import index as ix
 from ingot.fuse.bodies import fused_bodies
@@ -27,6 +26,7 @@ from ingot.fuse.inline import worth_inlining
 from ingot.fuse.reductions import reduction_of
 from ingot.fuse.region import Point, Region, Template, mapped_region, reads_at
 from ingot.fuse.views import MAKES_SIZE, base_of, is_view
+from ingot.ops.scalar.prims import register_late
 from ingot.options import Options
 from ingot.passes.lasting import PREPARED
 from ingot.program.control import control_of

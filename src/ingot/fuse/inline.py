@@ -8,11 +8,11 @@ from collections.abc import Container, Mapping
 import torch
 from torch import fx
 
-from ingot.codegen.rules import pointwise_rules
 from ingot.fuse import index as ix
 from ingot.fuse.elements import is_elementwise
 from ingot.fuse.region import Template
-from ingot.fuse.shapes import shape_of
+from ingot.ops.rules import pointwise_rules
+from ingot.program.shapes import shape_of
 
 STORED = "ingot_stored"
 """In a node's meta: its layout is what it is for, so it is never computed again."""

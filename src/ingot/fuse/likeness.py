@@ -12,8 +12,8 @@ import torch
 from torch import fx
 
 from ingot.fuse.region import Point, Region
-from ingot.fuse.shapes import shape_of, strides_of, tensor_of
 from ingot.fuse.views import is_view
+from ingot.program.shapes import shape_of, strides_of, tensor_of
 
 Key = tuple[Any, ...]
 

@@ -12,13 +12,13 @@ from typing import Any, ClassVar
 import torch
 from torch.fx import Node
 
-from ingot.codegen.attention import attends
-from ingot.fuse.shapes import arguments_of
+from ingot.ops.kernel_shapes import attends
 from ingot.passes.base import Draft, Pass
 from ingot.passes.fold import evaluated
 from ingot.passes.normalize import val
 from ingot.program.graph import is_item
 from ingot.program.native_ops import attention
+from ingot.program.shapes import arguments_of
 
 FLASH = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default
 MOST_ELEMENTS = 1 << 22

@@ -13,9 +13,9 @@ import sympy
 import torch
 from torch.fx import Node
 
-from ingot.fuse.shapes import arguments_of
 from ingot.passes.base import Draft, Pass
 from ingot.program.graph import placeholders
+from ingot.program.shapes import arguments_of
 from ingot.program.symbols import makers
 
 aten = torch.ops.aten

@@ -18,15 +18,13 @@ from torch._prims_common import is_contiguous_or_false
 from torch.fx import Node
 from torch.fx.node import map_arg
 
-from ingot.fuse import index as ix
-from ingot.fuse.index import Size
-from ingot.fuse.shapes import size_of
 from ingot.passes.base import Draft, Pass, args_of
 from ingot.passes.convolution_call import call_of
 from ingot.passes.images import IMAGE_DIMS, Images, channels_last, is_channels_last
 from ingot.passes.lasting import lasting_values
 from ingot.passes.normalize import val
 from ingot.program.graph import is_item, same_numbers
+from ingot.program.shapes import Size, same_size, size_of
 
 aten = torch.ops.aten
 
@@ -227,7 +225,7 @@ def _order(value: torch.Tensor) -> list[int] | None:
     step: Size = 1
     while len(order) < value.dim():
         left = [dim for dim in range(value.dim()) if dim not in order]
-        fitting = [dim for dim in left if ix.same_size(strides[dim], step)]
+        fitting = [dim for dim in left if same_size(strides[dim], step)]
         if not fitting:
             return None
         inner = next((dim for dim in reversed(fitting) if shape[dim] == 1), fitting[-1])

@@ -7,7 +7,7 @@ from __future__ import annotations
 import torch
 
 import ingot.passes.normalize_calls  # noqa: F401
-from ingot.codegen.values import HALVES
+from ingot.ops.dtypes import HALVES
 from ingot.passes.attention import Attention
 from ingot.passes.base import Pass
 from ingot.passes.borders import Borders

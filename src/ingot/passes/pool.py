@@ -14,12 +14,12 @@ from typing import Any, ClassVar
 import torch
 from torch.fx import Node
 
-from ingot.fuse.shapes import arguments_of
 from ingot.passes.base import Draft, Pass, args_of
 from ingot.passes.images import Images, is_channels_last
 from ingot.passes.normalize import val
 from ingot.program import native_ops
 from ingot.program.graph import is_item
+from ingot.program.shapes import arguments_of
 
 aten = torch.ops.aten
 MOST_PLACES = 25

@@ -11,13 +11,13 @@ from typing import Any, ClassVar
 import torch
 from torch.fx import Node
 
-from ingot.codegen.recurrence import GATES, padded_units
-from ingot.fuse.shapes import arguments_of
+from ingot.ops.kernel_shapes import GATES, padded_units
 from ingot.passes.base import Draft, Pass
 from ingot.passes.lasting import lasting_values, prepare
 from ingot.passes.normalize import val
 from ingot.program.graph import is_item
 from ingot.program.native_ops import lstm
+from ingot.program.shapes import arguments_of
 
 aten = torch.ops.aten
 LAYER = aten.mkldnn_rnn_layer.default

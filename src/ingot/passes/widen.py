@@ -12,15 +12,15 @@ from typing import Any, ClassVar
 import torch
 from torch.fx import Node
 
-from ingot.codegen.attention import attends
-from ingot.codegen.machine import library_multiplies
-from ingot.codegen.values import HALVES
-from ingot.fuse.shapes import arguments_of
+from ingot.machine import library_multiplies
+from ingot.ops.dtypes import HALVES
+from ingot.ops.kernel_shapes import attends
 from ingot.passes.attention import FLASH
 from ingot.passes.base import Draft, Pass, args_of
 from ingot.passes.lasting import lasting_values, prepare
 from ingot.passes.normalize import val
 from ingot.program.graph import is_item
+from ingot.program.shapes import arguments_of
 
 aten = torch.ops.aten
 CONVERT = torch.ops.prims.convert_element_type.default

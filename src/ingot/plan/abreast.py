@@ -12,9 +12,9 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from torch import fx
 
 from ingot.fuse.region import Region
-from ingot.fuse.shapes import size_of, tensor_of
 from ingot.fuse.views import base_of, is_view
 from ingot.plan.products import Product, root_of
+from ingot.program.shapes import size_of, tensor_of
 from ingot.stages import CallStep, Step
 
 NEAR = 4

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 from torch import fx
 
-from ingot.fuse.index import Size
-from ingot.fuse.shapes import shape_of, strides_of
 from ingot.program.native_ops import attention
+from ingot.program.shapes import Size, shape_of, strides_of
 
 
 @dataclass(frozen=True)

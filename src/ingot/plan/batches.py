@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import fx
 
-from ingot.fuse.index import Size
-from ingot.fuse.shapes import arguments_of, shape_of, strides_of, tensor_of
+from ingot.program.shapes import Size, arguments_of, shape_of, strides_of, tensor_of
 
 aten = torch.ops.aten
 LARGE = 1 << 24

@@ -21,10 +21,10 @@ from ingot.codegen.bounds_runtime import (
     enter_function,
 )
 from ingot.codegen.executor import is_steering
-from ingot.fuse.index import Size
 from ingot.fuse.region import Region
 from ingot.plan.places import Moved, bytes_of
 from ingot.plan.segment import ARENA, ZERO, AnyStep, Launch, NativeStep, SizedStep, Word
+from ingot.program.shapes import Size
 
 SHIFT = 1 << 15
 """The end of what base n points to is base n + SHIFT."""

@@ -16,12 +16,13 @@ import torch
 from torch import fx
 
 from ingot.codegen.chain import FIELDS, ROW, STAGE, chain_functions
-from ingot.codegen.gemm import DEPTH, tile_shape
-from ingot.codegen.machine import this_machine
-from ingot.fuse.shapes import shape_of, strides_of
+from ingot.codegen.gemm import DEPTH
+from ingot.machine import this_machine
+from ingot.ops.kernel_shapes import tile_shape
 from ingot.plan.convolutions import Convolution, bits, tile_numbers
 from ingot.plan.geometry import Geometry, offsets
 from ingot.plan.segment import Launch
+from ingot.program.shapes import shape_of, strides_of
 
 MOST_STAGES = 4
 MOST_TWICE = 20

@@ -19,13 +19,12 @@ from ingot.dispatch.ranges import Range, Table
 from ingot.dispatch.ways import Ways
 from ingot.fuse import index as ix
 from ingot.fuse.fit import LONG_ROW
-from ingot.fuse.index import Size
 from ingot.fuse.region import Region
-from ingot.fuse.shapes import shape_of, tensor_of
 from ingot.plan.attentions import Attention
 from ingot.plan.derived import is_derived
 from ingot.plan.products import Product
 from ingot.program.program import SymbolRange
+from ingot.program.shapes import Size, same_size, shape_of, tensor_of
 
 Symbols = Mapping[str, SymbolRange]
 ANY = 37
@@ -83,7 +82,7 @@ def takes_library(product: Product) -> bool:
     return (
         has_library(tensor_of(product.node).dtype)
         and (by_rows or by_columns)
-        and ix.same_size(rows, k)
+        and same_size(rows, k)
         and max(n, k, outer, inner) <= LARGEST
     )
 

@@ -8,8 +8,6 @@ from itertools import chain
 from typing import Any
 
 from ingot.fuse.accesses import Condition, equal
-from ingot.fuse.index import Size
-from ingot.fuse.shapes import shape_of
 from ingot.plan.attentions import Attention
 from ingot.plan.batches import Batch
 from ingot.plan.chains import Chain
@@ -17,6 +15,7 @@ from ingot.plan.convolutions import Convolution
 from ingot.plan.placings import Placing
 from ingot.plan.products import Product
 from ingot.plan.recurrences import Recurrence
+from ingot.program.shapes import Size, shape_of
 
 Pair = tuple[Size, Size]
 

@@ -16,8 +16,6 @@ import sympy
 import torch
 from torch.fx import Graph, GraphModule, Node
 
-from ingot.fuse import index as ix
-from ingot.fuse.shapes import shape_of, strides_of, tensor_of
 from ingot.passes.facts import predicate
 from ingot.passes.versions import Question, Versions
 from ingot.plan.derived import is_derived
@@ -25,6 +23,7 @@ from ingot.plan.places import bytes_of
 from ingot.plan.products import root_of
 from ingot.program.graph import output_values, placeholders
 from ingot.program.program import Program
+from ingot.program.shapes import Size, same_size, shape_of, strides_of, tensor_of
 from ingot.stages import CallStep, Fused
 
 aten = torch.ops.aten
@@ -149,13 +148,13 @@ def _each_alone(outputs: Sequence[Any]) -> bool:
         root.op == "call_function"
         and not is_derived(root)
         and tensor_of(root).dtype is tensor_of(value).dtype
-        and ix.same_size(bytes_of(root), bytes_of(value))
+        and same_size(bytes_of(root), bytes_of(value))
         for root, value in zip(roots, made, strict=True)
     )
 
 
-def _same(a: Sequence[ix.Size], b: Sequence[ix.Size]) -> bool:
-    return len(a) == len(b) and all(map(ix.same_size, a, b))
+def _same(a: Sequence[Size], b: Sequence[Size]) -> bool:
+    return len(a) == len(b) and all(map(same_size, a, b))
 
 
 def _position(node: Node) -> int:

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 from torch import fx
 
-from ingot.fuse.index import Size
-from ingot.fuse.shapes import shape_of, strides_of
 from ingot.plan.derived import derived
 from ingot.program.native_ops import lstm
+from ingot.program.shapes import Size, shape_of, strides_of
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from torch import fx
 from ingot.codegen.kernels import Kernels
 from ingot.execute.fallback import region_inputs
 from ingot.fallback.boundary import blaming
-from ingot.fuse.shapes import shape_of, strides_of
 from ingot.fuse.views import base_of, is_view
 from ingot.plan.attentions import Attention, attentions_of
 from ingot.plan.batches import Batch, batches_of
@@ -28,6 +27,7 @@ from ingot.plan.recurrences import Recurrence, recurrences_of
 from ingot.plan.winograd import faster
 from ingot.program.control import Control, control_of
 from ingot.program.graph import output_node
+from ingot.program.shapes import shape_of, strides_of
 from ingot.program.spec import is_symbolic_arithmetic
 from ingot.program.symbols import symbols_before
 from ingot.stages import CallStep, Fused, KernelStep, Step

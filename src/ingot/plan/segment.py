@@ -14,9 +14,9 @@ from typing import Any
 import sympy
 
 from ingot.fuse.accesses import Condition
-from ingot.fuse.index import Size
 from ingot.plan.arena import Lifetime, arranged
 from ingot.plan.sizes import evaluator, symbols_in
+from ingot.program.shapes import Size
 
 ZERO, ARENA = 0, 1
 """Bases that every plan has: no address at all, for sizes; the start of the arena."""

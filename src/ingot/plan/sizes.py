@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy
 
-from ingot.fuse.index import Size
+from ingot.program.shapes import Size
 
 
 class SizePrinter(sympy.printing.str.StrPrinter):

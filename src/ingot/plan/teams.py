@@ -14,8 +14,8 @@ from torch.utils._sympy.functions import FloorDiv, Max
 
 from ingot.codegen.entry import has_openmp
 from ingot.codegen.executor import steering_address
-from ingot.fuse.index import Size
 from ingot.plan.segment import ZERO, AnyStep, Launch, NativeStep, Share, SizedStep, Word
+from ingot.program.shapes import Size
 
 MOST_SMALL = 2
 """Steps in a row for which a team waits rather than being sent home and woken again."""

@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from ingot.codegen.gemm import tile_shape
-from ingot.codegen.machine import this_machine
 from ingot.codegen.tiles import Tile, tile_function
 from ingot.codegen.winograd import FIELDS, PLACES, transformed, winograd_functions
-from ingot.fuse.index import Size
+from ingot.machine import this_machine
+from ingot.ops.kernel_shapes import tile_shape
 from ingot.plan.convolutions import Convolution, Filters, launched
 from ingot.plan.geometry import Geometry, offsets
 from ingot.plan.segment import Launch
+from ingot.program.shapes import Size
 
 WINDOW = 9
 FEWEST_CHANNELS = 32
