@@ -65,19 +65,19 @@ def _captured(
     from torch._inductor import config as inductor_config
 
     from ingot.capture.direct import directly
-    from ingot.capture.draws import order_draws
     from ingot.capture.fakes import with_fakes
     from ingot.capture.hidden_aliases import reveal_calls
     from ingot.capture.recompiles import note_recompile
-    from ingot.capture.recurrent import dropout_between_layers, trained_layers
     from ingot.capture.scalar_indices import index_by_tensors
     from ingot.capture.single_trace import single_trace, static_inputs
     from ingot.codegen import foresight
     from ingot.passes.decompose import decomposition_table, early_table
+    from ingot.passes.decompositions.random_ops import order_random_ops
+    from ingot.passes.decompositions.recurrent import dropout_between_layers, trained_layers
     from ingot.pipeline import compile_graph
 
     note_recompile()
-    order_draws(gm)
+    order_random_ops(gm)
     reveal_calls(gm)
     index_by_tensors(gm)
     foresight.begin(gm.graph)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import cache, wraps
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -20,25 +20,22 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.export import ExportedProgram
 
 from ingot.capture.attributes import refusing_changes, writing_attributes_back
-from ingot.capture.autocast import casting_parts
 from ingot.capture.checks import Check, noting_checks, restore_texts
-from ingot.capture.draws import order_draws
 from ingot.capture.example_sizes import check_example
-from ingot.capture.exported import (
-    buffers_of_written_constants,
-    program_from_exported,
-    shared_outputs,
-)
 from ingot.capture.hidden_aliases import reveal_aliases, shared_by_strides
 from ingot.capture.plain_checks import plain_checks
 from ingot.capture.regions import keeping_toggles
 from ingot.capture.same_tensor import in_own_memory, one_input_each
+from ingot.capture.shared_outputs import buffers_of_written_constants, shared_outputs
 from ingot.capture.structures import register_structures
 from ingot.capture.trouble import capture_error, error_place, quiet
 from ingot.capture.unseen import data_is_detached
 from ingot.errors import CaptureError, OptionError, did_you_mean
 from ingot.exclusive import exclusively, exporting_here
 from ingot.options import Options, make_options
+from ingot.passes.composites import casting_parts, composite_table
+from ingot.passes.decompositions.random_ops import order_random_ops, random_decompositions
+from ingot.program.from_exported import program_from_exported
 from ingot.program.program import Level, Program
 from ingot.program.source import is_library
 from ingot.program.verify import verify
@@ -82,9 +79,9 @@ def export_to_run(
 ) -> Program:  # fmt: skip
     """At core level, for native code: recurrent layers stay whole. Where lowering to that level
     fails, at PyTorch's own; where that fails as well, NotLowered, or with `strict` the failure."""
-    from ingot.capture.recurrent import whole_layers
     from ingot.fallback.boundary import Boundary
     from ingot.fallback.reproducer import Source
+    from ingot.passes.decompositions.recurrent import whole_layers
 
     def make(exported: ExportedProgram) -> Program:
         check_example(exported)
@@ -125,7 +122,7 @@ def _captured(
     dynamic_shapes: Any, make: Callable[[ExportedProgram], Program], *, refuse: bool = False,
 ) -> Program:  # fmt: skip
     """`refuse`: changes of the model that have no place in a program."""
-    from ingot.capture.recurrent import dropout_between_layers
+    from ingot.passes.decompositions.recurrent import dropout_between_layers
 
     checks: list[Check] = []
     exported = _trace(model, tuple(args), dict(kwargs or {}), dynamic_shapes, checks, refuse)
@@ -301,11 +298,10 @@ def _user_lines() -> Iterator[None]:
 def _functional(exported: ExportedProgram, table: Mapping[Any, Any], train: bool) -> Program:
     """At aten level, with the ops of `table` taken apart."""
     from ingot.capture.joint import with_gradients
-    from ingot.passes.decompositions.draws import draws_in_order
 
-    order_draws(exported.graph_module)
+    order_random_ops(exported.graph_module)
     _forget_bases(exported)
-    table = {**draws_in_order, **table}
+    table = {**random_decompositions, **table}
     exported = buffers_of_written_constants(reveal_aliases(exported))
     shared = {} if train else shared_outputs(exported)
     by_strides = shared_by_strides(exported)
@@ -322,14 +318,3 @@ def _forget_bases(exported: ExportedProgram) -> None:
     """An example that is a view has a base, and torch.export may put a guard on its sizes; the
     arguments of a call, and the fakes that decompositions are traced with, have none."""
     exported._guards_code = [guard for guard in exported._guards_code if "._base." not in guard]
-
-
-@cache
-def composite_table() -> dict[Any, Any]:
-    """The ops that autograd takes apart, each with how."""
-    from torch._export.utils import (
-        _collect_all_valid_cia_ops_for_aten_namespace,
-        _get_decomp_for_cia,
-    )
-
-    return {op: _get_decomp_for_cia(op) for op in _collect_all_valid_cia_ops_for_aten_namespace()}

@@ -31,7 +31,6 @@ from torch.export.graph_signature import (
 from torch.fx import GraphModule, Node
 from torch.utils import _pytree as pytree
 
-from ingot.capture.exported import program_from_exported
 from ingot.capture.functionalize_fakes import like, with_history
 from ingot.capture.functionalize_memory import Value
 from ingot.capture.functionalize_run import Functionalizer
@@ -40,16 +39,14 @@ from ingot.capture.functionalize_values import Number
 from ingot.errors import CaptureError
 from ingot.journal import Entry, Journal
 from ingot.program.call import call_spec
+from ingot.program.from_exported import program_from_exported
 from ingot.program.graph import composite_ops, fake_mode, output_values, placeholders
 from ingot.program.overlap import overlap
 from ingot.program.program import Assumption, Level, Program
 from ingot.program.regions import inference_mode
+from ingot.program.to_exported import ASSUMES, PLAIN, TRACKED
 
 aten = torch.ops.aten
-TRACKED = "writes seen by autograd"
-"""Under this name an ExportedProgram's graph module says which inputs' writes autograd sees."""
-ASSUMES, PLAIN = "assumes", "plain"
-"""Under these it says what our CallSpec says."""
 
 
 def pre_dispatch_program(exported: ExportedProgram, keep: Iterable[OpOverload] = ()) -> Program:

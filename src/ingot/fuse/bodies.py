@@ -32,8 +32,8 @@ def fused_bodies(
     fuse: Callable[[Program, Options], Fused],
 ) -> tuple[Fused, ...]:
     """The bodies, each through the passes and fused."""
-    lasting = program.lasting()
-    static = [i for i, operand in enumerate(control.operands()) if operand in lasting]
+    frozen = program.frozen_inputs()
+    static = [i for i, operand in enumerate(control.operands()) if operand in frozen]
     fused = []
     for number, body in enumerate(control.bodies):
         module = operator.attrgetter(str(body.target))(program.graph_module)

@@ -28,7 +28,7 @@ from ingot.fuse.region import Point, Region, Template, mapped_region, reads_at
 from ingot.fuse.views import MAKES_SIZE, base_of, is_view
 from ingot.ops.scalar.prims import register_late
 from ingot.options import Options
-from ingot.passes.lasting import PREPARED
+from ingot.program.annotations import FROZEN
 from ingot.program.control import control_of
 from ingot.program.program import Program
 from ingot.program.symbols import makers, symbol_names
@@ -65,7 +65,7 @@ def fuse(program: Program, options: Options) -> Fused:
 
 def _is_given(node: fx.Node) -> bool:
     """An input, a constant, or made of those before the first step."""
-    return node.op in ("placeholder", "get_attr") or bool(node.meta.get(PREPARED))
+    return node.op in ("placeholder", "get_attr") or bool(node.meta.get(FROZEN))
 
 
 class Grouper:

@@ -12,10 +12,9 @@ from ingot.fuse import index as ix
 from ingot.fuse.elements import is_elementwise
 from ingot.fuse.region import Template
 from ingot.ops.rules import pointwise_rules
+from ingot.program.annotations import STORED
 from ingot.program.shapes import shape_of
 
-STORED = "ingot_stored"
-"""In a node's meta: its layout is what it is for, so it is never computed again."""
 CHEAP = 4
 CHEAP_ROW = 12
 """For a value that its user broadcasts, so that it is computed outside the inner loop, or of which

@@ -16,14 +16,14 @@ from typing import ClassVar
 import torch
 from torch.fx import Node
 
-from ingot.fuse.inline import STORED
 from ingot.passes.base import Draft, Pass
 from ingot.passes.convolution_call import DTYPES, Call, call_of
+from ingot.passes.frozen import freeze, frozen_values
 from ingot.passes.images import Images, are_alike, is_channels_last
-from ingot.passes.lasting import lasting_values, prepare
 from ingot.passes.normalize import val
 from ingot.passes.transposed import flipped, patched
 from ingot.program import native_ops
+from ingot.program.annotations import STORED
 
 aten = torch.ops.aten
 MOST_TAPS = 49
@@ -35,16 +35,16 @@ class Convolve(Pass):
 
     def rewrite(self, draft: Draft) -> list[str]:
         counts = {"native": 0, "depthwise as sums": 0, "strided 1×1 as products": 0}
-        lasting = lasting_values(draft)
+        frozen = frozen_values(draft)
         for node in list(draft.graph.nodes):
-            if not _is_image_convolution(node, lasting):
+            if not _is_image_convolution(node, frozen):
                 continue
             call = call_of(node)
             writer = _Writer(draft, node)
-            if call.is_native(lasting) and call.is_patched():
+            if call.is_native(frozen) and call.is_patched():
                 draft.swap(node, patched(writer, call, writer.alone))
                 counts["native"] += 1
-            elif call.is_native(lasting):
+            elif call.is_native(frozen):
                 writer.native(flipped(writer, call) if call.transposed else call)
                 counts["native"] += 1
             elif _is_depthwise(call):
@@ -59,13 +59,13 @@ class Convolve(Pass):
         return [f"{name}: {count}" for name, count in counts.items() if count]
 
 
-def _is_image_convolution(node: Node, lasting: set[Node]) -> bool:
+def _is_image_convolution(node: Node, frozen: set[Node]) -> bool:
     if node.target is not aten.convolution.default:
         return False
     made, image = val(node), val(node.args[0])
     if made.dtype not in DTYPES or image.dtype not in DTYPES or not is_channels_last(made):
         return False
-    return is_channels_last(image) or call_of(node).reads_any_layout(lasting)
+    return is_channels_last(image) or call_of(node).reads_any_layout(frozen)
 
 
 def _is_depthwise(call: Call) -> bool:
@@ -110,9 +110,9 @@ class _Writer(Images):
         self, image: Node, weight: Node, bias: Node | None, addend: Node | None, call: Call,
         bounds: tuple[float, float],
     ) -> Node:  # fmt: skip
-        prepare(weight)
+        freeze(weight)
         if bias is not None:
-            prepare(bias)
+            freeze(bias)
         none = [0] * len(call.stride)
         return self.call(
             native_ops.convolution, image, weight, bias, addend, list(call.stride), none,

@@ -20,8 +20,8 @@ from torch.fx.node import map_arg
 
 from ingot.passes.base import Draft, Pass, args_of
 from ingot.passes.convolution_call import call_of
+from ingot.passes.frozen import frozen_values
 from ingot.passes.images import IMAGE_DIMS, Images, channels_last, is_channels_last
-from ingot.passes.lasting import lasting_values
 from ingot.passes.normalize import val
 from ingot.program.graph import is_item, same_numbers
 from ingot.program.shapes import Size, same_size, size_of
@@ -64,11 +64,11 @@ class Layout(Pass):
 
     def rewrite(self, draft: Draft) -> list[str]:
         nodes = [n for n in draft.graph.nodes if n.target is aten.convolution.default]
-        images, lasting = [node for node in nodes if _is_image(node)], lasting_values(draft)
+        images, frozen = [node for node in nodes if _is_image(node)], frozen_values(draft)
         # A single one is worth the two copies only if it is native.
-        if not images or (len(images) == 1 and not call_of(images[0]).is_native(lasting)):
+        if not images or (len(images) == 1 and not call_of(images[0]).is_native(frozen)):
             return []
-        sweep = _Sweep(draft, lasting)
+        sweep = _Sweep(draft, frozen)
         for node in list(draft.graph.nodes):
             sweep.visit(node)
         return [f"values channels-last: {len(sweep.turned)}", f"copies: {sweep.copies}"]
@@ -79,7 +79,7 @@ class _Sweep:
     """One walk in program order."""
 
     draft: Draft
-    lasting: set[Node]
+    frozen: set[Node]
     turned: set[Node] = field(default_factory=set)
     """The values that are channels-last now and were not."""
     moved: set[Node] = field(default_factory=set)
@@ -97,7 +97,7 @@ class _Sweep:
             return
         elif self._is_convolution(node):
             self._leave(node, self.moved)
-            if not call_of(node).reads_any_layout(self.lasting):
+            if not call_of(node).reads_any_layout(self.frozen):
                 self._enter(node, args_of(node)[0])
             self._lay_out(node)
         elif is_pointwise(node) and self._has_turned_input(node) and _is_restorable(val(node)):
@@ -122,7 +122,7 @@ class _Sweep:
             return False
         call = call_of(node)
         plain = not call.transposed and len(call.stride) == 2
-        return plain or call.is_native(self.lasting)
+        return plain or call.is_native(self.frozen)
 
     def _has_turned_input(self, node: Node) -> bool:
         return _is_image(node) and any(

@@ -13,7 +13,7 @@ from torch.fx import Node
 
 from ingot.ops.kernel_shapes import GATES, padded_units
 from ingot.passes.base import Draft, Pass
-from ingot.passes.lasting import lasting_values, prepare
+from ingot.passes.frozen import freeze, frozen_values
 from ingot.passes.normalize import val
 from ingot.program.graph import is_item
 from ingot.program.native_ops import lstm
@@ -31,11 +31,11 @@ class Recur(Pass):
     name: ClassVar[str] = "recur"
 
     def rewrite(self, draft: Draft) -> list[str]:
-        lasting = lasting_values(draft)
+        frozen = frozen_values(draft)
         found = [node for node in draft.graph.nodes if node.target is LAYER]
         taken = [node for node in found if _fits(node)]
         for node in taken:
-            _Writer(draft, node, lasting).write()
+            _Writer(draft, node, frozen).write()
         return [f"recurrent layers as native code: {len(taken)}"] if taken else []
 
 
@@ -64,7 +64,7 @@ class _Writer:
 
     draft: Draft
     before: Node
-    lasting: set[Node]
+    frozen: set[Node]
 
     def call(self, target: Any, *args: Any) -> Node:
         known = torch.fx.node.map_arg(args, lambda n: n.meta["val"])
@@ -100,8 +100,8 @@ class _Writer:
             edges = [0, 0] * len(rest) + [0, padding]
             parts = self.call(aten.constant_pad_nd.default, parts, edges)
             made = self.call(aten.view.default, parts, [GATES * (units + padding), *rest])
-        if all(root in self.lasting for root in _roots(made)):
-            prepare(made)
+        if all(root in self.frozen for root in _roots(made)):
+            freeze(made)
         return made
 
     def _results(self, out: Node, backward: bool) -> None:

@@ -17,7 +17,7 @@ from ingot.ops.dtypes import HALVES
 from ingot.ops.kernel_shapes import attends
 from ingot.passes.attention import FLASH
 from ingot.passes.base import Draft, Pass, args_of
-from ingot.passes.lasting import lasting_values, prepare
+from ingot.passes.frozen import freeze, frozen_values
 from ingot.passes.normalize import val
 from ingot.program.graph import is_item
 from ingot.program.shapes import arguments_of
@@ -33,7 +33,7 @@ class Widen(Pass):
     name: ClassVar[str] = "widen"
 
     def rewrite(self, draft: Draft) -> list[str]:
-        writer = _Writer(draft, lasting_values(draft))
+        writer = _Writer(draft, frozen_values(draft))
         found = [node for node in draft.graph.nodes if _is_narrow(node)]
         for node in found:
             if node.target is FLASH:
@@ -68,7 +68,7 @@ def _is_half(*nodes: Node) -> bool:
 @dataclass(frozen=True)
 class _Writer:
     draft: Draft
-    lasting: set[Node]
+    frozen: set[Node]
     known: dict[Node, Node] = field(default_factory=dict)
     """Values that were made wide already."""
 
@@ -81,8 +81,8 @@ class _Writer:
         def widened(arg: Any) -> Any:
             if arg not in self.known:
                 self.known[arg] = self.converted(node, arg, WIDE)
-                if arg in self.lasting:
-                    prepare(self.known[arg])
+                if arg in self.frozen:
+                    freeze(self.known[arg])
             return self.known[arg]
 
         args, kwargs = torch.fx.node.map_arg((args_of(node), node.kwargs), widened)

@@ -65,7 +65,7 @@ def with_followers(fused: Fused) -> tuple[Fused, dict[Region, Follower]]:
 
 def _products(fused: Fused) -> dict[Step, Product]:
     """Of calls that are one product each."""
-    lasting = fused.program.lasting()
+    lasting = fused.program.frozen_inputs()
     lasting |= {node for node in fused.program.graph.nodes if is_derived(node)}
     calls = [step for step in fused.steps if isinstance(step, CallStep)]
     found = {step: products_of(step.node, lasting) for step in calls}

@@ -56,7 +56,7 @@ class Roles:
         self._find_hosted(fused)
 
     def _find_products(self, fused: Fused) -> None:
-        lasting = fused.program.lasting()
+        lasting = fused.program.frozen_inputs()
         lasting |= {node for node in fused.program.graph.nodes if is_derived(node)}
         found: dict[fx.Node, CallStep] = {}
         for step in fused.steps:

@@ -136,7 +136,7 @@ class Program:
     def graph(self) -> Graph:
         return self.graph_module.graph
 
-    def lasting(self) -> set[Node]:
+    def frozen_inputs(self) -> set[Node]:
         """Inputs whose memory is the same tensor's in every call: the module's own that are not
         written here, and constants."""
         written = {spec.target for spec in self.signature.outputs if spec.target is not None}
@@ -207,7 +207,7 @@ class Program:
 
     def to_exported(self) -> ExportedProgram:
         """For PyTorch's own tools; regions are PyTorch's own operators there."""
-        from ingot.capture.to_exported import program_to_exported
+        from ingot.program.to_exported import program_to_exported
 
         return program_to_exported(self)
 

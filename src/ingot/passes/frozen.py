@@ -1,6 +1,5 @@
-"""Values that are made of weights alone. Comes in: a draft; goes out: which of its values depend on
-nothing but parameters, buffers and constants that the program does not write. What is marked as
-prepared is made once and kept until a weight changes (plan/prepared.py), not in each call.
+"""Frozen values depend on nothing but parameters, buffers and constants that the program does not
+write. One that is marked is computed once and kept until a weight changes, not in each call.
 """
 
 from __future__ import annotations
@@ -9,14 +8,12 @@ import torch
 from torch.fx import Node
 
 from ingot.passes.base import Draft
+from ingot.program.annotations import FROZEN
 from ingot.program.graph import placeholders
 from ingot.program.spec import is_pure
 
-PREPARED = "ingot_prepared"
-"""In a node's meta: it is made of weights, once."""
 
-
-def lasting_values(draft: Draft) -> set[Node]:
+def frozen_values(draft: Draft) -> set[Node]:
     found: set[Node] = set()
     inputs = placeholders(draft.graph)
     for node, spec in zip(inputs, draft.signature.inputs, strict=True):
@@ -34,10 +31,10 @@ def lasting_values(draft: Draft) -> set[Node]:
     return found
 
 
-def prepare(node: Node) -> None:
-    """Mark the value and what it is made of."""
-    if node.op != "call_function" or node.meta.get(PREPARED):
+def freeze(node: Node) -> None:
+    """Mark the value and all that it is computed from."""
+    if node.op != "call_function" or node.meta.get(FROZEN):
         return
-    node.meta[PREPARED] = True
+    node.meta[FROZEN] = True
     for source in node.all_input_nodes:
-        prepare(source)
+        freeze(source)

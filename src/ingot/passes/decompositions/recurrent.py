@@ -1,5 +1,5 @@
 """Recurrent networks. In programs that are only run each layer is one call of oneDNN's op, which
-passes/recur.py replaces by our own. In programs that are trained PyTorch takes a layer apart, step
+the pass `recur` replaces by our own. In programs that are trained PyTorch takes a layer apart, step
 by step, only where its input has a gradient, though oneDNN's op keeps nothing for the gradients of
 the weights either: here it does so wherever something has one.
 

@@ -1,13 +1,14 @@
-"""Autocast inside of composite ops. torch.export keeps these whole and takes them apart below the
-dispatch key of autocast, where their parts are no longer cast: an einsum of an autocast region
-would multiply in f32. Here the region's state holds again while such an op is taken apart, unless
-autocast has a rule for the op itself, whose parts it leaves alone.
+"""Decomposition of composite ops under autocast. torch.export keeps composite ops whole and
+decomposes them below the dispatch key of autocast, where their parts are no longer cast: an einsum
+of an autocast region would multiply in f32. Here the region's autocast state holds again while such
+an op is decomposed, unless autocast has a rule for the op itself, whose parts it leaves alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 from unittest import mock
 
@@ -50,3 +51,14 @@ def casting_parts(composites: Mapping[OpOverload, Callable[..., Any]]) -> Iterat
         mock.patch.object(torch.autocast, "__exit__", noting_leave),
     ):
         yield {op: under_region(op, decompose) for op, decompose in composites.items()}
+
+
+@cache
+def composite_table() -> dict[Any, Any]:
+    """The ops that autograd decomposes, each with its decomposition."""
+    from torch._export.utils import (
+        _collect_all_valid_cia_ops_for_aten_namespace,
+        _get_decomp_for_cia,
+    )
+
+    return {op: _get_decomp_for_cia(op) for op in _collect_all_valid_cia_ops_for_aten_namespace()}

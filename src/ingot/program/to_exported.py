@@ -26,13 +26,16 @@ from torch.fx import GraphModule, Node
 from torch.utils._sympy.numbers import int_oo
 from torch.utils._sympy.value_ranges import ValueRanges
 
-from ingot.capture.functionalize import ASSUMES, PLAIN, TRACKED
 from ingot.errors import InputError
 from ingot.program.call import call_spec
 from ingot.program.graph import copy_module, output_node, output_values, placeholders
 from ingot.program.program import Fixed, Program
 from ingot.program.regions import inference_mode
 
+TRACKED = "writes seen by autograd"
+"""In the meta of an ExportedProgram's graph module: the inputs whose writes autograd sees."""
+ASSUMES, PLAIN = "assumes", "plain"
+"""In the same meta: the fields of our CallSpec."""
 _INPUTS = {
     "parameter": InputKind.PARAMETER,
     "buffer": InputKind.BUFFER,
