@@ -134,7 +134,7 @@ def _captured(
 
 
 def _pre_dispatch(exported: ExportedProgram, train: bool, keep: frozenset[OpOverload]) -> Program:
-    from ingot.capture.functionalize import pre_dispatch_program
+    from ingot.capture.functionalize.pre_dispatch import pre_dispatch_program
 
     return pre_dispatch_program(exported, keep)
 

@@ -2,7 +2,7 @@
 torch.export leaves each change of state in the graph as the call that made it, in program order:
 its own passes, which turn some of them into regions and lose others, are off; inference_mode, of
 which it records nothing, leaves a mark; `x.data` is a detach; control flow may write to what it
-captures. functionalize.py makes regions of all this.
+captures. functionalize/ makes regions of all this.
 """
 
 from __future__ import annotations

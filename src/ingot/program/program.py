@@ -201,7 +201,7 @@ class Program:
     def from_exported(exported: ExportedProgram, keep: Iterable[OpOverload] = ()) -> Program:
         """torch.export's program at pre-dispatch level. `keep`: composite ops outside of ATen whose
         schema the caller vouches for."""
-        from ingot.capture.functionalize import pre_dispatch_program
+        from ingot.capture.functionalize.pre_dispatch import pre_dispatch_program
 
         return pre_dispatch_program(exported, keep)
 

@@ -4,7 +4,7 @@ scopes (the program and the bodies of its regions) without them.
 
 The graph is run once on fake tensors as it stands, so that eager itself says what shares memory
 with what, what requires grad and what may not be written; beside it the functional graph is built,
-where every tensor of eager's is a Value (see functionalize_memory). What an op does is read from
+where every tensor of eager's is a Value (see memory.py). What an op does is read from
 its schema and checked against what it did; an op that did something else is taken apart.
 """
 
@@ -25,19 +25,19 @@ from torch.fx.node import map_arg
 from torch.utils import _pytree as pytree
 
 from ingot.capture.attributes import REBOUND
-from ingot.capture.functionalize_layouts import Layouts, decided_by_layout
-from ingot.capture.functionalize_memory import Cell, Memories, Step, Value
-from ingot.capture.functionalize_scopes import Scope, made_under, used_in
-from ingot.capture.functionalize_states import States, autocast_state, frame_for
-from ingot.capture.functionalize_toggles import toggles
-from ingot.capture.functionalize_values import (
+from ingot.capture.functionalize.layouts import Layouts, decided_by_layout
+from ingot.capture.functionalize.memory import Cell, Memories, Step, Value
+from ingot.capture.functionalize.scopes import Scope, made_under, used_in
+from ingot.capture.functionalize.states import States, autocast_state, frame_for
+from ingot.capture.functionalize.toggles import toggles
+from ingot.capture.functionalize.values import (
     Number,
     fresh_copies,
     map_leaves,
     same_layout,
     tensors_in,
 )
-from ingot.capture.functionalize_views import put, step_for, through
+from ingot.capture.functionalize.views import put, step_for, through
 from ingot.capture.unseen import UNTOLD
 from ingot.errors import CaptureError
 from ingot.program.graph import output_values
@@ -287,7 +287,7 @@ class Functionalizer:
         return results
 
     def _run_higher_order(self, node: Node, args: Any, kwargs: Any) -> Any:
-        from ingot.capture.functionalize_control import control_rules, run_opaque
+        from ingot.capture.functionalize.control_flow import control_rules, run_opaque
 
         rule = control_rules.get(node.target)
         return rule(self, node, args, kwargs) if rule else run_opaque(self, node, args, kwargs)
@@ -304,7 +304,7 @@ class Functionalizer:
     # One op
 
     def call(self, op: OpOverload, args: Any, kwargs: Any, known: Any = None) -> Any:
-        from ingot.capture.functionalize_writes import run_silent_write, run_write
+        from ingot.capture.functionalize.writes import run_silent_write, run_write
 
         if op is aten.detach.default:
             return self._detach(args[0], self.at is not None and UNTOLD in self.at.meta)

@@ -11,7 +11,7 @@ import torch
 from torch._higher_order_ops.wrap import wrap_with_autocast
 from torch.fx import Node
 
-from ingot.capture.functionalize_states import States, autocast_state, frame_for
+from ingot.capture.functionalize.states import States, autocast_state, frame_for
 from ingot.program.regions import inference_mode
 
 Toggle = Callable[[States, Node, Any], Any]

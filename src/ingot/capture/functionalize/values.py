@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.fx import Node
 from torch.utils import _pytree as pytree
 
-from ingot.capture.functionalize_memory import Value
+from ingot.capture.functionalize.memory import Value
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch._higher_order_ops.wrap import wrap_with_autocast, wrap_with_set_grad_enabled
 
-from ingot.capture.functionalize_scopes import Frame
+from ingot.capture.functionalize.scopes import Frame
 from ingot.program.regions import inference_mode, region_kinds
 
 

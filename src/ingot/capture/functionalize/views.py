@@ -16,7 +16,7 @@ import torch
 from torch._ops import OpOverload
 from torch.fx import Node
 
-from ingot.capture.functionalize_memory import Step
+from ingot.capture.functionalize.memory import Step
 from ingot.program.graph import same_numbers
 
 aten = torch.ops.aten

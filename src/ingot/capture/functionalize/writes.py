@@ -15,11 +15,11 @@ from torch._higher_order_ops.wrap import wrap_with_autocast
 from torch._ops import OpOverload
 from torch.fx import Node
 
-from ingot.capture.functionalize_forms import Form, functional_form, written_arguments
-from ingot.capture.functionalize_memory import Value
-from ingot.capture.functionalize_run import Functionalizer, is_composite
-from ingot.capture.functionalize_states import autocast_state, frame_for
-from ingot.capture.functionalize_views import shape_of, step_for
+from ingot.capture.functionalize.functional_forms import Form, functional_form, written_arguments
+from ingot.capture.functionalize.interpreter import Functionalizer, is_composite
+from ingot.capture.functionalize.memory import Value
+from ingot.capture.functionalize.states import autocast_state, frame_for
+from ingot.capture.functionalize.views import shape_of, step_for
 from ingot.passes.decompositions.layouts import dimension_order
 from ingot.program.graph import same_numbers
 from ingot.program.liars import named_arguments
@@ -83,7 +83,7 @@ def run_write(run: Functionalizer, op: OpOverload, args: Any, kwargs: Any) -> An
     if form is None and is_composite(op):
         return run.take_apart(op, args, kwargs)
     if form is None:
-        from ingot.capture.functionalize_custom import run_custom_write
+        from ingot.capture.functionalize.custom_ops import run_custom_write
 
         return run_custom_write(run, op, named, out)
     for argument in written_arguments(op):

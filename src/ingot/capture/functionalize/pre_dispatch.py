@@ -31,11 +31,11 @@ from torch.export.graph_signature import (
 from torch.fx import GraphModule, Node
 from torch.utils import _pytree as pytree
 
-from ingot.capture.functionalize_fakes import like, with_history
-from ingot.capture.functionalize_memory import Value
-from ingot.capture.functionalize_run import Functionalizer
-from ingot.capture.functionalize_trim import trim
-from ingot.capture.functionalize_values import Number
+from ingot.capture.functionalize.dead_code import trim
+from ingot.capture.functionalize.fake_values import like, with_history
+from ingot.capture.functionalize.interpreter import Functionalizer
+from ingot.capture.functionalize.memory import Value
+from ingot.capture.functionalize.values import Number
 from ingot.errors import CaptureError
 from ingot.journal import Entry, Journal
 from ingot.program.call import call_spec

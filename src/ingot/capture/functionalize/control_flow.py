@@ -22,11 +22,11 @@ from torch._higher_order_ops.while_loop import while_loop_op
 from torch.fx import GraphModule, Node
 from torch.utils import _pytree as pytree
 
-from ingot.capture.functionalize_fakes import fresh_result, like, with_history
-from ingot.capture.functionalize_memory import Cell, CellState, Value, cell_state, restore_cell
-from ingot.capture.functionalize_run import Functionalizer
-from ingot.capture.functionalize_scopes import Scope
-from ingot.capture.functionalize_values import Number
+from ingot.capture.functionalize.fake_values import fresh_result, like, with_history
+from ingot.capture.functionalize.interpreter import Functionalizer
+from ingot.capture.functionalize.memory import Cell, CellState, Value, cell_state, restore_cell
+from ingot.capture.functionalize.scopes import Scope
+from ingot.capture.functionalize.values import Number
 from ingot.program.custom_gradient import custom_gradient
 from ingot.program.graph import output_node, placeholders
 
