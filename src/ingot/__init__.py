@@ -7,6 +7,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from ingot import extensions
+
 if TYPE_CHECKING:
     from ingot.ahead import compile, refresh
     from ingot.capture.export import export
@@ -68,6 +70,18 @@ _HOMES = {
     "refresh": "ahead",
 }
 """Public names that are not errors, and the module of each."""
+
+extensions.register({
+    "__call__": "ingot.program.call:call_program",
+    "as_text": "ingot.program.text:program_to_text",
+    "from_exported": "ingot.capture.functionalize.pre_dispatch:pre_dispatch_program",
+    "to_exported": "ingot.program.to_exported:program_to_exported",
+    "lowered": "ingot.passes.lower:lower_program",
+    "save": "ingot.artifact.store:save_program",
+    "load": "ingot.artifact.store:load_program",
+    "to_mlir": "ingot.emit.methods:to_mlir",
+    "verify": "ingot.emit.methods:verify",
+})  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
