@@ -46,7 +46,7 @@ def inductor_frozen(model: nn.Module, args: tuple[Any, ...], folder: Path) -> Ca
 
 
 def ingot(model: nn.Module, args: tuple[Any, ...], folder: Path) -> Call:
-    importlib.import_module("ingot.capture.dynamo")
+    importlib.import_module("ingot.backend.dynamo")
     importlib.import_module("ingot.pipeline")
     return through_torch_compile(model, args, "ingot")
 

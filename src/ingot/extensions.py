@@ -1,7 +1,7 @@
-"""Methods of Program that other modules implement. Program declares the signature of each and calls
-it through `extension`; the package `ingot`, which stands above all rooms, names the function behind
-it. A module is imported when one of its methods is first called. So program/ imports nothing of the
-rooms that build on it, and a type checker still sees every method.
+"""Functions that a room calls and a higher one implements: the methods of Program that emit, save
+or lower it, and the compiler itself, which dispatch runs to measure candidates.
+The package `ingot`, above all rooms, names the function behind each; its module is imported when it
+is first called. So no room imports a higher one, and a type checker still sees every method.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ _loaded: dict[str, Callable[..., Any]] = {}
 
 
 def register(homes: Mapping[str, str]) -> None:
-    """`homes`: for each method the function behind it, as "module:function"."""
-    for method, home in homes.items():
-        if method in _homes:
-            raise ValueError(f"Program.{method} is registered already, as {_homes[method]}")
-        _homes[method] = home
+    """`homes`: for each name the function behind it, as "module:function"."""
+    for name, home in homes.items():
+        if name in _homes:
+            raise ValueError(f"{name} is registered already, as {_homes[name]}")
+        _homes[name] = home
 
 
-def extension(method: str) -> Callable[..., Any]:
-    """The function behind a method; it takes the program first."""
-    found = _loaded.get(method)
+def extension(name: str) -> Callable[..., Any]:
+    """The function behind a name. That of a method takes the program first."""
+    found = _loaded.get(name)
     if found is None:
-        if method not in _homes:
+        if name not in _homes:
             known = ", ".join(sorted(_homes))
-            raise LookupError(f"nothing implements Program.{method}; implemented are: {known}")
-        module, _, name = _homes[method].partition(":")
-        found = _loaded[method] = getattr(importlib.import_module(module), name)
+            raise LookupError(f"nothing implements {name}; implemented are: {known}")
+        module, _, function = _homes[name].partition(":")
+        found = _loaded[name] = getattr(importlib.import_module(module), function)
     return found
 
 

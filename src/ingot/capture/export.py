@@ -1,129 +1,48 @@
-"""`ingot.export`: a PyTorch callable as a whole Program. Comes in: a module or function with
-example arguments; goes out: a Program at the level asked for, that is called like the model and
-equals it. Non-strict tracing is tried first, strict tracing where that fails. What holds:
-parameters, buffers and constants are the model's own tensors, outside of the graph; the model is
-left as it was.
+"""A PyTorch callable traced by torch.export, and the trace as a functional Program that is called
+like the model. Non-strict tracing is tried first, strict tracing where that fails. Parameters,
+buffers and constants are the model's own tensors, outside of the graph; the model is left as it
+was.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import nn
-from torch._ops import OpOverload
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.export import ExportedProgram
 
 from ingot.capture.attributes import refusing_changes, writing_attributes_back
 from ingot.capture.checks import Check, noting_checks, restore_texts
-from ingot.capture.example_sizes import check_example
 from ingot.capture.hidden_aliases import reveal_aliases, shared_by_strides
 from ingot.capture.plain_checks import plain_checks
-from ingot.capture.regions import keeping_toggles
-from ingot.capture.same_tensor import in_own_memory, one_input_each
+from ingot.capture.same_tensor import one_input_each
 from ingot.capture.shared_outputs import buffers_of_written_constants, shared_outputs
 from ingot.capture.structures import register_structures
 from ingot.capture.trouble import capture_error, error_place, quiet
 from ingot.capture.unseen import data_is_detached
-from ingot.errors import CaptureError, OptionError, did_you_mean
-from ingot.exclusive import exclusively, exporting_here
-from ingot.options import Options, make_options
+from ingot.errors import CaptureError
+from ingot.exclusive import exporting_here
 from ingot.passes.composites import casting_parts, composite_table
 from ingot.passes.decompositions.random_ops import order_random_ops, random_decompositions
+from ingot.passes.decompositions.recurrent import dropout_between_layers
 from ingot.program.from_exported import program_from_exported
 from ingot.program.program import Level, Program
 from ingot.program.source import is_library
 from ingot.program.verify import verify
 
-if TYPE_CHECKING:
-    from ingot.dispatch.declare import Dispatch
 
-
-@exclusively()
-def export(
-    model: Callable[..., Any],
-    args: Sequence[Any] = (),
-    kwargs: Mapping[str, Any] | None = None,
-    *,
-    dynamic_shapes: Any = None,
-    level: str = "aten",
-    train: bool = False,
-    keep: Iterable[OpOverload | Dispatch] = (),
-) -> Program:
-    """The model as a Program. `dynamic_shapes` is torch.export's own form; `level` is one of
-    "pre-dispatch" (composite operations kept), "aten" and "core". With `train` the first single
-    number that the model returns is the loss, and a call of the program also adds the gradients of
-    all parameters, as loss.backward() does. `keep` are composite operations outside of ATen whose
-    schema the caller vouches for: pre-dispatch level keeps them too; and dispatched operations that
-    are to stay whole, where by default they become their implementations."""
-    make = _LEVELS.get(level)
-    if make is None:
-        raise OptionError(f"level={level!r}", hints=[did_you_mean(level, _LEVELS)])
-    if train and level == "pre-dispatch":
-        raise OptionError("train=True at level='pre-dispatch'", hints=["use level='aten'"])
-    kept = frozenset(op if isinstance(op, OpOverload) else op.target for op in keep)
-    with keeping_toggles() if level == "pre-dispatch" else nullcontext():
-        return _captured(model, args, kwargs, dynamic_shapes, lambda e: make(e, train, kept),
-                         refuse=level == "pre-dispatch")  # fmt: skip
-
-
-@exclusively()
-def export_to_run(
-    model: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any] | None,
-    dynamic_shapes: Any, options: Options,
-) -> Program:  # fmt: skip
-    """At core level, for native code: recurrent layers stay whole. Where lowering to that level
-    fails, at PyTorch's own; where that fails as well, NotLowered, or with `strict` the failure."""
-    from ingot.fallback.boundary import Boundary
-    from ingot.fallback.reproducer import Source
-    from ingot.passes.decompositions.recurrent import whole_layers
-
-    def make(exported: ExportedProgram) -> Program:
-        check_example(exported)
-        boundary = Boundary(Source(exported.graph_module, "aten"), options)
-
-        def plain(error: Exception) -> Program:
-            try:
-                program = _functional(exported, {}, False)
-                verify(program)
-            except Exception:
-                raise NotLowered(exported, error) from error
-            boundary.fell_back("PyTorch lowers the program by its own rules", error)
-            return program
-
-        def core() -> Program:
-            program = _core(exported, False, frozenset())
-            verify(program)
-            return program
-
-        return boundary.attempt("lowering", core, plain)
-
-    args, kwargs = in_own_memory((tuple(args), dict(kwargs or {})))
-    with whole_layers():
-        return _captured(model, args, kwargs, dynamic_shapes, make)
-
-
-class NotLowered(Exception):
-    """PyTorch captured the program but cannot make it functional: two inputs that share memory and
-    one of which is written, an input whose shape is changed in place."""
-
-    def __init__(self, exported: ExportedProgram, failure: Exception):
-        super().__init__(str(failure))
-        self.exported, self.failure = exported, failure
-
-
-def _captured(
+def capture(
     model: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any] | None,
     dynamic_shapes: Any, make: Callable[[ExportedProgram], Program], *, refuse: bool = False,
 ) -> Program:  # fmt: skip
-    """`refuse`: changes of the model that have no place in a program."""
-    from ingot.passes.decompositions.recurrent import dropout_between_layers
-
+    """The program that `make` makes of the model's trace. With `refuse`, a change of the model that
+    has no place in a program is an error."""
     checks: list[Check] = []
     exported = _trace(model, tuple(args), dict(kwargs or {}), dynamic_shapes, checks, refuse)
     with dropout_between_layers():
@@ -131,41 +50,6 @@ def _captured(
     restore_texts(program.graph, checks)
     verify(program)
     return program
-
-
-def _pre_dispatch(exported: ExportedProgram, train: bool, keep: frozenset[OpOverload]) -> Program:
-    from ingot.capture.functionalize.pre_dispatch import pre_dispatch_program
-
-    return pre_dispatch_program(exported, keep)
-
-
-def _aten(exported: ExportedProgram, train: bool, keep: frozenset[OpOverload]) -> Program:
-    return _resolved(_functional(exported, {}, train), {}, keep)
-
-
-def _core(exported: ExportedProgram, train: bool, keep: frozenset[OpOverload]) -> Program:
-    from ingot.passes.base import run_passes
-    from ingot.passes.decompose import decomposition_table
-    from ingot.passes.native import core_passes
-
-    program = _functional(exported, decomposition_table(), train)
-    return run_passes(_resolved(program, decomposition_table(), keep), core_passes())
-
-
-def _resolved(program: Program, table: Mapping[Any, Any], keep: frozenset[Any]) -> Program:
-    """With the implementations of dispatched operations in their place."""
-    from ingot.dispatch.resolve import Resolve, has_dispatch
-
-    if not has_dispatch(program):
-        return program
-    return Resolve(make_options(), table, keep).run(program)
-
-
-_LEVELS: dict[str, Callable[[ExportedProgram, bool, frozenset[OpOverload]], Program]] = {
-    "pre-dispatch": _pre_dispatch,
-    "aten": _aten,
-    "core": _core,
-}
 
 
 def _trace(
@@ -295,7 +179,7 @@ def _user_lines() -> Iterator[None]:
         torch.fx.proxy._STACK_TRACE_ANCHORS = anchors
 
 
-def _functional(exported: ExportedProgram, table: Mapping[Any, Any], train: bool) -> Program:
+def functional(exported: ExportedProgram, table: Mapping[Any, Any], train: bool) -> Program:
     """At aten level, with the ops of `table` taken apart."""
     from ingot.capture.joint import with_gradients
 

@@ -37,6 +37,7 @@ from ingot.codegen.split import write_finish
 from ingot.errors import UnsupportedError
 from ingot.fuse import index as ix
 from ingot.fuse.expr import Apply, Expr, Load, Reduce
+from ingot.fuse.fused import Fused
 from ingot.fuse.likeness import Key, likeness
 from ingot.fuse.loops import Nest, Store, make_nest
 from ingot.fuse.region import Region
@@ -45,7 +46,6 @@ from ingot.ops.rules import instructions
 from ingot.ops.values import Val
 from ingot.options import Options
 from ingot.program.shapes import Size, shape_of, tensor_of
-from ingot.stages import Fused
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,6 +25,7 @@ from ingot.dispatch.narrow import bounds_of, expression, solved, world_of
 from ingot.dispatch.ranges import Box, Range
 from ingot.dispatch.symbols import call_at
 from ingot.dispatch.trace import Call, Traced, Untraceable, trace
+from ingot.extensions import extension
 from ingot.options import Options
 
 if TYPE_CHECKING:
@@ -179,14 +180,14 @@ class Bench:
             raise Disqualified(f"it cannot be compiled: {_first_line(error)}") from error
 
     def _native_code(self, traced: Traced, candidate: Candidate, box: Box) -> Callable[..., Any]:
-        from ingot.pipeline import compile_version
         from ingot.program.program import program_from_fx
 
         bound = self.call_in(box).bound.items()
         names = [n for n, v in bound if isinstance(v, torch.Tensor | torch.SymInt)]
         static = [i for i, name in enumerate(names) if name in self.dispatch.lasting]
         program = program_from_fx(traced.module, static_input_indices=static)
-        return compile_version(program, replace(self.options, ways=candidate.ways)).run
+        compiled = extension("compile_version")(program, replace(self.options, ways=candidate.ways))
+        return compiled.run
 
     def _eager_reference(self, call: Call, values: list[Any]) -> Any:
         return pytree.tree_leaves(self.dispatch.reference(**call.with_inputs(values)))

@@ -18,6 +18,7 @@ from ingot.codegen.kernels import Kernels
 from ingot.dispatch.ways import Ways
 from ingot.execute.runner import Run, Runner, RunnerWriter, finished
 from ingot.fallback.recovery import CHOOSER, guarded
+from ingot.fuse.fused import Fused
 from ingot.fuse.region import Region
 from ingot.passes.versions import Question, Versions
 from ingot.plan.followers import Follower
@@ -25,7 +26,6 @@ from ingot.plan.joined import joined
 from ingot.plan.sizes import SizePrinter, identifier
 from ingot.program.graph import placeholders
 from ingot.program.program import Program
-from ingot.stages import Fused
 
 
 def native_chooser(

@@ -15,6 +15,7 @@ import torch
 from torch import fx
 
 from ingot.codegen.executor import steering_address
+from ingot.fuse.fused import CallStep, Fused
 from ingot.plan.places import Moved, Place, bytes_of
 from ingot.plan.products import root_of
 from ingot.plan.segment import ZERO, AnyStep, NativeStep, Segment, Word
@@ -22,7 +23,6 @@ from ingot.plan.teams import teamed
 from ingot.program.control import Control
 from ingot.program.graph import output_values, placeholders
 from ingot.program.shapes import Size, shape_of, strides_of, tensor_of
-from ingot.stages import CallStep, Fused
 
 if TYPE_CHECKING:
     from ingot.execute.runner import RunnerWriter

@@ -14,9 +14,9 @@ from ingot.execute.fallback import interpret, region_inputs
 from ingot.execute.in_place import WRITING
 from ingot.execute.outcome import check_text, is_check
 from ingot.fallback.recovery import WRITES, may_run_twice
+from ingot.fuse.fused import CallStep, KernelStep, Step
 from ingot.program.control import control_of
 from ingot.program.shapes import strides_of
-from ingot.stages import CallStep, KernelStep, Step
 
 if TYPE_CHECKING:
     from ingot.execute.runner import RunnerWriter

@@ -9,8 +9,8 @@ import torch
 from torch import fx
 
 from ingot.execute.fallback import region_inputs
+from ingot.fuse.fused import CallStep, Step
 from ingot.program.graph import output_node
-from ingot.stages import CallStep, Step
 
 if TYPE_CHECKING:
     from ingot.execute.runner import RunnerWriter

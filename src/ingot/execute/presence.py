@@ -13,11 +13,11 @@ from torch import fx
 from ingot.codegen.launcher import presence
 from ingot.errors import InputError
 from ingot.execute.lifetimes import uses
+from ingot.fuse.fused import CallStep
 from ingot.fuse.views import is_view
 from ingot.plan.places import bytes_of
 from ingot.program.graph import memory_root
 from ingot.program.plain_tensor import memory_fault
-from ingot.stages import CallStep
 
 if TYPE_CHECKING:
     from ingot.execute.runner import RunnerWriter

@@ -40,6 +40,7 @@ from ingot.execute.workspace import borrow, borrow_any, give_back, give_back_any
 from ingot.fallback.boundary import blaming
 from ingot.fallback.recovery import RUNNER, WRITES, guarded, no_recovery
 from ingot.fuse.accesses import Condition, conditions_of
+from ingot.fuse.fused import CallStep, Fused, KernelStep, Step
 from ingot.fuse.region import Region
 from ingot.plan.bounds import SHIFT, Extents, with_checks
 from ingot.plan.derived import derived, is_derived
@@ -55,7 +56,6 @@ from ingot.program.graph import output_node
 from ingot.program.program import Program
 from ingot.program.shapes import Size, shape_of, strides_of, tensor_of
 from ingot.program.symbols import has_symbols
-from ingot.stages import CallStep, Fused, KernelStep, Step
 
 Run = Callable[[list[Any]], Sequence[Any]]
 NO_FOLLOWERS: Mapping[Region, Follower] = MappingProxyType({})

@@ -18,12 +18,12 @@ from ingot.codegen.product import EACH, FIELDS
 from ingot.execute.heavy import ALONE, is_packed, packed_products, stored_dtype
 from ingot.execute.lifetimes import uses
 from ingot.execute.regions import with_follower
+from ingot.fuse.fused import CallStep, Fused, KernelStep, Step
 from ingot.plan.abreast import rows_read, seen_through
 from ingot.plan.followers import Follower
 from ingot.plan.products import Product
 from ingot.plan.segment import Word
 from ingot.program.shapes import Size, same_size
-from ingot.stages import CallStep, Fused, KernelStep, Step
 
 if TYPE_CHECKING:
     from ingot.execute.runner import RunnerWriter

@@ -16,9 +16,10 @@ from ingot.errors import Place
 from ingot.explain.origin import module_paths, op_name, places_of, ranges_of, user_op, user_ops
 from ingot.explain.report import CallRow, ChoiceRow, KernelRow
 from ingot.explain.traffic import kernel_bytes, size_hints
+from ingot.fuse.fused import CallStep, KernelStep
 from ingot.fuse.region import Region
 from ingot.program.source import node_place
-from ingot.stages import CallStep, Compiled, KernelStep
+from ingot.stages import Compiled
 
 StepTimes = Sequence[Sequence[float]]
 """Milliseconds by graph and step."""

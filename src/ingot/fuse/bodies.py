@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import fx
 
+from ingot.fuse.fused import Fused
 from ingot.fuse.views import is_view
 from ingot.options import Options
 from ingot.passes.base import run_passes
@@ -19,7 +20,6 @@ from ingot.passes.native import native_passes
 from ingot.program.control import Control, control_of
 from ingot.program.graph import output_node, placeholders, same_numbers
 from ingot.program.program import Program, program_from_fx
-from ingot.stages import Fused
 
 aten = torch.ops.aten
 

@@ -21,6 +21,7 @@ from ingot.fuse.bodies import fused_bodies
 from ingot.fuse.calls import call_kind, is_effect
 from ingot.fuse.elements import is_elementwise, why_not_native
 from ingot.fuse.fit import few_long_rows, fitted, placed
+from ingot.fuse.fused import CallStep, Fused, KernelStep, Step
 from ingot.fuse.index import Index, Var
 from ingot.fuse.inline import worth_inlining
 from ingot.fuse.reductions import reduction_of
@@ -32,7 +33,6 @@ from ingot.program.annotations import FROZEN
 from ingot.program.control import control_of
 from ingot.program.program import Program
 from ingot.program.symbols import makers, symbol_names
-from ingot.stages import CallStep, Fused, KernelStep, Step
 
 MOST_MEMBERS = 160
 MOST_READS = 48

@@ -14,6 +14,7 @@ from torch import fx
 
 from ingot.codegen.follower import FollowerNest, follower_nest, same_memory
 from ingot.errors import UnsupportedError
+from ingot.fuse.fused import CallStep, Fused, KernelStep, Step
 from ingot.fuse.region import Region
 from ingot.fuse.views import base_of, is_view
 from ingot.ops.kernel_shapes import product_shape
@@ -22,7 +23,6 @@ from ingot.plan.derived import is_derived
 from ingot.plan.products import Product, products_of
 from ingot.program.graph import output_values
 from ingot.program.shapes import tensor_of
-from ingot.stages import CallStep, Fused, KernelStep, Step
 
 
 @dataclass(frozen=True)

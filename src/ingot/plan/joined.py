@@ -16,6 +16,7 @@ import sympy
 import torch
 from torch.fx import Graph, GraphModule, Node
 
+from ingot.fuse.fused import CallStep, Fused
 from ingot.passes.facts import predicate
 from ingot.passes.versions import Question, Versions
 from ingot.plan.derived import is_derived
@@ -24,7 +25,6 @@ from ingot.plan.products import root_of
 from ingot.program.graph import output_values, placeholders
 from ingot.program.program import Program
 from ingot.program.shapes import Size, same_size, shape_of, strides_of, tensor_of
-from ingot.stages import CallStep, Fused
 
 aten = torch.ops.aten
 REASON = "a branch on sizes"

@@ -13,6 +13,7 @@ from torch import fx
 from ingot.codegen.kernels import Kernels
 from ingot.execute.fallback import region_inputs
 from ingot.fallback.boundary import blaming
+from ingot.fuse.fused import CallStep, Fused, KernelStep, Step
 from ingot.fuse.views import base_of, is_view
 from ingot.plan.attentions import Attention, attentions_of
 from ingot.plan.batches import Batch, batches_of
@@ -30,7 +31,6 @@ from ingot.program.graph import output_node
 from ingot.program.shapes import shape_of, strides_of
 from ingot.program.spec import is_symbolic_arithmetic
 from ingot.program.symbols import symbols_before
-from ingot.stages import CallStep, Fused, KernelStep, Step
 
 aten = torch.ops.aten
 SIZE_QUESTIONS = {aten.sym_size.int, aten.sym_numel.default, aten.sym_stride.int}

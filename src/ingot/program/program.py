@@ -148,7 +148,7 @@ class Program:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What the model returns for these arguments, its writes included."""
-        return extension("__call__")(self, args, kwargs)
+        return extension("Program.__call__")(self, args, kwargs)
 
     def to_mlir(
         self,
@@ -163,7 +163,7 @@ class Program:
         one function in the dialect. With `partial` an op that the dialect does not support stays a
         call of a function that is only declared. With `checks` what the program asserts while it
         runs is kept."""
-        return extension("to_mlir")(
+        return extension("Program.to_mlir")(
             self, dialect, decompositions=decompositions, partial=partial, checks=checks
         )
 
@@ -180,7 +180,7 @@ class Program:
         """Write the program in `dialect`, run that natively and compare with eager. A difference
         raises MismatchError; with `lockstep` it names the first operation that differs. The others
         are those of `to_mlir`."""
-        return extension("verify")(
+        return extension("Program.verify")(
             self, dialect, args, kwargs,
             lockstep=lockstep, decompositions=decompositions, checks=checks,
         )  # fmt: skip
@@ -189,28 +189,28 @@ class Program:
     def from_exported(exported: ExportedProgram, keep: Iterable[OpOverload] = ()) -> Program:
         """torch.export's program at pre-dispatch level. `keep`: composite ops outside of ATen whose
         schema the caller vouches for."""
-        return extension("from_exported")(exported, keep)
+        return extension("Program.from_exported")(exported, keep)
 
     def to_exported(self) -> ExportedProgram:
         """For PyTorch's own tools; regions are PyTorch's own operators there."""
-        return extension("to_exported")(self)
+        return extension("Program.to_exported")(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Graph, signature and tensors in one file, without pickles."""
-        extension("save")(self, path)
+        extension("Program.save")(self, path)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Program:
         """A program that `save` wrote. The file need not be trusted: nothing in it is evaluated,
         imported or unpickled, and whatever is wrong with it is a FileError."""
-        return extension("load")(path)
+        return extension("Program.load")(path)
 
     def lowered(self, level: str) -> Program:
         """The same program at a lower level; itself if it is that low already."""
-        return extension("lowered")(self, Level(level))
+        return extension("Program.lowered")(self, Level(level))
 
     def as_text(self) -> str:
-        return extension("as_text")(self)
+        return extension("Program.as_text")(self)
 
     def __str__(self) -> str:
         return self.as_text()

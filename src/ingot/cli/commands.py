@@ -117,7 +117,7 @@ def export(
     --input tensors, or without --input a function that returns what to export: (model, args) or
     (model, args, kwargs).
     """
-    from ingot.emit.command import ExportWords, export_command
+    from ingot.cli.export import ExportWords, export_command
     from ingot.explain.target import find_target, workload_of
 
     workload = workload_of(find_target(target), target, inputs)
@@ -145,7 +145,7 @@ def tune(
 
     Without --input the arguments are those that the operation's own generator makes.
     """
-    from ingot.dispatch.command import tune_command
+    from ingot.cli.dispatch import tune_command
 
     click.echo(tune_command(target, inputs, budget, again, report, plot))
 

@@ -48,7 +48,7 @@ def export_command(
 def _export(
     model: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], words: ExportWords
 ) -> None:
-    from ingot.capture.export import export
+    from ingot.frontend import export
 
     known = (*DIALECTS, "iree")
     if words.dialect not in known:

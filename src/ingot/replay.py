@@ -94,7 +94,7 @@ def _real(value: Input) -> Any:
 
 
 def _replay_capture(module: nn.Module, inputs: Sequence[Input], options: Options) -> None:
-    from ingot.capture.dynamo import aot_compile
+    from ingot.backend.dynamo import aot_compile
 
     compiled: Any = torch.compile(module, backend=lambda gm, given: aot_compile(gm, given, options))
     compiled(*map(_real, inputs))
