@@ -30,7 +30,7 @@ from torch import Tensor
 
 import ingot
 from ingot.codegen.executor import executor, steering_address
-from ingot.dispatch.ranges import Range, Row, Table
+from ingot.dispatch.ranges import Range, RangeTable, Row
 from ingot.execute.choices import chosen_step
 from ingot.plan.segment import ZERO, ArenaPlan, NativeStep, Segment, Word
 from provenance import provenance
@@ -110,11 +110,11 @@ def contenders() -> dict[str, Call]:
     return found
 
 
-def chosen() -> Table:
+def chosen() -> RangeTable:
     return ordered.tune(matrix(60)).table.merged()
 
 
-def splits(table: Table) -> list[int]:
+def splits(table: RangeTable) -> list[int]:
     return [row.box[0].high for row in table.rows if row.box[0].high is not None]
 
 
@@ -175,7 +175,9 @@ def branch_us() -> float:
     questions are asked."""
     execute, bases = executor(), (ctypes.c_int64 * 2)()
     nothing = NativeStep(steering_address("copy"), (Word(ZERO, 0),) * 3, None)
-    table = Table(tuple(Row((Range(*ends),), "nothing") for ends in ((0, 8), (9, 16), (17, None))))
+    table = RangeTable(
+        tuple(Row((Range(*ends),), "nothing") for ends in ((0, 8), (9, 16), (17, None)))
+    )
     three = chosen_step(table, 20, {"nothing": lambda: nothing})
 
     def timer(step: NativeStep) -> Callable[[], float]:

@@ -9,8 +9,8 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
-from ingot.capture.sizes import ordinary_sizes
 from ingot.capture.sources import forgetting_sources
+from ingot.capture.specialization import ordinary_sizes
 from ingot.errors import CaptureError
 from ingot.exclusive import exclusively
 from ingot.execute.executable import EagerExecutable, Executable

@@ -11,9 +11,9 @@ from torch._ops import OpOverload
 from torch.export import ExportedProgram
 
 from ingot.capture.example_sizes import check_example
-from ingot.capture.export import capture, functional
-from ingot.capture.regions import keeping_toggles
+from ingot.capture.mode_changes import keeping_toggles
 from ingot.capture.same_tensor import in_own_memory
+from ingot.capture.tracing import capture, functional
 from ingot.errors import OptionError, did_you_mean
 from ingot.exclusive import exclusively
 from ingot.fallback.boundary import Boundary

@@ -16,7 +16,7 @@ from torch.export import Dim
 import ingot
 from ingot import OptionError
 from ingot.dispatch.own import BUILT_IN, CHOICES, always, tensors, up_to
-from ingot.dispatch.ranges import Range, Row, Table
+from ingot.dispatch.ranges import Range, RangeTable, Row
 from ingot.dispatch.records import Record, remember, setting_of
 from ingot.dispatch.threads import NEVER, kernel_work, product_work
 from ingot.dispatch.ways import MOST_SECONDS, Account, Ways, covered
@@ -25,7 +25,7 @@ from ingot.options import Options, make_options
 N = Dim("n", min=1, max=100_000)
 
 
-def known(name: str, table: Table, **arguments: Any) -> None:
+def known(name: str, table: RangeTable, **arguments: Any) -> None:
     """Write a tuning file, as if it had been measured."""
     operation = CHOICES[name].operation
     operation.records.clear()
@@ -33,9 +33,9 @@ def known(name: str, table: Table, **arguments: Any) -> None:
     remember(operation, Record(setting_of(operation, bound), table))
 
 
-def two(bound: int, first: str, second: str) -> Table:
+def two(bound: int, first: str, second: str) -> RangeTable:
     rows = up_to(bound, first, second).rows
-    return Table(tuple(Row(r.box, r.serves, 1.0, "measured") for r in rows))
+    return RangeTable(tuple(Row(r.box, r.serves, 1.0, "measured") for r in rows))
 
 
 @pytest.fixture(autouse=True)
@@ -168,14 +168,16 @@ def test_threads_that_were_never_of_use_are_not_believed() -> None:
     """Such a table was measured while others had the cores."""
     f32, usual = torch.float32, product_work(Ways(Options()))
     rows = tuple(Row(r.box, r.serves, 1.0, "measured") for r in always("serial").rows)
-    known("product_threads", Table(rows), a=(f32, (37, 64), (64, 1)), w=(f32, (64, 64), (64, 1)))
+    known(
+        "product_threads", RangeTable(rows), a=(f32, (37, 64), (64, 1)), w=(f32, (64, 64), (64, 1))
+    )
     assert product_work(Ways(make_options())) == usual
 
 
 def test_what_is_not_known_is_built_in() -> None:
     built_in = up_to(4, "few", "many")
-    assert covered(Table(()), built_in) == built_in
-    one = Table((Row((Range(9, 16),), "few", 1.0, "measured"),))
+    assert covered(RangeTable(()), built_in) == built_in
+    one = RangeTable((Row((Range(9, 16),), "few", 1.0, "measured"),))
     found = covered(one, built_in)
     assert [(row.box[0].as_text(), row.serves) for row in found.rows] == [
         ("0..4", "few"), ("5..8", "many"), ("9..16", "few"), ("17..", "many"),
@@ -185,7 +187,7 @@ def test_what_is_not_known_is_built_in() -> None:
 def test_an_unsure_measurement_changes_nothing() -> None:
     f32 = torch.float32
     row = Row((Range(0, None),), "library", 0.6, "measured")
-    known("product", Table((row,)), a=(f32, (37, 24), (24, 1)), w=(f32, (24, 40), (1, 24)))
+    known("product", RangeTable((row,)), a=(f32, (37, 24), (24, 1)), w=(f32, (24, 40), (1, 24)))
     exe, _, _ = compiled("product")
     (chosen,) = (c for c in exe.compiled.choices if c.name == "product")
     assert [(row.serves, row.why) for row in chosen.table.rows] == [("packed", BUILT_IN)]

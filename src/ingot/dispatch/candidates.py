@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
-from ingot.dispatch.sizes import Shapes, SizeExpression
+from ingot.dispatch.size_expressions import Shapes, SizeExpression
 
 REFERENCE = "reference"
 

@@ -19,7 +19,7 @@ from ingot.codegen.once import Once
 from ingot.dispatch.declare import Dispatch, dispatch
 from ingot.dispatch.trace import call_of
 from ingot.dispatch.ways import Ways
-from ingot.passes.base import Draft, Pass
+from ingot.passes.base import Pass, ProgramDraft
 from ingot.program.graph import memory_root, placeholders
 from ingot.program.program import Program
 
@@ -62,7 +62,7 @@ class Inside(Pass):
     name: ClassVar[str] = "inside"
     ways: Ways
 
-    def rewrite(self, draft: Draft) -> list[str]:
+    def rewrite(self, draft: ProgramDraft) -> list[str]:
         weights = _weights(draft)
         count = 0
         for node in list(draft.graph.nodes):
@@ -102,7 +102,7 @@ def _is_open(node: Node, rows: int, weights: set[Node]) -> bool:
     )
 
 
-def _weights(draft: Draft) -> set[Node]:
+def _weights(draft: ProgramDraft) -> set[Node]:
     kinds = ("parameter", "buffer", "constant")
     pairs = zip(placeholders(draft.graph), draft.signature.inputs, strict=True)
     return {node for node, spec in pairs if spec.kind in kinds}

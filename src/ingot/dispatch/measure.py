@@ -23,8 +23,8 @@ from torch.utils import _pytree as pytree
 from ingot.dispatch.candidates import REFERENCE, Candidate
 from ingot.dispatch.narrow import bounds_of, expression, solved, world_of
 from ingot.dispatch.ranges import Box, Range
-from ingot.dispatch.symbols import call_at
-from ingot.dispatch.trace import Call, Traced, Untraceable, trace
+from ingot.dispatch.symbolic_calls import call_at
+from ingot.dispatch.trace import OperatorCall, Traced, Untraceable, trace
 from ingot.extensions import extension
 from ingot.options import Options
 
@@ -83,12 +83,12 @@ class Timed:
 class Bench:
     """Everything about one call that is measured."""
 
-    call: Call
+    call: OperatorCall
     options: Options
     deadline: float
     disqualified: dict[str, str] = field(default_factory=dict)
     _compiled: dict[tuple[str, Box], Any] = field(default_factory=dict)
-    _calls: dict[Box, Call] = field(default_factory=dict)
+    _calls: dict[Box, OperatorCall] = field(default_factory=dict)
 
     @property
     def dispatch(self) -> Dispatch:
@@ -102,7 +102,7 @@ class Bench:
         world = world_of(self.call.inputs)
         return [Range(*bounds_of(size, world)) for size in self.call.sizes()]
 
-    def call_in(self, box: Box) -> Call:
+    def call_in(self, box: Box) -> OperatorCall:
         """The call under a box: one of a single size has no symbols."""
         if box not in self._calls:
             sizes = [part.only() for part in box]
@@ -189,11 +189,11 @@ class Bench:
         compiled = extension("compile_version")(program, replace(self.options, ways=candidate.ways))
         return compiled.run
 
-    def _eager_reference(self, call: Call, values: list[Any]) -> Any:
+    def _eager_reference(self, call: OperatorCall, values: list[Any]) -> Any:
         return pytree.tree_leaves(self.dispatch.reference(**call.with_inputs(values)))
 
 
-def call_inputs(call: Call, bound: Mapping[str, Any]) -> list[Any]:
+def call_inputs(call: OperatorCall, bound: Mapping[str, Any]) -> list[Any]:
     """What of real arguments the code of the call takes."""
     known = zip(bound.values(), call.bound.values(), strict=True)
     return [value for value, fake in known if isinstance(fake, torch.Tensor | torch.SymInt)]
@@ -263,7 +263,7 @@ def _difference(a: torch.Tensor, b: torch.Tensor) -> tuple[float, float]:
 # -- arguments -------------------------------------------------------------------------------------
 
 
-def arguments_at(call: Call, sizes: Sequence[int], box: Box) -> dict[str, Any] | None:
+def arguments_at(call: OperatorCall, sizes: Sequence[int], box: Box) -> dict[str, Any] | None:
     """Real arguments at which the sizes that are dispatched on are these, or near them."""
     dispatch = call.dispatch
     if dispatch.generator is not None:
@@ -278,7 +278,9 @@ def arguments_at(call: Call, sizes: Sequence[int], box: Box) -> dict[str, Any] |
     return None if lost else bound
 
 
-def _symbol_values(call: Call, shapes: Mapping[str, Sequence[int]]) -> dict[sympy.Symbol, Any]:
+def _symbol_values(
+    call: OperatorCall, shapes: Mapping[str, Sequence[int]]
+) -> dict[sympy.Symbol, Any]:
     found: dict[sympy.Symbol, Any] = {}
     for name, shape in shapes.items():
         for symbolic, number in zip(call.bound[name].shape, shape, strict=True):

@@ -20,7 +20,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from ingot.codegen.once import Once
 from ingot.dispatch.candidates import Candidate
 from ingot.dispatch.declare import Dispatch
-from ingot.dispatch.ranges import Range, Row, Table
+from ingot.dispatch.ranges import Range, RangeTable, Row
 
 BUILT_IN = "built in"
 Form = tuple[torch.dtype, tuple[int, ...], tuple[int, ...]]
@@ -61,9 +61,9 @@ def _operation(choice: Choice) -> Dispatch:
     return made
 
 
-def up_to(bound: int, first: str, second: str) -> Table:
+def up_to(bound: int, first: str, second: str) -> RangeTable:
     """The first way up to a size, the second above."""
-    return Table(
+    return RangeTable(
         (
             Row((Range(0, bound),), first, why=BUILT_IN),
             Row((Range(bound + 1, None),), second, why=BUILT_IN),
@@ -71,8 +71,8 @@ def up_to(bound: int, first: str, second: str) -> Table:
     )
 
 
-def always(way: str, why: str = BUILT_IN) -> Table:
-    return Table((Row((Range(0, None),), way, why=why),))
+def always(way: str, why: str = BUILT_IN) -> RangeTable:
+    return RangeTable((Row((Range(0, None),), way, why=why),))
 
 
 def tensors(**forms: Form) -> Mapping[str, Any]:

@@ -21,7 +21,7 @@ import torch
 from ingot.dispatch.declare import Dispatch
 from ingot.dispatch.folders import has_tuning_files
 from ingot.dispatch.own import CHOICES, THREADS, Form, always, tensors
-from ingot.dispatch.ranges import Range, Row, Table
+from ingot.dispatch.ranges import Range, RangeTable, Row
 from ingot.dispatch.records import Record, known_record
 from ingot.errors import OptionError, did_you_mean
 from ingot.forks import fork_safe_lock
@@ -100,7 +100,7 @@ class Chosen:
     setting: str
     """The arguments, but for the size that decides."""
     ways: tuple[str, ...]
-    table: Table
+    table: RangeTable
     seconds: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
     """By size and way, where it was measured."""
 
@@ -120,7 +120,7 @@ class Ways:
         self.fixed = fixed_ways(options.ways)
         self.made: dict[tuple[str, str], Chosen] = {}
         """By choice and setting."""
-        self._tables: dict[Any, Table] = {}
+        self._tables: dict[Any, RangeTable] = {}
         """What was answered before: the layers of a model ask the same."""
 
     @property
@@ -129,8 +129,12 @@ class Ways:
         return self.fixed.get("product") != "library"
 
     def table(
-        self, name: str, forms: Mapping[str, Form], built_in: Table, needed: Range | None = None
-    ) -> Table:
+        self,
+        name: str,
+        forms: Mapping[str, Form],
+        built_in: RangeTable,
+        needed: Range | None = None,
+    ) -> RangeTable:
         """Who serves which size, of arguments of these forms. `needed`: the sizes that may come."""
         asked = (name, tuple(forms.items()), built_in, needed)
         if asked not in self._tables:
@@ -138,8 +142,8 @@ class Ways:
         return self._tables[asked]
 
     def _looked_up(
-        self, name: str, forms: Mapping[str, Form], built_in: Table, needed: Range | None
-    ) -> Table:
+        self, name: str, forms: Mapping[str, Form], built_in: RangeTable, needed: Range | None
+    ) -> RangeTable:
         choice = CHOICES[name]
         if name in self.fixed:
             return self._noted(name, "", always(self.fixed[name], BY_HAND), None)
@@ -147,11 +151,11 @@ class Ways:
         operation = choice.operation
         record = None if alone else self.record(operation, lambda: tensors(**forms), needed)
         if record is None:
-            return self._noted(name, "", covered(Table(()), built_in), None)
+            return self._noted(name, "", covered(RangeTable(()), built_in), None)
         known = [
             row for row in record.table.rows if row.serves in choice.ways and row.confidence >= SURE
         ]
-        table = covered(Table(tuple(known)), built_in)
+        table = covered(RangeTable(tuple(known)), built_in)
         return self._noted(name, record.setting, table, record)
 
     def record(
@@ -171,7 +175,9 @@ class Ways:
         with account.measure():
             return record_for(operation, bound, needed=wanted, budget=seconds, options=quiet)
 
-    def _noted(self, name: str, setting: str, table: Table, record: Record | None) -> Table:
+    def _noted(
+        self, name: str, setting: str, table: RangeTable, record: Record | None
+    ) -> RangeTable:
         samples = {} if record is None else {s.sizes[0]: s.seconds for s in record.samples}
         chosen = Chosen(name, setting, CHOICES[name].ways, table, samples)
         self.made[name, setting] = chosen
@@ -182,7 +188,7 @@ def _busy(share: float) -> bool:
     return not math.isinf(share) and os.getloadavg()[0] > BUSY * (os.cpu_count() or 1)
 
 
-def covered(known: Table, built_in: Table) -> Table:
+def covered(known: RangeTable, built_in: RangeTable) -> RangeTable:
     """The rows that are known, and the built-in ones where there is none."""
     rows = list(known.rows)
     starts = sorted({r.box[0].low for r in (*known.rows, *built_in.rows)}
@@ -193,7 +199,7 @@ def covered(known: Table, built_in: Table) -> Table:
         assert row is not None, "a built-in table leaves no size out"
         high = starts[k + 1] - 1 if k + 1 < len(starts) else None
         found.append(Row((Range(low, high),), row.serves, row.confidence, row.why))
-    return Table(tuple(found)).merged()
+    return RangeTable(tuple(found)).merged()
 
 
 def fixed_ways(text: str) -> dict[str, str]:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ingot.emit import emit
+from ingot.emit.comparison import verify_program
 from ingot.emit.lockstep import verify_in_lockstep
-from ingot.emit.verify import verify_program
 from ingot.program.mlir import MlirComparison, MlirText
 from ingot.program.program import Program
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ingot.codegen.executor import steering_address
-from ingot.dispatch.ranges import Table
+from ingot.dispatch.ranges import RangeTable
 from ingot.plan.segment import ZERO, NativeStep, Word
 from ingot.program.shapes import Size
 
@@ -18,13 +18,16 @@ if TYPE_CHECKING:
 
 
 def write_choice(
-    writer: RunnerWriter, table: Table, size: Size, makers: Mapping[str, Callable[[], NativeStep]]
+    writer: RunnerWriter,
+    table: RangeTable,
+    size: Size,
+    makers: Mapping[str, Callable[[], NativeStep]],
 ) -> None:
     writer.segment.steps.append(chosen_step(table, size, makers))
 
 
 def chosen_step(
-    table: Table, size: Size, makers: Mapping[str, Callable[[], NativeStep]]
+    table: RangeTable, size: Size, makers: Mapping[str, Callable[[], NativeStep]]
 ) -> NativeStep:
     names = dict.fromkeys(row.serves for row in table.rows)
     made = {name: makers[name]() for name in names}

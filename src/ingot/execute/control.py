@@ -20,8 +20,8 @@ from ingot.plan.places import Moved, Place, bytes_of
 from ingot.plan.products import root_of
 from ingot.plan.segment import ZERO, AnyStep, NativeStep, Segment, Word
 from ingot.plan.teams import teamed
-from ingot.program.control import Control
 from ingot.program.graph import output_values, placeholders
+from ingot.program.higher_order import Control
 from ingot.program.shapes import Size, shape_of, strides_of, tensor_of
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from ingot.codegen.placing import placing_function
 from ingot.codegen.product import EACH, product_function, share_function
 from ingot.codegen.recurrence import lstm_function, packed_gates
 from ingot.dispatch.own import always
-from ingot.dispatch.ranges import Table
+from ingot.dispatch.ranges import RangeTable
 from ingot.dispatch.threads import attention_work, product_work
 from ingot.execute.choices import write_choice
 from ingot.fuse import index as ix
@@ -73,7 +73,7 @@ def is_packed(writer: RunnerWriter, product: Product) -> bool:
     return {row.serves for row in _product_table(writer, product).rows} == {"packed"}
 
 
-def _product_table(writer: RunnerWriter, product: Product) -> Table:
+def _product_table(writer: RunnerWriter, product: Product) -> RangeTable:
     if _is_narrow(writer, product):
         return always("packed", "weights=int8")
     return product_table(writer.ways, product, writer.symbol_ranges)

@@ -15,7 +15,7 @@ from ingot.execute.in_place import WRITING
 from ingot.execute.outcome import check_text, is_check
 from ingot.fallback.recovery import WRITES, may_run_twice
 from ingot.fuse.fused import CallStep, KernelStep, Step
-from ingot.program.control import control_of
+from ingot.program.higher_order import control_of
 from ingot.program.shapes import strides_of
 
 if TYPE_CHECKING:

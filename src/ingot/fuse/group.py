@@ -17,20 +17,20 @@ from torch import fx
 
 from ingot.errors import UnsupportedError
 from ingot.fuse import index as ix
-from ingot.fuse.bodies import fused_bodies
-from ingot.fuse.calls import call_kind, is_effect
+from ingot.fuse.call_kinds import call_kind, is_effect
 from ingot.fuse.elements import is_elementwise, why_not_native
 from ingot.fuse.fit import few_long_rows, fitted, placed
 from ingot.fuse.fused import CallStep, Fused, KernelStep, Step
 from ingot.fuse.index import Index, Var
-from ingot.fuse.inline import worth_inlining
 from ingot.fuse.reductions import reduction_of
 from ingot.fuse.region import Point, Region, Template, mapped_region, reads_at
+from ingot.fuse.rematerialize import worth_inlining
+from ingot.fuse.subgraphs import fused_bodies
 from ingot.fuse.views import MAKES_SIZE, base_of, is_view
 from ingot.ops.scalar.prims import register_late
 from ingot.options import Options
 from ingot.program.annotations import FROZEN
-from ingot.program.control import control_of
+from ingot.program.higher_order import control_of
 from ingot.program.program import Program
 from ingot.program.symbols import makers, symbol_names
 

@@ -24,17 +24,17 @@ NARROW = 8
 """Channels of a group below which a product is not worth its name."""
 
 
-def call_of(node: Node) -> Call:
+def call_of(node: Node) -> ConvolutionCall:
     """One number for all dimensions is as many."""
     dims = val(node).dim() - 2
     given: list[Any] = [
         n * dims if isinstance(n, list) and len(n) == 1 else n for n in args_of(node)
     ]
-    return Call(*given)
+    return ConvolutionCall(*given)
 
 
 @dataclass(frozen=True)
-class Call:
+class ConvolutionCall:
     image: Node
     weight: Node
     bias: Node | None

@@ -16,8 +16,8 @@ from typing import ClassVar
 import torch
 from torch.fx import Node
 
-from ingot.passes.base import Draft, Pass
-from ingot.passes.convolution_call import DTYPES, Call, call_of
+from ingot.passes.base import Pass, ProgramDraft
+from ingot.passes.convolution_call import DTYPES, ConvolutionCall, call_of
 from ingot.passes.frozen import freeze, frozen_values
 from ingot.passes.images import Images, are_alike, is_channels_last
 from ingot.passes.normalize import val
@@ -33,7 +33,7 @@ MOST_TAPS = 49
 class Convolve(Pass):
     name: ClassVar[str] = "convolve"
 
-    def rewrite(self, draft: Draft) -> list[str]:
+    def rewrite(self, draft: ProgramDraft) -> list[str]:
         counts = {"native": 0, "depthwise as sums": 0, "strided 1×1 as products": 0}
         frozen = frozen_values(draft)
         for node in list(draft.graph.nodes):
@@ -68,12 +68,12 @@ def _is_image_convolution(node: Node, frozen: set[Node]) -> bool:
     return is_channels_last(image) or call_of(node).reads_any_layout(frozen)
 
 
-def _is_depthwise(call: Call) -> bool:
+def _is_depthwise(call: ConvolutionCall) -> bool:
     plain = not call.transposed and call.channels == (1, 1) and call.groups > 1
     return plain and math.prod(call.window) <= MOST_TAPS
 
 
-def _is_strided_point(call: Call) -> bool:
+def _is_strided_point(call: ConvolutionCall) -> bool:
     plain = not call.transposed and call.groups == 1 and math.prod(call.window) == 1
     return plain and not any(call.padding) and any(step > 1 for step in call.stride)
 
@@ -84,7 +84,7 @@ class _Writer(Images):
 
     # -- native ------------------------------------------------------------------------------------
 
-    def native(self, call: Call) -> None:
+    def native(self, call: ConvolutionCall) -> None:
         """The op, in the place of the last of those that it takes in."""
         last, addend = _sum(self.before)
         chain = [last]
@@ -107,8 +107,8 @@ class _Writer(Images):
             self.draft.graph.erase_node(node)
 
     def native_call(
-        self, image: Node, weight: Node, bias: Node | None, addend: Node | None, call: Call,
-        bounds: tuple[float, float],
+        self, image: Node, weight: Node, bias: Node | None, addend: Node | None,
+        call: ConvolutionCall, bounds: tuple[float, float],
     ) -> Node:  # fmt: skip
         freeze(weight)
         if bias is not None:
@@ -119,14 +119,14 @@ class _Writer(Images):
             list(call.dilation), call.groups, none, *bounds,
         )  # fmt: skip
 
-    def alone(self, call: Call) -> Node:
+    def alone(self, call: ConvolutionCall) -> Node:
         """A plain call that takes in nothing."""
         bounds = (-math.inf, math.inf)
         return self.native_call(call.image, call.weight, call.bias, None, call, bounds)
 
     # -- sums --------------------------------------------------------------------------------------
 
-    def depthwise(self, call: Call) -> Node:
+    def depthwise(self, call: ConvolutionCall) -> Node:
         image = self.padded(call.image, call.padding)
         dims = range(len(call.window))
         # Channels innermost in the weights too: one vector for each place in the window.
@@ -150,7 +150,7 @@ class _Writer(Images):
         assert total is not None
         return total
 
-    def shifted(self, image: Node, call: Call, place: Sequence[int]) -> Node:
+    def shifted(self, image: Node, call: ConvolutionCall, place: Sequence[int]) -> Node:
         """The pixels that one place in the window meets."""
         for dim, number in enumerate(place):
             start, count = number * call.dilation[dim], val(self.before).shape[2 + dim]

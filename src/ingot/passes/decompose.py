@@ -21,7 +21,7 @@ import ingot.passes.decompositions.losses
 import ingot.passes.decompositions.mixed_gradients
 import ingot.passes.decompositions.norms
 import ingot.passes.decompositions.random_ops
-import ingot.passes.decompositions.shapes
+import ingot.passes.decompositions.splits
 import ingot.passes.decompositions.trained_norms
 import ingot.passes.decompositions.transformer  # noqa: F401
 from ingot.passes.decompositions import Decomposition, overload, own_decompositions

@@ -13,7 +13,7 @@ import torch
 from torch.fx import Node
 from torch.fx.node import map_arg
 
-from ingot.passes.base import Draft, Pass, args_of
+from ingot.passes.base import Pass, ProgramDraft, args_of
 from ingot.passes.frozen import freeze, frozen_values
 from ingot.passes.normalize import val
 
@@ -24,7 +24,7 @@ aten = torch.ops.aten
 class FoldNorms(Pass):
     name: ClassVar[str] = "fold_norms"
 
-    def rewrite(self, draft: Draft) -> list[str]:
+    def rewrite(self, draft: ProgramDraft) -> list[str]:
         frozen = frozen_values(draft)
         scales = shifts = 0
         for node in list(draft.graph.nodes):
@@ -41,7 +41,7 @@ class FoldNorms(Pass):
 class _Folded:
     """A convolution and what becomes of it."""
 
-    draft: Draft
+    draft: ProgramDraft
     node: Node
     frozen: set[Node]
 

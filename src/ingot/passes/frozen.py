@@ -7,13 +7,13 @@ from __future__ import annotations
 import torch
 from torch.fx import Node
 
-from ingot.passes.base import Draft
+from ingot.passes.base import ProgramDraft
 from ingot.program.annotations import FROZEN
 from ingot.program.graph import placeholders
 from ingot.program.spec import is_pure
 
 
-def frozen_values(draft: Draft) -> set[Node]:
+def frozen_values(draft: ProgramDraft) -> set[Node]:
     found: set[Node] = set()
     inputs = placeholders(draft.graph)
     for node, spec in zip(inputs, draft.signature.inputs, strict=True):

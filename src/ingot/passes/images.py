@@ -13,7 +13,7 @@ import torch
 from torch.fx import Node
 from torch.fx.node import map_arg
 
-from ingot.passes.base import Draft
+from ingot.passes.base import ProgramDraft
 from ingot.passes.normalize import val
 from ingot.program.native_ops import channels_last_strides
 from ingot.program.shapes import same_size, size_of
@@ -28,7 +28,7 @@ _FORMATS = {4: torch.channels_last, 5: torch.channels_last_3d}
 class Images:
     """Writes calls in front of `before`."""
 
-    draft: Draft
+    draft: ProgramDraft
     before: Node
 
     def call(self, target: Any, *args: Any, **kwargs: Any) -> Node:

@@ -18,7 +18,7 @@ from torch._prims_common import is_contiguous_or_false
 from torch.fx import Node
 from torch.fx.node import map_arg
 
-from ingot.passes.base import Draft, Pass, args_of
+from ingot.passes.base import Pass, ProgramDraft, args_of
 from ingot.passes.convolution_call import call_of
 from ingot.passes.frozen import frozen_values
 from ingot.passes.images import IMAGE_DIMS, Images, channels_last, is_channels_last
@@ -62,7 +62,7 @@ _VIEWS = frozenset(
 class Layout(Pass):
     name: ClassVar[str] = "layout"
 
-    def rewrite(self, draft: Draft) -> list[str]:
+    def rewrite(self, draft: ProgramDraft) -> list[str]:
         nodes = [n for n in draft.graph.nodes if n.target is aten.convolution.default]
         images, frozen = [node for node in nodes if _is_image(node)], frozen_values(draft)
         # A single one is worth the two copies only if it is native.
@@ -78,7 +78,7 @@ class Layout(Pass):
 class _Sweep:
     """One walk in program order."""
 
-    draft: Draft
+    draft: ProgramDraft
     frozen: set[Node]
     turned: set[Node] = field(default_factory=set)
     """The values that are channels-last now and were not."""

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
-from ingot.passes.base import Draft, Pass, run_passes
+from ingot.passes.base import Pass, ProgramDraft, run_passes
 from ingot.passes.composites import casting_parts, composite_table
 from ingot.passes.decompose import decomposition_table
 from ingot.passes.decompositions.random_ops import order_random_ops, random_decompositions
@@ -23,8 +23,8 @@ from ingot.passes.native import core_passes
 from ingot.program.call import call_spec
 from ingot.program.from_exported import program_from_exported
 from ingot.program.graph import composite_ops
+from ingot.program.mode_regions import carry
 from ingot.program.program import CallSpec, Level, OutputSpec, Program, Signature
-from ingot.program.regions import carry
 from ingot.program.to_exported import program_to_exported
 
 
@@ -37,7 +37,7 @@ class Lower(Pass):
     core: bool = False
     """Take apart what the core level has no word for as well."""
 
-    def rewrite(self, draft: Draft) -> list[str]:
+    def rewrite(self, draft: ProgramDraft) -> list[str]:
         given = draft.close(draft.program.journal, Level.PRE_DISPATCH)
         exported = program_to_exported(_returning_all(given))
         order_random_ops(exported.graph_module)

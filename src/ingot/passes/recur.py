@@ -12,7 +12,7 @@ import torch
 from torch.fx import Node
 
 from ingot.ops.kernel_shapes import GATES, padded_units
-from ingot.passes.base import Draft, Pass
+from ingot.passes.base import Pass, ProgramDraft
 from ingot.passes.frozen import freeze, frozen_values
 from ingot.passes.normalize import val
 from ingot.program.graph import is_item
@@ -30,7 +30,7 @@ END = 2**63 - 1
 class Recur(Pass):
     name: ClassVar[str] = "recur"
 
-    def rewrite(self, draft: Draft) -> list[str]:
+    def rewrite(self, draft: ProgramDraft) -> list[str]:
         frozen = frozen_values(draft)
         found = [node for node in draft.graph.nodes if node.target is LAYER]
         taken = [node for node in found if _fits(node)]
@@ -62,7 +62,7 @@ def _fits(node: Node) -> bool:
 class _Writer:
     """Writes calls in front of the layer."""
 
-    draft: Draft
+    draft: ProgramDraft
     before: Node
     frozen: set[Node]
 

@@ -16,7 +16,7 @@ from ingot.machine import library_multiplies
 from ingot.ops.dtypes import HALVES
 from ingot.ops.kernel_shapes import attends
 from ingot.passes.attention import FLASH
-from ingot.passes.base import Draft, Pass, args_of
+from ingot.passes.base import Pass, ProgramDraft, args_of
 from ingot.passes.frozen import freeze, frozen_values
 from ingot.passes.normalize import val
 from ingot.program.graph import is_item
@@ -32,7 +32,7 @@ WIDE = torch.float32
 class Widen(Pass):
     name: ClassVar[str] = "widen"
 
-    def rewrite(self, draft: Draft) -> list[str]:
+    def rewrite(self, draft: ProgramDraft) -> list[str]:
         writer = _Writer(draft, frozen_values(draft))
         found = [node for node in draft.graph.nodes if _is_narrow(node)]
         for node in found:
@@ -67,7 +67,7 @@ def _is_half(*nodes: Node) -> bool:
 
 @dataclass(frozen=True)
 class _Writer:
-    draft: Draft
+    draft: ProgramDraft
     frozen: set[Node]
     known: dict[Node, Node] = field(default_factory=dict)
     """Values that were made wide already."""

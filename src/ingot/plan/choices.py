@@ -15,7 +15,7 @@ from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
 from ingot.codegen.attention import FEW
 from ingot.codegen.library import LARGEST, has_library
 from ingot.dispatch.own import always, up_to
-from ingot.dispatch.ranges import Range, Table
+from ingot.dispatch.ranges import Range, RangeTable
 from ingot.dispatch.ways import Ways
 from ingot.fuse import index as ix
 from ingot.fuse.fit import LONG_ROW
@@ -47,14 +47,14 @@ def _range(known: SymbolRange | None) -> ValueRanges[Any]:
     return ValueRanges(known.lower, int_oo if known.upper is None else known.upper)
 
 
-def _needed(table: Table, needed: Range) -> Table:
-    return Table(tuple(row for row in table.rows if row.box[0].meets(needed)))
+def _needed(table: RangeTable, needed: Range) -> RangeTable:
+    return RangeTable(tuple(row for row in table.rows if row.box[0].meets(needed)))
 
 
 # -- products --------------------------------------------------------------------------------------
 
 
-def product_table(ways: Ways, product: Product, symbols: Symbols) -> Table:
+def product_table(ways: Ways, product: Product, symbols: Symbols) -> RangeTable:
     """By the number of rows."""
     if not takes_library(product):
         return always("packed")
@@ -90,7 +90,7 @@ def takes_library(product: Product) -> bool:
 # -- attention -------------------------------------------------------------------------------------
 
 
-def attention_table(ways: Ways, call: Attention, symbols: Symbols) -> Table:
+def attention_table(ways: Ways, call: Attention, symbols: Symbols) -> RangeTable:
     """By the number of queries."""
     _, heads, queries, width = shape_of(call.query)
     if not isinstance(heads, int) or not isinstance(width, int):
@@ -108,7 +108,7 @@ def attention_table(ways: Ways, call: Attention, symbols: Symbols) -> Table:
 # -- reductions ------------------------------------------------------------------------------------
 
 
-def reduction_table(ways: Ways, region: Region, symbols: Symbols) -> Table:
+def reduction_table(ways: Ways, region: Region, symbols: Symbols) -> RangeTable:
     """By the length of what is summed up, for a region that may be cut."""
     rows, length = ix.product([v.size for v in region.outer()]), length_of(region)
     assert isinstance(rows, int)

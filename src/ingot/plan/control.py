@@ -12,8 +12,8 @@ from torch import fx
 
 from ingot.codegen.executor import MOST_ARGUMENTS
 from ingot.fuse.fused import CallStep
-from ingot.program.control import Control
 from ingot.program.graph import output_values, placeholders, same_numbers
+from ingot.program.higher_order import Control
 from ingot.program.shapes import shape_of, strides_of
 from ingot.program.symbols import symbol_names
 

@@ -26,8 +26,8 @@ from ingot.plan.placings import Placing, placings_of
 from ingot.plan.products import Product, products_of
 from ingot.plan.recurrences import Recurrence, recurrences_of
 from ingot.plan.winograd import faster
-from ingot.program.control import Control, control_of
 from ingot.program.graph import output_node
+from ingot.program.higher_order import Control, control_of
 from ingot.program.shapes import shape_of, strides_of
 from ingot.program.spec import is_symbolic_arithmetic
 from ingot.program.symbols import symbols_before

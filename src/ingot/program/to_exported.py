@@ -29,8 +29,8 @@ from torch.utils._sympy.value_ranges import ValueRanges
 from ingot.errors import InputError
 from ingot.program.call import call_spec
 from ingot.program.graph import copy_module, output_node, output_values, placeholders
+from ingot.program.mode_regions import inference_mode
 from ingot.program.program import Fixed, Program
-from ingot.program.regions import inference_mode
 
 TRACKED = "writes seen by autograd"
 """In the meta of an ExportedProgram's graph module: the inputs whose writes autograd sees."""

@@ -22,11 +22,11 @@ from torch._higher_order_ops.while_loop import while_loop_op
 from torch.fx import GraphModule, Node
 from torch.utils import _pytree as pytree
 
+from ingot.capture.functionalize.cells import Cell, CellState, Value, cell_state, restore_cell
 from ingot.capture.functionalize.fake_values import fresh_result, like, with_history
 from ingot.capture.functionalize.interpreter import Functionalizer
-from ingot.capture.functionalize.memory import Cell, CellState, Value, cell_state, restore_cell
+from ingot.capture.functionalize.leaves import SymbolicNumber
 from ingot.capture.functionalize.scopes import Scope
-from ingot.capture.functionalize.values import Number
 from ingot.program.custom_gradient import custom_gradient
 from ingot.program.graph import output_node, placeholders
 
@@ -35,7 +35,7 @@ Rule = Callable[[Functionalizer, Node, Any, Any], Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Body:
+class FunctionalBody:
     """A branch that was run: its scope, its results, and the cells as it left them."""
 
     scope: Scope
@@ -198,7 +198,7 @@ def _run_body(
     captured: Sequence[Any],
     carried: Sequence[Cell],
     written_first: bool = False,
-) -> Body:
+) -> FunctionalBody:
     """Run a body whose first inputs are `fresh` values of these types; `carried` cells come in with
     them, behind or before."""
     scope = Scope(run.scope())
@@ -218,7 +218,7 @@ def _run_body(
         written = [cell for cell, version in before.items() if cell.version != version]
         nodes = [v.cell.data if isinstance(v, Value) else v.node for v in values]
         nodes = [*extra, *nodes] if written_first else [*nodes, *extra]
-        return Body(scope, results, after, written, nodes)
+        return FunctionalBody(scope, results, after, written, nodes)
 
 
 def _carry_in(scope: Scope, cell: Cell) -> Node:
@@ -234,12 +234,12 @@ def _input(run: Functionalizer, scope: Scope, value: Any, place: Node) -> Any:
         node = scope.add_input(place.name, fresh_result(value.eager))
         return run.memories.add_fresh(fresh_result(value.eager), node, run.states.inference())
     val = place.meta.get("val", value)
-    return Number(scope.add_input(place.name, val), val)
+    return SymbolicNumber(scope.add_input(place.name, val), val)
 
 
 def _finish(
     run: Functionalizer,
-    body: Body,
+    body: FunctionalBody,
     written: Sequence[Cell],
     captures: Sequence[Node],
     written_first: bool = False,
@@ -260,13 +260,13 @@ def _finish(
     return body.scope.finish(outputs)
 
 
-def _returned(run: Functionalizer, body: Body, result: Any) -> Any:
+def _returned(run: Functionalizer, body: FunctionalBody, result: Any) -> Any:
     if isinstance(result, Value):
         return _own(run, body, run.read(result))
-    return run.scope().use(result.node) if isinstance(result, Number) else result
+    return run.scope().use(result.node) if isinstance(result, SymbolicNumber) else result
 
 
-def _own(run: Functionalizer, body: Body, node: Node) -> Node:
+def _own(run: Functionalizer, body: FunctionalBody, node: Node) -> Node:
     """Results of control flow share memory with nothing."""
     node = run.scope().use(node)
     storage = node.meta["val"].untyped_storage()._cdata
@@ -275,7 +275,7 @@ def _own(run: Functionalizer, body: Body, node: Node) -> Node:
     return run.emit(aten.clone.default, node) if storage in shared else node
 
 
-def _order_inputs(body: Body, captured: Sequence[Node]) -> None:
+def _order_inputs(body: FunctionalBody, captured: Sequence[Node]) -> None:
     graph = body.scope.graph
     first = next(iter(graph.nodes))
     for node in (*body.fresh, *captured):
@@ -325,7 +325,7 @@ def _wrap(run: Functionalizer, item: Node) -> Any:
     val = item.meta["val"]
     if isinstance(val, Tensor):
         return run.memories.add_fresh(fresh_result(val), item, run.states.inference())
-    return Number(item, val)
+    return SymbolicNumber(item, val)
 
 
 def _union(groups: Any) -> Any:

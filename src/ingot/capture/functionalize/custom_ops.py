@@ -14,9 +14,9 @@ from torch._higher_order_ops.auto_functionalize import auto_functionalized, can_
 from torch._ops import OpOverload
 from torch.utils import _pytree as pytree
 
+from ingot.capture.functionalize.cells import Value
 from ingot.capture.functionalize.functional_forms import written_arguments
 from ingot.capture.functionalize.interpreter import Functionalizer
-from ingot.capture.functionalize.memory import Value
 
 
 def run_custom_write(

@@ -10,7 +10,7 @@ import operator
 from torch.fx import GraphModule, Node
 
 from ingot.program.graph import output_node, output_values, placeholders
-from ingot.program.regions import is_region, region_parts
+from ingot.program.mode_regions import is_region, region_parts
 from ingot.program.spec import is_pure
 
 

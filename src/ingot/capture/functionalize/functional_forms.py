@@ -18,7 +18,7 @@ aten = torch.ops.aten
 
 
 @dataclass(frozen=True)
-class Form:
+class FunctionalForm:
     """How to compute what a writing op leaves behind."""
 
     op: OpOverload
@@ -37,38 +37,38 @@ class Form:
 _STATS = (("running_mean", 3), ("running_var", 4))
 _STATS_BEHIND = (("running_mean", 4), ("running_var", 5))
 
-_PARTNERS: dict[OpOverload, Form] = {
-    aten.normal_.default: Form(aten.normal_functional.default, fresh=True),
-    aten.uniform_.default: Form(aten.uniform.default, fresh=True),
-    aten.exponential_.default: Form(aten.exponential.default, fresh=True),
-    aten.geometric_.default: Form(aten.geometric.default, fresh=True),
-    aten.cauchy_.default: Form(aten.cauchy.default, fresh=True),
-    aten.log_normal_.default: Form(aten.log_normal.default, fresh=True),
-    aten.random_.default: Form(aten.random.default, fresh=True),
-    aten.random_.to: Form(aten.random.to, fresh=True),
-    getattr(aten.random_, "from"): Form(getattr(aten.random, "from"), fresh=True),
-    aten.bernoulli_.float: Form(aten.bernoulli.p, fresh=True, along_memory=True),
-    aten.bernoulli_.Tensor: Form(aten.bernoulli.Tensor, fresh=True),
-    aten._native_batch_norm_legit.default: Form(
+_PARTNERS: dict[OpOverload, FunctionalForm] = {
+    aten.normal_.default: FunctionalForm(aten.normal_functional.default, fresh=True),
+    aten.uniform_.default: FunctionalForm(aten.uniform.default, fresh=True),
+    aten.exponential_.default: FunctionalForm(aten.exponential.default, fresh=True),
+    aten.geometric_.default: FunctionalForm(aten.geometric.default, fresh=True),
+    aten.cauchy_.default: FunctionalForm(aten.cauchy.default, fresh=True),
+    aten.log_normal_.default: FunctionalForm(aten.log_normal.default, fresh=True),
+    aten.random_.default: FunctionalForm(aten.random.default, fresh=True),
+    aten.random_.to: FunctionalForm(aten.random.to, fresh=True),
+    getattr(aten.random_, "from"): FunctionalForm(getattr(aten.random, "from"), fresh=True),
+    aten.bernoulli_.float: FunctionalForm(aten.bernoulli.p, fresh=True, along_memory=True),
+    aten.bernoulli_.Tensor: FunctionalForm(aten.bernoulli.Tensor, fresh=True),
+    aten._native_batch_norm_legit.default: FunctionalForm(
         aten._native_batch_norm_legit_functional.default, results=_STATS, drop=2
     ),
-    aten._batch_norm_with_update.default: Form(
+    aten._batch_norm_with_update.default: FunctionalForm(
         aten._batch_norm_with_update_functional.default, results=_STATS_BEHIND, drop=2
     ),
 }
 
 
 @cache
-def functional_form(op: OpOverload) -> Form | None:
+def functional_form(op: OpOverload) -> FunctionalForm | None:
     """None: the op has no functional partner."""
     if op in _PARTNERS:
         return _PARTNERS[op]
     outs = tuple(a.name for a in op._schema.arguments if a.is_out)
     if outs:
         partner = _same_arguments(op, _plain(op), outs)
-        return Form(partner, outs) if partner is not None else None
+        return FunctionalForm(partner, outs) if partner is not None else None
     partner = _same_arguments(op, _without_underscore(op), ())
-    return Form(partner) if partner is not None else None
+    return FunctionalForm(partner) if partner is not None else None
 
 
 def written_arguments(op: OpOverload) -> list[Argument]:

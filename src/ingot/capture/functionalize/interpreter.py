@@ -4,7 +4,7 @@ scopes (the program and the bodies of its regions) without them.
 
 The graph is run once on fake tensors as it stands, so that eager itself says what shares memory
 with what, what requires grad and what may not be written; beside it the functional graph is built,
-where every tensor of eager's is a Value (see memory.py). What an op does is read from
+where every tensor of eager's is a Value (see cells.py). What an op does is read from
 its schema and checked against what it did; an op that did something else is taken apart.
 """
 
@@ -25,26 +25,26 @@ from torch.fx.node import map_arg
 from torch.utils import _pytree as pytree
 
 from ingot.capture.attributes import REBOUND
-from ingot.capture.functionalize.layouts import Layouts, decided_by_layout
-from ingot.capture.functionalize.memory import Cell, Memories, Step, Value
-from ingot.capture.functionalize.scopes import Scope, made_under, used_in
-from ingot.capture.functionalize.states import States, autocast_state, frame_for
-from ingot.capture.functionalize.toggles import toggles
-from ingot.capture.functionalize.values import (
-    Number,
+from ingot.capture.functionalize.cells import Cell, Memories, Value, ViewStep
+from ingot.capture.functionalize.layout_dependence import Layouts, decided_by_layout
+from ingot.capture.functionalize.leaves import (
+    SymbolicNumber,
     fresh_copies,
     map_leaves,
     same_layout,
     tensors_in,
 )
-from ingot.capture.functionalize.views import put, step_for, through
+from ingot.capture.functionalize.scopes import Scope, made_under, used_in
+from ingot.capture.functionalize.states import States, autocast_state, frame_for
+from ingot.capture.functionalize.toggles import toggles
+from ingot.capture.functionalize.view_steps import put, step_for, through
 from ingot.capture.unseen import UNTOLD
 from ingot.errors import CaptureError
 from ingot.program.graph import output_values
 from ingot.program.liars import liars, promises_view, writes_silently
+from ingot.program.mode_regions import carry, inference_mode, region_kinds, region_parts
 from ingot.program.overlap import overlaps_itself
 from ingot.program.program import Assumption
-from ingot.program.regions import carry, inference_mode, region_kinds, region_parts
 from ingot.program.source import node_place
 
 aten = torch.ops.aten
@@ -245,7 +245,7 @@ class Functionalizer:
         args, kwargs = given
         if node.target in toggles:
             return toggles[node.target](self.states, node, args)
-        if node.target is operator.getitem and not isinstance(args[0], Number):
+        if node.target is operator.getitem and not isinstance(args[0], SymbolicNumber):
             return args[0][args[1]]
         if node.target in region_kinds:
             return self._run_region(module, node, env)
@@ -299,7 +299,7 @@ class Functionalizer:
 
     def wrap_number(self, node: Node) -> Any:
         val = node.meta["val"]
-        return Number(node, val)
+        return SymbolicNumber(node, val)
 
     # One op
 
@@ -381,7 +381,7 @@ class Functionalizer:
         step = step_for(self, op, rest, named, None)
         return self.add_view(source, out, step, step.forward(self.read(source)))
 
-    def add_view(self, source: Value, eager: Tensor, step: Step, node: Node) -> Value:
+    def add_view(self, source: Value, eager: Tensor, step: ViewStep, node: Node) -> Value:
         cell = source.cell
         return self.memories.add(Value(eager, cell, (*source.steps, step), node, cell.version))
 
@@ -414,7 +414,7 @@ class Functionalizer:
         """A composite op as the ops it is made of."""
         self.note(f"{op}: replaced by what it is made of")
         leaves, spec = pytree.tree_flatten((args, kwargs))
-        places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Value | Number)]
+        places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Value | SymbolicNumber)]
 
         def parts(*given: Any) -> Any:
             filled = list(leaves)

@@ -31,19 +31,19 @@ from torch.export.graph_signature import (
 from torch.fx import GraphModule, Node
 from torch.utils import _pytree as pytree
 
+from ingot.capture.functionalize.cells import Value
 from ingot.capture.functionalize.dead_code import trim
 from ingot.capture.functionalize.fake_values import like, with_history
 from ingot.capture.functionalize.interpreter import Functionalizer
-from ingot.capture.functionalize.memory import Value
-from ingot.capture.functionalize.values import Number
+from ingot.capture.functionalize.leaves import SymbolicNumber
 from ingot.errors import CaptureError
 from ingot.journal import Entry, Journal
 from ingot.program.call import call_spec
 from ingot.program.from_exported import program_from_exported
 from ingot.program.graph import composite_ops, fake_mode, output_values, placeholders
+from ingot.program.mode_regions import inference_mode
 from ingot.program.overlap import overlap
 from ingot.program.program import Assumption, Level, Program
-from ingot.program.regions import inference_mode
 from ingot.program.to_exported import ASSUMES, PLAIN, TRACKED
 
 aten = torch.ops.aten
@@ -146,7 +146,7 @@ def _functional(
 
 
 def _inputs(exported: ExportedProgram, run: Functionalizer, any_grad: bool) -> list[Any]:
-    """A Value, Number or plain value for each placeholder; tied tensors are one Value."""
+    """A Value, SymbolicNumber or plain value for each placeholder; tied tensors are one Value."""
     found: list[Any] = []
     known: dict[Any, Value] = {}
     required = _required(exported)
@@ -156,7 +156,7 @@ def _inputs(exported: ExportedProgram, run: Functionalizer, any_grad: bool) -> l
         if not isinstance(val, Tensor):
             made = run.base_scope.add_input(node.name, val, dict(node.meta))
             fixed = isinstance(spec.arg, ConstantArgument)
-            found.append(spec.arg.value if fixed else Number(made, val))
+            found.append(spec.arg.value if fixed else SymbolicNumber(made, val))
             continue
         leaf = _requires_grad(exported, spec)
         if spec.kind is InputKind.USER_INPUT and not any_grad:
@@ -258,7 +258,7 @@ def _output(run: Functionalizer, result: Any) -> Any:
     which has its new content when the program has run."""
     if isinstance(result, list | tuple):
         return type(result)(_output(run, item) for item in result)
-    if isinstance(result, Number):
+    if isinstance(result, SymbolicNumber):
         return run.scope().use(result.node)
     if not isinstance(result, Value):
         return result

@@ -17,11 +17,11 @@ from torch.fx import Graph, GraphModule, Node
 from torch.fx.node import map_arg
 
 from ingot.program.graph import output_node
-from ingot.program.regions import region_kinds
+from ingot.program.mode_regions import region_kinds
 
 
 @dataclass(eq=False)
-class Frame:
+class ModeFrame:
     """A state that was entered: what a region stands for."""
 
     op: Any
@@ -33,7 +33,7 @@ class Frame:
 @dataclass(eq=False)
 class Scope:
     parent: Scope | None = None
-    frame: Frame | None = None
+    frame: ModeFrame | None = None
     """None: the program itself, or a branch."""
     graph: Graph = field(default_factory=Graph)
     captures: dict[Node, Node] = field(default_factory=dict)
@@ -156,7 +156,7 @@ def made_under(node: Node, op: Any) -> bool:
     return False
 
 
-def _body_name(frame: Frame) -> str:
+def _body_name(frame: ModeFrame) -> str:
     words = region_kinds[frame.op].words(*frame.state)
     return words.split("(")[0]
 

@@ -11,14 +11,14 @@ from typing import Any
 import torch
 from torch._higher_order_ops.wrap import wrap_with_autocast, wrap_with_set_grad_enabled
 
-from ingot.capture.functionalize.scopes import Frame
-from ingot.program.regions import inference_mode, region_kinds
+from ingot.capture.functionalize.scopes import ModeFrame
+from ingot.program.mode_regions import inference_mode, region_kinds
 
 
 class States:
     def __init__(self) -> None:
-        self.frames: list[Frame] = []
-        self.entered: dict[Any, Frame | None] = {}
+        self.frames: list[ModeFrame] = []
+        self.entered: dict[Any, ModeFrame | None] = {}
         """By the token of whoever entered it; None for a state that changed nothing."""
         self.notes: list[str] = []
         self.folded_outside: set[Any] = set()
@@ -46,7 +46,7 @@ class States:
                 return
         self._push(grad_frame(enabled))
 
-    def enter(self, token: Any, frame: Frame) -> None:
+    def enter(self, token: Any, frame: ModeFrame) -> None:
         if self._changes(frame):
             self._push(frame)
             self.entered[token] = frame
@@ -80,16 +80,16 @@ class States:
         while self.frames:
             self.pop()
 
-    def _push(self, frame: Frame) -> None:
+    def _push(self, frame: ModeFrame) -> None:
         frame.context.__enter__()
         self.frames.append(frame)
 
-    def pop(self) -> Frame:
+    def pop(self) -> ModeFrame:
         frame = self.frames.pop()
         frame.context.__exit__(None, None, None)
         return frame
 
-    def _changes(self, frame: Frame) -> bool:
+    def _changes(self, frame: ModeFrame) -> bool:
         if frame.op is wrap_with_set_grad_enabled:
             return bool(frame.state[0] != torch.is_grad_enabled())
         if frame.op is inference_mode:
@@ -108,12 +108,12 @@ class States:
         self.notes.append(f"{words}: folded away, the state was the same already")
 
 
-def grad_frame(enabled: bool) -> Frame:
+def grad_frame(enabled: bool) -> ModeFrame:
     return frame_for(wrap_with_set_grad_enabled, (enabled,))
 
 
-def frame_for(op: Any, state: tuple[Any, ...]) -> Frame:
-    return Frame(op, state, _CONTEXTS[op](*state))
+def frame_for(op: Any, state: tuple[Any, ...]) -> ModeFrame:
+    return ModeFrame(op, state, _CONTEXTS[op](*state))
 
 
 class _Grad:

@@ -12,7 +12,7 @@ from torch._higher_order_ops.wrap import wrap_with_autocast
 from torch.fx import Node
 
 from ingot.capture.functionalize.states import States, autocast_state, frame_for
-from ingot.program.regions import inference_mode
+from ingot.program.mode_regions import inference_mode
 
 Toggle = Callable[[States, Node, Any], Any]
 

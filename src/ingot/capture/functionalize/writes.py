@@ -15,11 +15,15 @@ from torch._higher_order_ops.wrap import wrap_with_autocast
 from torch._ops import OpOverload
 from torch.fx import Node
 
-from ingot.capture.functionalize.functional_forms import Form, functional_form, written_arguments
+from ingot.capture.functionalize.cells import Value
+from ingot.capture.functionalize.functional_forms import (
+    FunctionalForm,
+    functional_form,
+    written_arguments,
+)
 from ingot.capture.functionalize.interpreter import Functionalizer, is_composite
-from ingot.capture.functionalize.memory import Value
 from ingot.capture.functionalize.states import autocast_state, frame_for
-from ingot.capture.functionalize.views import shape_of, step_for
+from ingot.capture.functionalize.view_steps import shape_of, step_for
 from ingot.passes.decompositions.layouts import dimension_order
 from ingot.program.graph import same_numbers
 from ingot.program.liars import named_arguments
@@ -179,7 +183,7 @@ def _save_inputs(run: Functionalizer, target: Any) -> None:
 
 
 def _compute(
-    run: Functionalizer, op: OpOverload, form: Form, args: Any, kwargs: Any
+    run: Functionalizer, op: OpOverload, form: FunctionalForm, args: Any, kwargs: Any
 ) -> tuple[list[Any], list[Any]]:
     """New contents of the written arguments, and the op's other results."""
     given = _given(op, form, args, kwargs)
@@ -195,7 +199,7 @@ def _compute(
     return ([flat] if lists else flat), []
 
 
-def _given(op: OpOverload, form: Form, args: Any, kwargs: Any) -> dict[str, Any]:
+def _given(op: OpOverload, form: FunctionalForm, args: Any, kwargs: Any) -> dict[str, Any]:
     """What the functional op is called with: what was written, and what it has no default for."""
     explicit = {*(a.name for a, _ in zip(op._schema.arguments, args)), *kwargs}
     needed = {a.name for a in form.op._schema.arguments if not a.has_default_value()}
@@ -204,7 +208,7 @@ def _given(op: OpOverload, form: Form, args: Any, kwargs: Any) -> dict[str, Any]
     return {name: value for name, value in named.items() if name in kept}
 
 
-def _random(run: Functionalizer, form: Form, given: Mapping[str, Any]) -> Node:
+def _random(run: Functionalizer, form: FunctionalForm, given: Mapping[str, Any]) -> Node:
     first, *others = given.items()
     source = run.emit(aten.detach.default, run.read(first[1]))
     kwargs = {k: v for k, v in run.nodes(dict(others)).items()}

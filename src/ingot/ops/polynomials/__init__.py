@@ -9,10 +9,10 @@ from ingot.ops.polynomials.exponential import exp, exp2, expm1, sigmoid, tanh
 from ingot.ops.polynomials.gamma import digamma, lgamma
 from ingot.ops.polynomials.hyperbolic import acosh, asinh, atanh, cosh, sinh
 from ingot.ops.polynomials.inverse_error import erfinv, ndtri
-from ingot.ops.polynomials.library import library
 from ingot.ops.polynomials.logarithm import log, log1p, log2, log10
 from ingot.ops.polynomials.modulo import fmod
 from ingot.ops.polynomials.power import hypot, pow
+from ingot.ops.polynomials.sleef import library
 from ingot.ops.polynomials.trigonometric import acos, asin, atan, atan2, cos, sin, tan
 
 __all__ = [

@@ -19,7 +19,7 @@ from ingot.ops.polynomials.forms import (
     scale,
     with_sign_of,
 )
-from ingot.ops.polynomials.library import library
+from ingot.ops.polynomials.sleef import library
 from ingot.ops.registers import RegisterBuilder
 from ingot.ops.values import Val
 

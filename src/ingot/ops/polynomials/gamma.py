@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from ingot.ops.polynomials.forms import F64, absolute, horner, narrow, widen, with_sign_of
-from ingot.ops.polynomials.library import library
+from ingot.ops.polynomials.sleef import library
 from ingot.ops.polynomials.trigonometric import small_tangent
 from ingot.ops.polynomials.wide import log_wide
 from ingot.ops.registers import RegisterBuilder

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingot.ops.polynomials.forms import F64, LN2, absolute, horner, narrow, widen, with_sign_of
-from ingot.ops.polynomials.library import library
+from ingot.ops.polynomials.sleef import library
 from ingot.ops.polynomials.wide import exp_wide, log_wide
 from ingot.ops.registers import RegisterBuilder
 from ingot.ops.values import Val

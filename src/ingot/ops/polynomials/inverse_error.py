@@ -10,7 +10,7 @@ import math
 
 from ingot.errors import UnsupportedError
 from ingot.ops.polynomials.forms import F64, absolute, horner, narrow, widen, with_sign_of
-from ingot.ops.polynomials.library import library
+from ingot.ops.polynomials.sleef import library
 from ingot.ops.polynomials.wide import log_wide
 from ingot.ops.registers import RegisterBuilder
 from ingot.ops.values import Val

@@ -10,7 +10,7 @@ import math
 
 from ingot.ops.dtypes import rounded
 from ingot.ops.polynomials.forms import F32, F64, I32, LN2, LOG2_E, keep_zero_sign, split_horner
-from ingot.ops.polynomials.library import library
+from ingot.ops.polynomials.sleef import library
 from ingot.ops.registers import RegisterBuilder
 from ingot.ops.values import Val
 

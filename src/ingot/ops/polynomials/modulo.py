@@ -6,7 +6,7 @@ the sign of x; fmod(x, 0), fmod(inf, y) and NaN give NaN, fmod(x, inf) gives x.
 from __future__ import annotations
 
 from ingot.ops.polynomials.forms import absolute, with_sign_of
-from ingot.ops.polynomials.library import library
+from ingot.ops.polynomials.sleef import library
 from ingot.ops.registers import RegisterBuilder
 from ingot.ops.values import Val
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from ingot.ops.polynomials.forms import F32, F64, absolute, integer_type, narrow, widen
-from ingot.ops.polynomials.library import library
+from ingot.ops.polynomials.sleef import library
 from ingot.ops.polynomials.wide import exp_wide, log_wide
 from ingot.ops.registers import RegisterBuilder
 from ingot.ops.values import Val

@@ -20,7 +20,7 @@ from ingot.ops.polynomials.forms import (
     nearest_integer,
     widen,
 )
-from ingot.ops.polynomials.library import library
+from ingot.ops.polynomials.sleef import library
 from ingot.ops.polynomials.wide import atan_wide
 from ingot.ops.registers import RegisterBuilder
 from ingot.ops.values import Val

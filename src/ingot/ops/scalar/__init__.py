@@ -7,7 +7,6 @@ from ingot.ops.scalar import (
     activation_backward,
     arithmetic,
     bits,
-    choose,
     compare,
     convert,
     division,
@@ -17,6 +16,7 @@ from ingot.ops.scalar import (
     special,
     transcendental,
 )
+from ingot.ops.scalar import select as choose
 
 __all__ = [
     "activation",

@@ -12,7 +12,7 @@ from ingot.ops import polynomials
 from ingot.ops.polynomials.forms import at_most
 from ingot.ops.registers import RegisterBuilder
 from ingot.ops.rules import Operand, pointwise
-from ingot.ops.scalar.choose import clamp, maximum, minimum
+from ingot.ops.scalar.select import clamp, maximum, minimum
 from ingot.ops.values import Val
 
 activation = partial(pointwise, integers=False)

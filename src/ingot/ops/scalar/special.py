@@ -18,7 +18,7 @@ from ingot.ops import polynomials
 from ingot.ops.dtypes import HALVES
 from ingot.ops.registers import RegisterBuilder
 from ingot.ops.rules import pointwise
-from ingot.ops.scalar.choose import maximum
+from ingot.ops.scalar.select import maximum
 from ingot.ops.values import Val
 
 special = partial(pointwise, kind=Kind.INT_TO_FLOAT)

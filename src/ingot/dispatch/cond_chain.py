@@ -16,8 +16,8 @@ from torch.fx import Graph, GraphModule, Node
 
 from ingot.dispatch.conditions import symbol_node
 from ingot.dispatch.ranges import Row
-from ingot.dispatch.trace import Call
-from ingot.passes.base import Draft
+from ingot.dispatch.trace import OperatorCall
+from ingot.passes.base import ProgramDraft
 from ingot.passes.facts import predicate
 from ingot.passes.inline import inlined
 from ingot.program.graph import output_values, placeholders
@@ -40,10 +40,10 @@ class Arm:
         return (*self.box, *self.more)
 
 
-class Nest:
+class CondChain:
     """`torch.cond` in `torch.cond`, in front of a call."""
 
-    def __init__(self, draft: Draft, node: Node, call: Call):
+    def __init__(self, draft: ProgramDraft, node: Node, call: OperatorCall):
         self.draft = draft
         self.node = node
         self.call = call
@@ -133,7 +133,7 @@ def _attach(module: Any, stem: str, value: Any) -> str:
     return name
 
 
-def whole_call(call: Call) -> GraphModule:
+def whole_call(call: OperatorCall) -> GraphModule:
     """The call itself as a graph."""
     graph = Graph()
     places = []

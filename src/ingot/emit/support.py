@@ -15,7 +15,7 @@ from torch.fx import Graph, GraphModule, Node
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from ingot.emit.assertions import ASSERTIONS
-from ingot.emit.calls import CALL
+from ingot.emit.declared_calls import CALL
 from ingot.emit.pairs import has_pair_form, touches_complex
 from ingot.emit.problems import Problem, problem
 from ingot.passes.expand import inputs_and_key
@@ -77,7 +77,7 @@ def _size_from_values(node: Node) -> tuple[str, str] | None:
 
 
 def _computed_size(node: Node) -> tuple[str, str] | None:
-    """What makes a tensor of such a size is a call with a body by now (`sizes.py`)."""
+    """What makes a tensor of such a size is a call with a body by now (`dynamic_sizes.py`)."""
     if node.op != "call_function" or isinstance(node.meta.get("val"), torch.SymInt):
         return None
     if any(isinstance(source.meta.get("val"), torch.SymInt) for source in node.all_input_nodes):

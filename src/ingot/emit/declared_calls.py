@@ -1,7 +1,7 @@
 """Operations that stay calls. Comes in: a node that the dialect's pipelines do not take; goes out:
 a `func.call` of a function that is declared with its signature, the op and its other arguments as
 attributes. Who reads the module gives it a body; for loops that is us, once the pipelines are done
-(`loops.py`).
+(`while_loops.py`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Text:
 
 
 BODY = "ingot_body"
-"""The key for what the function's body will be, where we know one (`bodies.py`)."""
+"""The key for what the function's body will be, where we know one (`function_bodies.py`)."""
 
 
 def import_call(

@@ -18,7 +18,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.export import ExportedProgram
 
 from ingot.capture.attributes import refusing_changes, writing_attributes_back
-from ingot.capture.checks import Check, noting_checks, restore_texts
+from ingot.capture.check_messages import Check, noting_checks, restore_texts
 from ingot.capture.hidden_aliases import reveal_aliases, shared_by_strides
 from ingot.capture.plain_checks import plain_checks
 from ingot.capture.same_tensor import one_input_each

@@ -17,8 +17,8 @@ from ingot.fuse.views import is_view
 from ingot.options import Options
 from ingot.passes.base import run_passes
 from ingot.passes.native import native_passes
-from ingot.program.control import Control, control_of
 from ingot.program.graph import output_node, placeholders, same_numbers
+from ingot.program.higher_order import Control, control_of
 from ingot.program.program import Program, program_from_fx
 
 aten = torch.ops.aten

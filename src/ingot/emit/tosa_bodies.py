@@ -7,11 +7,11 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from ingot.emit.sizes import Size, Sized
-from ingot.emit.words import Words, literal, shape_and_element
+from ingot.emit.body_writer import BodyWriter, literal, shape_and_element
+from ingot.emit.dynamic_sizes import Size, Sized
 
 
-class Tosa(Words):
+class TosaBody(BodyWriter):
     def number(self, value: int) -> str:
         return self.add(
             f"tosa.const_shape {{values = dense<{value}> : tensor<1xindex>}} : () -> !tosa.shape<1>"

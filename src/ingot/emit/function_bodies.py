@@ -1,7 +1,6 @@
-"""Bodies for calls. Comes in: the text of a module behind the pipelines, in which some functions
-are only declared, and the program it was made from; goes out: the text with those functions
-defined, in the words of the dialect: tensors of computed sizes (`sizes.py`), and what the user
-wrote for an operation of their own.
+"""Bodies for calls: the functions that the text of a module only declares after the pipelines are
+defined in the dialect's ops. They make tensors of computed sizes (`dynamic_sizes.py`), or hold what
+the user wrote for an operation of their own.
 """
 
 from __future__ import annotations
@@ -10,16 +9,16 @@ import re
 
 from torch.fx import Node
 
-from ingot.emit.calls import BODY, CALL, Text
+from ingot.emit.body_writer import BodyWriter, split_types
+from ingot.emit.declared_calls import BODY, CALL, Text
+from ingot.emit.dynamic_sizes import Sized
 from ingot.emit.problems import problem
-from ingot.emit.sizes import Sized
-from ingot.emit.stablehlo_words import Stablehlo
-from ingot.emit.tosa_words import Tosa
-from ingot.emit.words import Words, split_types
+from ingot.emit.stablehlo_bodies import StablehloBody
+from ingot.emit.tosa_bodies import TosaBody
 from ingot.errors import EmitError
 from ingot.program.program import Program
 
-WRITERS: dict[str, type[Words]] = {"tosa": Tosa, "stablehlo": Stablehlo}
+WRITERS: dict[str, type[BodyWriter]] = {"tosa": TosaBody, "stablehlo": StablehloBody}
 
 
 def give_bodies(text: str, program: Program, dialect: str) -> str:
@@ -52,7 +51,9 @@ def _defined(text: str, node: Node, dialect: str) -> str:
     return text[: found.start()] + definition + text[found.end() :]
 
 
-def _written(name: str, body: Sized, inputs: list[str], result: str, writer: type[Words]) -> str:
+def _written(
+    name: str, body: Sized, inputs: list[str], result: str, writer: type[BodyWriter]
+) -> str:
     words = writer(inputs, len(inputs) - len(body.witnesses), result)
     made = getattr(words, body.kind)(body)
     arguments = ", ".join(f"%a{i}: {kind}" for i, kind in enumerate(inputs))

@@ -13,8 +13,8 @@ from typing import Any
 from torch.fx import Node
 from torch_mlir import ir
 
-from ingot.emit.calls import CALL, import_call
-from ingot.emit.words import split_types
+from ingot.emit.body_writer import split_types
+from ingot.emit.declared_calls import CALL, import_call
 
 _DECLARATION = re.compile(
     r"^ *func\.func private @(?P<name>ingot_loop_\w+)\((?P<inputs>.*)\) -> (?P<results>.*?)"

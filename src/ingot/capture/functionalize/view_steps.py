@@ -16,7 +16,7 @@ import torch
 from torch._ops import OpOverload
 from torch.fx import Node
 
-from ingot.capture.functionalize.memory import Step
+from ingot.capture.functionalize.cells import ViewStep
 from ingot.program.graph import same_numbers
 
 aten = torch.ops.aten
@@ -38,7 +38,7 @@ def step_for(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     item: int | None,
-) -> Step:
+) -> ViewStep:
     """`args` and `kwargs` without the source, nodes where they are symbolic numbers."""
     if item is not None:
         return _part_step(emitter, op, args, kwargs, item)
@@ -58,12 +58,12 @@ def step_for(
             return invert(emitter, source, new, args)
         return invert_by_positions(emitter, source, new, forward)
 
-    return Step(forward, inverse)
+    return ViewStep(forward, inverse)
 
 
 def _part_step(
     emitter: Emitter, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], item: int
-) -> Step:
+) -> ViewStep:
     """One of the results of split, chunk, unbind and their kin."""
 
     def forward(source: Node) -> Node:
@@ -90,7 +90,7 @@ def _part_step(
             return emitter.emit(aten.slice_scatter.default, source, new, dim, *place)
         return invert_by_positions(emitter, source, new, forward)
 
-    return Step(forward, inverse)
+    return ViewStep(forward, inverse)
 
 
 def _part_dim(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], source: Node) -> int:
@@ -259,7 +259,7 @@ _INVERSES: dict[OpOverload, Invert] = {
 }
 
 
-def put(emitter: Emitter, steps: Sequence[Step], content: Node, new: Node) -> Node:
+def put(emitter: Emitter, steps: Sequence[ViewStep], content: Node, new: Node) -> Node:
     """The new content when `new` is written through the steps."""
     sources, node = [content], content
     for i, step in enumerate(steps):
@@ -274,7 +274,7 @@ def put(emitter: Emitter, steps: Sequence[Step], content: Node, new: Node) -> No
     return new
 
 
-def through(steps: Sequence[Step]) -> Callable[[Node], Node]:
+def through(steps: Sequence[ViewStep]) -> Callable[[Node], Node]:
     def forward(node: Node) -> Node:
         for step in steps:
             node = step.forward(node)

@@ -13,11 +13,11 @@ from torch import Tensor
 from torch.fx import Node
 from torch.utils import _pytree as pytree
 
-from ingot.capture.functionalize.memory import Value
+from ingot.capture.functionalize.cells import Value
 
 
 @dataclass(frozen=True, eq=False)
-class Number:
+class SymbolicNumber:
     """A symbolic number: the node that makes it, and what the tracer knows of it."""
 
     node: Node
@@ -25,11 +25,11 @@ class Number:
 
 
 def map_leaves(
-    value: Any, on_value: Callable[[Value], Any], on_number: Callable[[Number], Any]
+    value: Any, on_value: Callable[[Value], Any], on_number: Callable[[SymbolicNumber], Any]
 ) -> Any:
     if isinstance(value, Value):
         return on_value(value)
-    if isinstance(value, Number):
+    if isinstance(value, SymbolicNumber):
         return on_number(value)
     if isinstance(value, list):
         return [map_leaves(item, on_value, on_number) for item in value]

@@ -14,19 +14,19 @@ import torch
 from torch.fx import Node
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 
-from ingot.passes.base import Draft, Pass
+from ingot.passes.base import Pass, ProgramDraft
 from ingot.passes.inline import inline_branch, replace_call
-from ingot.program.control import Control, control_of
 from ingot.program.graph import placeholders, same_numbers
+from ingot.program.higher_order import Control, control_of
 
 aten = torch.ops.aten
 
 
 @dataclass(frozen=True)
-class Steer(Pass):
-    name: ClassVar[str] = "control"
+class PrepareControlFlow(Pass):
+    name: ClassVar[str] = "prepare_control_flow"
 
-    def rewrite(self, draft: Draft) -> list[str]:
+    def rewrite(self, draft: ProgramDraft) -> list[str]:
         notes = []
         for node in list(draft.graph.nodes):
             control = control_of(node)
@@ -57,7 +57,7 @@ def _decided(control: Control) -> bool | None:
     return False if statically_known_true(torch.sym_not(value)) else None
 
 
-def _lay_out(draft: Draft, node: Node, control: Control) -> None:
+def _lay_out(draft: ProgramDraft, node: Node, control: Control) -> None:
     """Copy operands that lie otherwise than the bodies' inputs."""
     for body in control.bodies:
         inner = placeholders(operator.attrgetter(str(body.target))(draft.module).graph)

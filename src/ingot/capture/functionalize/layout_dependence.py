@@ -15,7 +15,7 @@ from torch import Tensor
 from torch._ops import OpOverload
 from torch.utils import _pytree as pytree
 
-from ingot.capture.functionalize.memory import Memory, Value
+from ingot.capture.functionalize.cells import Memory, Value
 from ingot.program.program import Assumption
 
 

@@ -24,7 +24,7 @@ Inverse = Callable[[Node, Node], Node]
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class ViewStep:
     """A view: how to see it, and how to write through it."""
 
     forward: Forward
@@ -47,7 +47,7 @@ class Cell:
     memory: Memory
     data: Node
     history: Node
-    path: tuple[Step, ...] = ()
+    path: tuple[ViewStep, ...] = ()
     """From the first cell of the memory to this one."""
     version: int = 0
     tracked: bool = False
@@ -61,7 +61,7 @@ class Value:
     eager: Tensor
     """Eager's tensor, fake: it went through the program as it was written."""
     cell: Cell
-    steps: tuple[Step, ...] = ()
+    steps: tuple[ViewStep, ...] = ()
     seen: Node | None = None
     """The node read last."""
     seen_version: int = -1
@@ -114,7 +114,7 @@ class Memories:
         self.by_storage[_storage(eager)] = cell.memory
         return self.add(Value(eager, cell, (), node, 0))
 
-    def add_cell(self, source: Cell, steps: tuple[Step, ...], node: Node) -> Cell:
+    def add_cell(self, source: Cell, steps: tuple[ViewStep, ...], node: Node) -> Cell:
         cell = Cell(source.memory, node, node, (*source.path, *steps))
         source.memory.cells.append(cell)
         return cell

@@ -1,6 +1,6 @@
-"""A call with symbols for the sizes that are dispatched on. Comes in: arguments, real or fake; goes
-out: a Call whose dispatched sizes are symbols. What holds: sizes that are symbols already stay as
-they are; where the reference needs other sizes to be the same, they are the same symbol.
+"""Operator calls with symbols for the sizes that are dispatched on, made of real or fake arguments.
+Sizes that are symbols already stay as they are; where the reference needs two sizes to be equal,
+they are the same symbol.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
 
 from ingot.dispatch.narrow import World, symbolic_number
-from ingot.dispatch.trace import Call
+from ingot.dispatch.trace import OperatorCall
 
 if TYPE_CHECKING:
     from ingot.dispatch.declare import Dispatch
@@ -24,7 +24,9 @@ EXAMPLE = 509
 """For sizes of 0 and 1, which would become constants; and unlike any other size."""
 
 
-def call_at(dispatch: Dispatch, bound: Mapping[str, Any], sizes: Sequence[int]) -> Call | None:
+def call_at(
+    dispatch: Dispatch, bound: Mapping[str, Any], sizes: Sequence[int]
+) -> OperatorCall | None:
     """A call whose dispatched sizes are these, without symbols; None where a size is more than that
     of one dimension."""
     chosen: dict[tuple[str, int], int] = {}
@@ -41,13 +43,13 @@ def call_at(dispatch: Dispatch, bound: Mapping[str, Any], sizes: Sequence[int]) 
             continue
         shape = [chosen.get((name, k), _example(n)) for k, n in enumerate(value.shape)]
         made[name] = _fake(value, shape, mode)
-    return Call(dispatch, made)
+    return OperatorCall(dispatch, made)
 
 
-def symbolic_call(dispatch: Dispatch, bound: Mapping[str, Any]) -> Call:
+def symbolic_call(dispatch: Dispatch, bound: Mapping[str, Any]) -> OperatorCall:
     sizes = dispatch.sizes(dispatch.shapes(bound))
     if all(isinstance(size, torch.SymInt) for size in sizes):
-        return Call(dispatch, dict(bound))
+        return OperatorCall(dispatch, dict(bound))
     for linked in (False, True):
         call = _with_symbols(dispatch, bound, linked)
         if _runs(call):
@@ -55,7 +57,7 @@ def symbolic_call(dispatch: Dispatch, bound: Mapping[str, Any]) -> Call:
     return call
 
 
-def _with_symbols(dispatch: Dispatch, bound: Mapping[str, Any], linked: bool) -> Call:
+def _with_symbols(dispatch: Dispatch, bound: Mapping[str, Any], linked: bool) -> OperatorCall:
     """With `linked`, all sizes of the same value become the same symbol."""
     env = ShapeEnv()
     mode = FakeTensorMode(shape_env=env, allow_non_fake_inputs=True)
@@ -78,10 +80,10 @@ def _with_symbols(dispatch: Dispatch, bound: Mapping[str, Any], linked: bool) ->
             new = symbols.get((name, k), by_value.get(number) if linked else None)
             shape.append(number if new is None else new)
         made[name] = _fake(value, shape, mode)
-    return Call(dispatch, made)
+    return OperatorCall(dispatch, made)
 
 
-def _runs(call: Call) -> bool:
+def _runs(call: OperatorCall) -> bool:
     """Does the reference take these sizes without asking for one of them to be a certain one?"""
     try:
         world = World(call.inputs)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ingot.dispatch.plot import text_plot
-from ingot.dispatch.ranges import Table, box_text
+from ingot.dispatch.ranges import RangeTable, box_text
 from ingot.dispatch.records import Record
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def _record(dispatch: Dispatch, record: Record) -> list[str]:
     return lines
 
 
-def _rows(table: Table) -> list[str]:
+def _rows(table: RangeTable) -> list[str]:
     return [
         f"  {box_text(row.box)}: {row.serves}, {row.why} (confidence {row.confidence:.0%})"
         for row in table.rows

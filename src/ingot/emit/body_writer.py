@@ -1,6 +1,6 @@
-"""What the bodies of calls are written with, whatever the dialect: sizes as values, types and
-numbers as text. One Words writes one body, line by line; each dialect's own adds a method for each
-kind of call (`sizes.Sized.kind`).
+"""Writers of the bodies of calls, in the part that all dialects share: sizes as values, types and
+numbers as text. A BodyWriter writes one body, line by line; each dialect's subclass adds a method
+for each kind of call (`dynamic_sizes.Sized.kind`).
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any
 
 import sympy
 
-from ingot.emit.sizes import ARITHMETIC, Size, Sized
+from ingot.emit.dynamic_sizes import ARITHMETIC, Size, Sized
 
 
 @dataclass
-class Words(ABC):
+class BodyWriter(ABC):
     """Writes the body of one call, line by line."""
 
     inputs: Sequence[str]

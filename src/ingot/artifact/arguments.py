@@ -18,7 +18,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx import Node
 
 from ingot.artifact.document import Part
-from ingot.artifact.symbols import SymbolReader, SymbolWriter
+from ingot.artifact.symbol_ranges import SymbolReader, SymbolWriter
 from ingot.errors import FileError, SaveError
 
 MOST_RANK = 64

@@ -1,8 +1,8 @@
 """Dynamic sizes for dialects whose pipelines do not compute with them. Comes in: a legalized graph
 whose ops take sizes as numbers; goes out: one in which each such op is a call, marked with what it
 computes (`Sized`). Sizes are worked out from the inputs that have them as a dimension, the
-witnesses, which are operands of the call as well. Behind the pipelines `bodies.py` gives each call
-a body in the dialect's own words.
+witnesses, which are operands of the call as well. After the pipelines `function_bodies.py` gives
+each call a body in the dialect's ops.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import torch
 from torch.fx import Node
 from torch.utils._sympy.functions import FloorDiv, Max, Min, Mod, PythonMod
 
-from ingot.emit.calls import BODY, CALL
-from ingot.passes.base import Draft, Pass, RuleTable, apply_rules, args_of
+from ingot.emit.declared_calls import BODY, CALL
+from ingot.passes.base import Pass, ProgramDraft, RuleTable, apply_rules, args_of
 from ingot.program.graph import placeholders, same_numbers
 
 aten = torch.ops.aten
@@ -60,7 +60,7 @@ class Sizes(Pass):
     several_only: bool = False
     """The pipelines work out a single unknown size by themselves."""
 
-    def rewrite(self, draft: Draft) -> list[str]:
+    def rewrite(self, draft: ProgramDraft) -> list[str]:
         if not draft.symbols:
             return []
         notes = apply_rules(draft, several_rules if self.several_only else single_rules)
@@ -97,7 +97,7 @@ ARITHMETIC: tuple[tuple[Any, str], ...] = (
     (Max, "max"),
     (Min, "min"),
 )
-"""What sizes are computed with, by the names of `words.py`."""
+"""What sizes are computed with, by the names of `body_writer.py`."""
 _WRITABLE = (
     sympy.Integer, sympy.Symbol, sympy.Pow, sympy.Add, sympy.Mul, FloorDiv, Mod, PythonMod, Max,
     Min,
@@ -109,7 +109,7 @@ def _is_writable(size: Size) -> bool:
     return all(isinstance(part, _WRITABLE) for part in parts)
 
 
-def find_witnesses(draft: Draft, sizes: Sequence[Size]) -> tuple[Witness, ...] | None:
+def find_witnesses(draft: ProgramDraft, sizes: Sequence[Size]) -> tuple[Witness, ...] | None:
     """None: a symbol is no dimension of any input."""
     symbols = {s for size in sizes if isinstance(size, sympy.Expr) for s in size.free_symbols}
     known: dict[Any, Witness] = {}
@@ -126,7 +126,7 @@ def find_witnesses(draft: Draft, sizes: Sequence[Size]) -> tuple[Witness, ...] |
 
 
 def mark(
-    draft: Draft, node: Node, kind: str, sizes: Sequence[Any], fill: Any = None
+    draft: ProgramDraft, node: Node, kind: str, sizes: Sequence[Any], fill: Any = None
 ) -> Node | None:
     """Make the node a call."""
     plain = tuple(map(size_of, sizes))
@@ -140,7 +140,7 @@ def mark(
 
 
 @size_rules.on(aten.expand.default)
-def expanded(draft: Draft, node: Node) -> Node | None:
+def expanded(draft: ProgramDraft, node: Node) -> Node | None:
     source, val = args_of(node)[0], node.meta["val"]
     if same_numbers(source.meta["val"].shape, val.shape):
         return source
@@ -148,7 +148,7 @@ def expanded(draft: Draft, node: Node) -> Node | None:
 
 
 @several_rules.on(aten.view.default)
-def one_size_is_worked_out(draft: Draft, node: Node) -> Node | None:
+def one_size_is_worked_out(draft: ProgramDraft, node: Node) -> Node | None:
     sizes = node.meta["val"].shape
     if unknown(node.meta["val"]) > 1:
         return mark(draft, node, "reshape", sizes)
@@ -159,7 +159,7 @@ def one_size_is_worked_out(draft: Draft, node: Node) -> Node | None:
 
 
 @several_rules.on(aten.cat.default)
-def joined(draft: Draft, node: Node) -> Node | None:
+def joined(draft: ProgramDraft, node: Node) -> Node | None:
     """The pipeline joins what it knows the sizes of."""
     tensors, dim = (*args_of(node), 0)[:2]
     val = node.meta["val"]
@@ -172,7 +172,7 @@ def joined(draft: Draft, node: Node) -> Node | None:
 
 
 @several_rules.on(aten.mm.default)
-def product_in_a_batch(draft: Draft, node: Node) -> Node | None:
+def product_in_a_batch(draft: ProgramDraft, node: Node) -> Node | None:
     """The pipeline reshapes a product of matrices to one unknown size."""
     val = node.meta["val"]
     if unknown(val) < 2:
@@ -186,7 +186,7 @@ def product_in_a_batch(draft: Draft, node: Node) -> Node | None:
     return mark(draft, draft.call(node, aten.squeeze.dim, (product, 0), val), "reshape", val.shape)
 
 
-def _with_one(draft: Draft, before: Node, source: Node) -> Node | None:
+def _with_one(draft: ProgramDraft, before: Node, source: Node) -> Node | None:
     val = source.meta["val"]
     with val.fake_mode:
         wide = val.new_empty((1, *val.shape))
@@ -195,12 +195,12 @@ def _with_one(draft: Draft, before: Node, source: Node) -> Node | None:
 
 
 @several_rules.on(torch.ops.prims.convert_element_type.default)
-def converted(draft: Draft, node: Node) -> Node | None:
+def converted(draft: ProgramDraft, node: Node) -> Node | None:
     return mark(draft, node, "convert", []) if unknown(node.meta["val"]) else None
 
 
 @size_rules.on(aten.gather.default)
-def gathered(draft: Draft, node: Node) -> Node | None:
+def gathered(draft: ProgramDraft, node: Node) -> Node | None:
     """Along the last dim, where the others are the same."""
     source, dim, index = args_of(node)[:3]
     shape, places = source.meta["val"].shape, index.meta["val"].shape
@@ -212,19 +212,19 @@ def gathered(draft: Draft, node: Node) -> Node | None:
 
 
 @several_rules.on(aten.unsqueeze.default, aten.squeeze.default, aten.squeeze.dim, aten.squeeze.dims)
-def ones_of_several(draft: Draft, node: Node) -> Node | None:
+def ones_of_several(draft: ProgramDraft, node: Node) -> Node | None:
     val = node.meta["val"]
     return mark(draft, node, "reshape", val.shape) if unknown(val) > 1 else None
 
 
 @single_rules.on(aten.view.default)
-def reshaped(draft: Draft, node: Node) -> Node | None:
+def reshaped(draft: ProgramDraft, node: Node) -> Node | None:
     val = node.meta["val"]
     return mark(draft, node, "reshape", val.shape) if unknown(val) else None
 
 
 @single_rules.on(aten.where.self)
-def chosen(draft: Draft, node: Node) -> Node | None:
+def chosen(draft: ProgramDraft, node: Node) -> Node | None:
     """A common shape of three is not computed by the pipeline."""
     val = node.meta["val"]
     operands = [*args_of(node)]
@@ -235,19 +235,19 @@ def chosen(draft: Draft, node: Node) -> Node | None:
 
 
 @single_rules.on(aten.embedding.default)
-def rows_of_fixed_width(draft: Draft, node: Node) -> Node | None:
+def rows_of_fixed_width(draft: ProgramDraft, node: Node) -> Node | None:
     if unknown(args_of(node)[0].meta["val"]):
         return None
     return mark(draft, node, "rows", node.meta["val"].shape)
 
 
 @several_rules.on(aten.embedding.default)
-def rows_at_places_of_several_sizes(draft: Draft, node: Node) -> Node | None:
+def rows_at_places_of_several_sizes(draft: ProgramDraft, node: Node) -> Node | None:
     return rows_of_fixed_width(draft, node) if unknown(node.meta["val"]) > 1 else None
 
 
 @size_rules.on(aten.index_select.default)
-def picked(draft: Draft, node: Node) -> Node | None:
+def picked(draft: ProgramDraft, node: Node) -> Node | None:
     """Rows of a tensor that is seen as (before, rows, behind)."""
     source, dim, index = args_of(node)
     shape = source.meta["val"].shape
@@ -260,17 +260,17 @@ def picked(draft: Draft, node: Node) -> Node | None:
 
 
 @several_rules.on(aten.arange.start_step)
-def counted_by_a_table(draft: Draft, node: Node) -> Node | None:
+def counted_by_a_table(draft: ProgramDraft, node: Node) -> Node | None:
     """The dialect has no word for counting: a part of a table, as long as it can get."""
     return _counted(draft, node, 1 << 24)
 
 
 @single_rules.on(aten.arange.start_step)
-def counted(draft: Draft, node: Node) -> Node | None:
+def counted(draft: ProgramDraft, node: Node) -> Node | None:
     return _counted(draft, node, None)
 
 
-def _counted(draft: Draft, node: Node, most: int | None) -> Node | None:
+def _counted(draft: ProgramDraft, node: Node, most: int | None) -> Node | None:
     start, _, step = (*args_of(node), 1)[:3]
     (count,) = node.meta["val"].shape
     if not is_dynamic(count) or not all(isinstance(n, int | float) for n in (start, step)):
@@ -286,7 +286,7 @@ _EMPTY = (aten.empty_strided.default, aten.empty.memory_format)
 
 
 @size_rules.on(aten.full.default, aten.full_like.default, aten.zeros_like.default, *_EMPTY)
-def filled(draft: Draft, node: Node) -> Node | None:
+def filled(draft: ProgramDraft, node: Node) -> Node | None:
     number = node.args[1] if len(node.args) > 1 and node.target not in _EMPTY else 0
     val = node.meta["val"]
     if not unknown(val) or not isinstance(number, int | float):
@@ -294,7 +294,7 @@ def filled(draft: Draft, node: Node) -> Node | None:
     return mark(draft, node, "full", val.shape, number)
 
 
-def _places(draft: Draft, node: Node) -> list[Any] | None:
+def _places(draft: ProgramDraft, node: Node) -> list[Any] | None:
     """Where a slice starts, in every dimension."""
     given: list[Any] = list(node.args)
     source, dim, start, _, step = given + [0, None, None, 1][len(given) - 1 :]
@@ -309,7 +309,7 @@ def _places(draft: Draft, node: Node) -> list[Any] | None:
 
 
 @size_rules.on(aten.slice.Tensor)
-def cut(draft: Draft, node: Node) -> Node | None:
+def cut(draft: ProgramDraft, node: Node) -> Node | None:
     starts = _places(draft, node)
     val = node.meta["val"]
     if starts is None or not (unknown(val) or any(map(is_dynamic, starts))):
@@ -334,7 +334,7 @@ _ELEMENTWISE: dict[Any, slice] = {
 
 
 @several_rules.on(*_ELEMENTWISE)
-def ranks_are_equal(draft: Draft, node: Node) -> Node | None:
+def ranks_are_equal(draft: ProgramDraft, node: Node) -> Node | None:
     """The pipeline adds leading dims by a reshape to one unknown size."""
     rank = node.meta["val"].dim()
     changed = False
@@ -353,7 +353,7 @@ def ranks_are_equal(draft: Draft, node: Node) -> Node | None:
 
 
 @size_rules.on(*_ELEMENTWISE, aten.scalar_tensor.default)
-def size_is_a_tensor(draft: Draft, node: Node) -> Node | None:
+def size_is_a_tensor(draft: ProgramDraft, node: Node) -> Node | None:
     """A size that is computed with, as a tensor of one number."""
     changed = False
     for i, number in enumerate(args_of(node)):

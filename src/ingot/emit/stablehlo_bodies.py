@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ingot.emit.sizes import Size, Sized
-from ingot.emit.words import Words, literal, shape_and_element
+from ingot.emit.body_writer import BodyWriter, literal, shape_and_element
+from ingot.emit.dynamic_sizes import Size, Sized
 
 
-class Stablehlo(Words):
+class StablehloBody(BodyWriter):
     def number(self, value: int) -> str:
         return self.add(f"stablehlo.constant dense<{value}> : tensor<i32>")
 
