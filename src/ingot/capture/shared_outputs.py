@@ -14,7 +14,7 @@ from torch.fx import Node
 
 from ingot.capture.hidden_aliases import shares_storage, view_of
 from ingot.program.from_exported import OUTPUT_KINDS, Shared
-from ingot.program.graph import memory_root, output_values, placeholders
+from ingot.program.graph import chain_root, output_values, placeholders, shares_first_argument
 
 
 def shared_outputs(exported: ExportedProgram) -> dict[int, Shared]:
@@ -104,10 +104,11 @@ def _written_values(node: Node) -> list[Any]:
 
 def _source(node: Node) -> Node:
     """Whose memory it is, as far as views and writes tell."""
-    root = memory_root(node)
-    while _writes_first(root) and isinstance(root.args[0], Node):
-        root = memory_root(root.args[0])
-    return root
+    return chain_root(node, _passes_memory_on)
+
+
+def _passes_memory_on(node: Node) -> bool:
+    return shares_first_argument(node) or (_writes_first(node) and isinstance(node.args[0], Node))
 
 
 def _user_values(exported: ExportedProgram) -> list[Any]:

@@ -26,10 +26,11 @@ from ingot.fuse.reductions import reduction_of
 from ingot.fuse.region import Point, Region, Template, mapped_region, reads_at
 from ingot.fuse.rematerialize import worth_inlining
 from ingot.fuse.subgraphs import fused_bodies
-from ingot.fuse.views import MAKES_SIZE, base_of, is_view
+from ingot.fuse.views import MAKES_SIZE, is_view
 from ingot.ops.scalar.prims import register_late
 from ingot.options import Options
 from ingot.program.annotations import FROZEN
+from ingot.program.graph import is_item, view_chain
 from ingot.program.higher_order import control_of
 from ingot.program.program import Program
 from ingot.program.symbols import makers, symbol_names
@@ -324,9 +325,8 @@ class Grouper:
 
     def _maker(self, node: fx.Node) -> Unit | None:
         """The step that `node`, or what it is a view or a part of, comes from."""
-        while node not in self.owner and (is_view(node) or node.target is operator.getitem):
-            node = base_of(node)
-        return self.owner.get(node)
+        chain = view_chain(node, lambda n: is_view(n) or is_item(n))
+        return next((self.owner[n] for n in chain if n in self.owner), None)
 
     def _commit(
         self,

@@ -18,7 +18,7 @@ from torch.fx import Graph, Node
 from ingot.exclusive import exclusively
 from ingot.journal import Entry, Journal
 from ingot.passes.offsets import refresh_offsets
-from ingot.program.graph import copy_module, memory_root, output_values, placeholders
+from ingot.program.graph import copy_module, memory_root, output_values, placeholders, view_chain
 from ingot.program.program import Level, Program, Signature
 
 Rule = Callable[["ProgramDraft", Node], Node | None]
@@ -130,16 +130,7 @@ class ProgramDraft:
 
 def _memory_chain(value: Any) -> Iterator[Node]:
     """The value and everything it is a view of."""
-    if not isinstance(value, Node):
-        return
-    yield value
-    while (root := _viewed(value)) is not None:
-        yield root
-        value = root
-
-
-def _viewed(node: Node) -> Node | None:
-    return None if memory_root(node) is node else node.args[0]  # type: ignore[return-value]
+    return view_chain(value) if isinstance(value, Node) else iter(())
 
 
 @dataclass(frozen=True)
