@@ -6,12 +6,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import sympy
+from sympy.logic.boolalg import Boolean
+from torch.utils._sympy.printers import PythonPrinter
 
 from ingot.program.shapes import Size
 
 
-class SizePrinter(sympy.printing.str.StrPrinter):
-    """Sizes as Python text."""
+class SizePrinter(PythonPrinter):
+    """Sizes, and conditions on them, as Python text: torch's own printer, for any names of symbols.
+    A condition is in parentheses."""
 
     def __init__(self, names: Mapping[sympy.Symbol, str]):
         super().__init__()
@@ -20,33 +23,9 @@ class SizePrinter(sympy.printing.str.StrPrinter):
     def _print_Symbol(self, expr: sympy.Symbol) -> str:
         return self._names[expr]
 
-    def _print_FloorDiv(self, expr: Any) -> str:
-        return f"(({self._print(expr.args[0])}) // ({self._print(expr.args[1])}))"
-
-    _print_CleanDiv = _print_FloorDiv
-
-    def _print_Mod(self, expr: Any) -> str:
-        return f"(({self._print(expr.args[0])}) % ({self._print(expr.args[1])}))"
-
-    _print_PythonMod = _print_Mod
-
-    def _print_Relational(self, expr: Any) -> str:
-        return f"(({self._print(expr.lhs)}) {expr.rel_op} ({self._print(expr.rhs)}))"
-
-    def _print_Not(self, expr: Any) -> str:
-        return f"(not {self._print(expr.args[0])})"
-
-    def _print_And(self, expr: Any) -> str:
-        return f"({' and '.join(self._print(a) for a in expr.args)})"
-
-    def _print_Or(self, expr: Any) -> str:
-        return f"({' or '.join(self._print(a) for a in expr.args)})"
-
-    def _print_Max(self, expr: Any) -> str:
-        return f"max({', '.join(self._print(a) for a in expr.args)})"
-
-    def _print_Min(self, expr: Any) -> str:
-        return f"min({', '.join(self._print(a) for a in expr.args)})"
+    def doprint(self, expr: sympy.Basic) -> str:
+        text: str = super().doprint(expr)
+        return f"({text})" if isinstance(expr, Boolean) else text
 
 
 def identifier(stem: str, name: str) -> str:
