@@ -38,9 +38,9 @@ from ingot.errors import UnsupportedError
 from ingot.fuse import index as ix
 from ingot.fuse.expr import Apply, Expr, Load, Reduce
 from ingot.fuse.fused import Fused
-from ingot.fuse.likeness import Key, likeness
 from ingot.fuse.loops import Nest, Store, make_nest
 from ingot.fuse.region import Region
+from ingot.fuse.structural_key import Key, structural_key
 from ingot.machine import this_machine
 from ingot.ops.rules import instructions
 from ingot.ops.values import Val
@@ -215,7 +215,7 @@ def _follower_draft(region: Region, follower: FollowerNest | None) -> Draft | No
     """The draft of a follower like this one; None where there can be none."""
     if follower is None:
         return None
-    key, nodes = likeness(region)
+    key, nodes = structural_key(region)
     loops = tuple((v.name, str(v.size)) for v in follower.nest.outer)
     asked = (key, nodes.index(follower.product), loops, follower.lanes)
     if asked in _known_followers:
@@ -252,7 +252,7 @@ def _buffers(nest: Nest) -> dict[fx.Node, str]:
 def _draft_once(region: Region, options: Options, form: Form) -> Draft:
     """The draft of a region like this one, with this one's buffers; written where there was
     none."""
-    key, nodes = likeness(region)
+    key, nodes = structural_key(region)
     known = _known.get((key, options.vector_bits, form))
     if known is None:
         known = _of_likeness(draft_kernel(region, options, form), nodes)

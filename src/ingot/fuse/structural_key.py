@@ -18,7 +18,7 @@ from ingot.program.shapes import shape_of, strides_of, tensor_of
 Key = tuple[Any, ...]
 
 
-def likeness(region: Region) -> tuple[Key, list[fx.Node]]:
+def structural_key(region: Region) -> tuple[Key, list[fx.Node]]:
     """(key, nodes by number): under equal keys, node k of one region plays the part of node k of
     the other."""
     describer = _Describer(region)
