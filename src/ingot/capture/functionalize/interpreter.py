@@ -41,10 +41,10 @@ from ingot.capture.functionalize.view_steps import put, step_for, through
 from ingot.capture.unseen import UNTOLD
 from ingot.errors import CaptureError
 from ingot.program.graph import output_values
-from ingot.program.liars import liars, promises_view, writes_silently
 from ingot.program.mode_regions import carry, inference_mode, region_kinds, region_parts
 from ingot.program.overlap import overlaps_itself
 from ingot.program.program import Assumption
+from ingot.program.schema_violations import promises_view, schema_violations, writes_silently
 from ingot.program.source import node_place
 
 aten = torch.ops.aten
@@ -310,7 +310,9 @@ class Functionalizer:
             return self._detach(args[0], self.at is not None and UNTOLD in self.at.meta)
         if writes_silently(op, args, kwargs):
             return run_silent_write(self, op, args, kwargs)
-        if is_composite(op) and ("fresh" in liars().get(op, ()) or self._is_foreign(op)):
+        if is_composite(op) and (
+            "fresh" in schema_violations().get(op, ()) or self._is_foreign(op)
+        ):
             return self.take_apart(op, args, kwargs)
         if op._schema.is_mutable:
             return run_write(self, op, args, kwargs)

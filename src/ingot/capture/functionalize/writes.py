@@ -26,8 +26,8 @@ from ingot.capture.functionalize.states import autocast_state, frame_for
 from ingot.capture.functionalize.view_steps import shape_of, step_for
 from ingot.passes.decompositions.layouts import dimension_order
 from ingot.program.graph import same_numbers
-from ingot.program.liars import named_arguments
 from ingot.program.overlap import has_known_place, overlap, overlaps_itself, same_place
+from ingot.program.schema_violations import named_arguments
 
 aten = torch.ops.aten
 

@@ -1,7 +1,7 @@
-"""The composite ops of this PyTorch that lie about their schema, as `ingot.capture.audit` found
-them. Goes out: for each, in which ways. `alias`: a result shares memory with an argument though the
+"""The composite ops of this PyTorch that violate their schema, as `ingot.capture.audit` found them,
+each with the kinds of its violations. `alias`: a result shares memory with an argument though the
 schema promises a fresh tensor; `fresh`: the schema promises a view and the result may be a copy;
-`write`: an argument is written to without a word.
+`write`: an argument is written to that the schema does not mark.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ aten = torch.ops.aten
 
 
 @cache
-def liars() -> dict[OpOverload, frozenset[str]]:
-    text = files("ingot.program").joinpath("liars.json").read_text()
-    table = json.loads(text)["liars"]
-    return {_overload(name): frozenset(entry["ways"]) for name, entry in table.items()}
+def schema_violations() -> dict[OpOverload, frozenset[str]]:
+    text = files("ingot.program").joinpath("schema_violations.json").read_text()
+    table = json.loads(text)["schema_violations"]
+    return {_overload(name): frozenset(entry["kinds"]) for name, entry in table.items()}
 
 
 def _overload(name: str) -> OpOverload:
@@ -52,7 +52,7 @@ quiet: dict[OpOverload, Condition] = {
 
 
 def writes_silently(op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
-    if "write" not in liars().get(op, ()) and op not in quiet:
+    if "write" not in schema_violations().get(op, ()) and op not in quiet:
         return False
     condition = quiet.get(op)
     return condition is None or not condition(named_arguments(op, args, kwargs))
