@@ -18,10 +18,10 @@ from ingot import observe
 from ingot.codegen import foresight
 from ingot.codegen.kernels import Kernels, build_kernels
 from ingot.collection import without_collection
-from ingot.dispatch.inside import Inside, has_products
+from ingot.dispatch.dispatch_matmul import DispatchMatmul, has_symbolic_matmuls
 from ingot.dispatch.resolve import Resolve, has_dispatch
 from ingot.dispatch.threads import kernel_work
-from ingot.dispatch.ways import Ways, account
+from ingot.dispatch.variants import Variants, account
 from ingot.errors import CompileError
 from ingot.execute.chooser import all_kernels, host_chooser, native_chooser
 from ingot.execute.runner import Run, Runner, build_runner
@@ -146,12 +146,12 @@ def _within(program: Program, boundary: Boundary) -> Compiled:
         with blaming("foresight"):
             foresight.begin(program.graph)
         with account.compile(), _disable_current_modes():
-            return _compile(program, Ways(options), boundary)
+            return _compile(program, Variants(options), boundary)
 
     return boundary.attempt("", lambda: run(options), descend)
 
 
-def _compile(program: Program, ways: Ways, boundary: Boundary) -> Compiled:
+def _compile(program: Program, ways: Variants, boundary: Boundary) -> Compiled:
     options = ways.options
     with blaming("dispatch"):
         tree = versions(_resolved(program, ways))
@@ -195,12 +195,12 @@ def _by_host(program: Program, tree: Versions, parts: list[Compiled], options: O
     return replace(parts[0], run=run, source=source, versions=tuple(parts), kernels=kernels)
 
 
-def _resolved(program: Program, ways: Ways) -> Program:
+def _resolved(program: Program, ways: Variants) -> Program:
     """Dispatched operations give way to their implementations."""
     options = ways.options
     steps: list[Pass] = [Lower(core=True)] if program.level is Level.PRE_DISPATCH else []
-    if has_products(program):
-        program = run_passes(program, [*steps, Inside(ways)], verify=options.verify)
+    if has_symbolic_matmuls(program):
+        program = run_passes(program, [*steps, DispatchMatmul(ways)], verify=options.verify)
         steps = []
     if not has_dispatch(program):
         return program
@@ -210,12 +210,12 @@ def _resolved(program: Program, ways: Ways) -> Program:
 
 def compile_version(program: Program, options: Options) -> Compiled:
     """A program without choices between versions."""
-    ways = Ways(options)
+    ways = Variants(options)
     boundary = Boundary(Source(program.graph_module, program.level.value), options)
     return _alone(lower_version(program, ways, boundary), ways, boundary)
 
 
-def lower_version(program: Program, ways: Ways, boundary: Boundary) -> Lowered:
+def lower_version(program: Program, ways: Variants, boundary: Boundary) -> Lowered:
     options = ways.options
     timings: dict[str, float] = {}
     lower: list[Pass] = [Lower(core=True)] if program.level is Level.PRE_DISPATCH else []
@@ -242,7 +242,7 @@ def _timed(timings: dict[str, float], name: str, run: Callable[[], T]) -> T:
 
 
 def _kernels(
-    fused: Fused, followers: Mapping[Region, Follower], ways: Ways, boundary: Boundary
+    fused: Fused, followers: Mapping[Region, Follower], ways: Variants, boundary: Boundary
 ) -> Kernels:
     symbols = fused.program.symbols
     code = {region: follower.code for region, follower in followers.items()}
@@ -259,13 +259,13 @@ def _kernels(
     )  # fmt: skip
 
 
-def _apart(parts: Sequence[Lowered], ways: Ways, boundary: Boundary) -> list[Compiled]:
+def _apart(parts: Sequence[Lowered], ways: Variants, boundary: Boundary) -> list[Compiled]:
     prefixes = [f"v{number}_" for number in range(len(parts))] if len(parts) > 1 else [""]
     pairs = zip(parts, prefixes, strict=True)
     return [_alone(part, ways, boundary, prefix) for part, prefix in pairs]
 
 
-def _alone(part: Lowered, ways: Ways, boundary: Boundary, prefix: str = "") -> Compiled:
+def _alone(part: Lowered, ways: Variants, boundary: Boundary, prefix: str = "") -> Compiled:
     """A step that the plan fails for is PyTorch's, and the rest is planned anew."""
     eager: list[Step] = []
 
@@ -295,7 +295,7 @@ def _is_native(step: Step) -> bool:
     return isinstance(step, KernelStep) or step.native
 
 
-def _without(part: Lowered, step: Step, reason: str, ways: Ways, boundary: Boundary) -> Lowered:
+def _without(part: Lowered, step: Step, reason: str, ways: Variants, boundary: Boundary) -> Lowered:
     """With one step left to PyTorch."""
     left = replace(step, native=False, reason=reason) if isinstance(step, CallStep) else step
     steps = tuple(left if each is step else each for each in part.fused.steps)
@@ -308,7 +308,7 @@ def _without(part: Lowered, step: Step, reason: str, ways: Ways, boundary: Bound
     return Lowered(fused, {}, kernels, part.timings)
 
 
-def _compiled(part: Lowered, runner: Runner, ways: Ways) -> Compiled:
+def _compiled(part: Lowered, runner: Runner, ways: Variants) -> Compiled:
     return Compiled(
         part.fused, runner.run, runner.source, part.kernels.distinct, part.timings,
         part.kernels, runner.products, runner.prepared, runner.controls, runner.together,

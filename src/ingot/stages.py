@@ -11,7 +11,7 @@ from ingot.program.program import Program
 
 if TYPE_CHECKING:
     from ingot.codegen.kernels import Kernels
-    from ingot.dispatch.ways import Chosen
+    from ingot.dispatch.variants import Chosen
     from ingot.execute.together import Group
     from ingot.plan.prepared import Prepared
 

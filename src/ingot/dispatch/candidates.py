@@ -30,7 +30,7 @@ class Candidate:
     function: Callable[..., Any]
     when: SizeExpression | None = None
     """Where it is valid; None: everywhere."""
-    ways: str = ""
+    variants: str = ""
     """The compiler's own choices that it is compiled with, as the option says them."""
 
     def serves(self, shapes: Shapes) -> bool:

@@ -98,7 +98,7 @@ class Dispatch:
         """What was measured, by setting."""
         self.files: set[Path] = set()
         """Tuning files that were read."""
-        self.lasting: tuple[str, ...] = ()
+        self.frozen: tuple[str, ...] = ()
         """Arguments that stay from call to call, as weights do."""
         self.code: tuple[str, ...] = ()
         """The source of what runs it, where that is the compiler's own."""

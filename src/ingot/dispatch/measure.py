@@ -184,9 +184,11 @@ class Bench:
 
         bound = self.call_in(box).bound.items()
         names = [n for n, v in bound if isinstance(v, torch.Tensor | torch.SymInt)]
-        static = [i for i, name in enumerate(names) if name in self.dispatch.lasting]
+        static = [i for i, name in enumerate(names) if name in self.dispatch.frozen]
         program = program_from_fx(traced.module, static_input_indices=static)
-        compiled = extension("compile_version")(program, replace(self.options, ways=candidate.ways))
+        compiled = extension("compile_version")(
+            program, replace(self.options, variants=candidate.variants)
+        )
         return compiled.run
 
     def _eager_reference(self, call: OperatorCall, values: list[Any]) -> Any:

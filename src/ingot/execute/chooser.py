@@ -15,7 +15,7 @@ import sympy
 import torch
 
 from ingot.codegen.kernels import Kernels
-from ingot.dispatch.ways import Ways
+from ingot.dispatch.variants import Variants
 from ingot.execute.runner import Run, Runner, RunnerWriter, finished
 from ingot.fallback.recovery import CHOOSER, guarded
 from ingot.fuse.fused import Fused
@@ -32,7 +32,7 @@ def native_chooser(
     program: Program,
     tree: Versions,
     versions: Sequence[tuple[Fused, Kernels]],
-    ways: Ways,
+    ways: Variants,
     followers: Mapping[Region, Follower],
 ) -> tuple[Fused, Runner] | None:
     """All versions as one native program; None where a step needs the host. `versions` are in the

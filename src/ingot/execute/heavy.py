@@ -17,7 +17,7 @@ from ingot.codegen.library import library_function
 from ingot.codegen.placing import placing_function
 from ingot.codegen.product import EACH, product_function, share_function
 from ingot.codegen.recurrence import lstm_function, packed_gates
-from ingot.dispatch.own import always
+from ingot.dispatch.builtin_variants import always
 from ingot.dispatch.ranges import RangeTable
 from ingot.dispatch.threads import attention_work, product_work
 from ingot.execute.choices import write_choice

@@ -21,7 +21,7 @@ from torch._C._dynamo.guards import _empty_strided_cpu  # type: ignore[attr-defi
 
 from ingot.codegen.kernels import Kernels
 from ingot.codegen.launcher import UNUSUAL
-from ingot.dispatch.ways import Ways
+from ingot.dispatch.variants import Variants
 from ingot.execute.checked import CheckedLaunch
 from ingot.execute.control import write_control
 from ingot.execute.fallback import laid_out
@@ -77,7 +77,7 @@ class Runner:
 def build_runner(
     fused: Fused,
     kernels: Kernels,
-    ways: Ways,
+    ways: Variants,
     followers: Mapping[Region, Follower] = NO_FOLLOWERS,
     prefix: str = "",
 ) -> Runner:
@@ -107,7 +107,7 @@ class RunnerWriter:
         self,
         fused: Fused,
         kernels: Kernels,
-        ways: Ways,
+        ways: Variants,
         followers: Mapping[Region, Follower],
         prefix: str = "",
     ):

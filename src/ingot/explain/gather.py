@@ -87,7 +87,7 @@ def choice_rows(graphs: Sequence[Compiled]) -> tuple[ChoiceRow, ...]:
     for graph in graphs:
         for chosen in graph.choices:
             served = tuple(row.as_text() for row in chosen.table.rows)
-            row = ChoiceRow(chosen.name, chosen.setting, chosen.ways, served, chosen.times())
+            row = ChoiceRow(chosen.name, chosen.setting, chosen.variants, served, chosen.times())
             rows[row] = None
     return tuple(rows)
 

@@ -14,9 +14,9 @@ from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
 
 from ingot.codegen.attention import FEW
 from ingot.codegen.library import LARGEST, has_library
-from ingot.dispatch.own import always, up_to
+from ingot.dispatch.builtin_variants import always, up_to
 from ingot.dispatch.ranges import Range, RangeTable
-from ingot.dispatch.ways import Ways
+from ingot.dispatch.variants import Variants
 from ingot.fuse import index as ix
 from ingot.fuse.fit import LONG_ROW
 from ingot.fuse.region import Region
@@ -54,7 +54,7 @@ def _needed(table: RangeTable, needed: Range) -> RangeTable:
 # -- products --------------------------------------------------------------------------------------
 
 
-def product_table(ways: Ways, product: Product, symbols: Symbols) -> RangeTable:
+def product_table(ways: Variants, product: Product, symbols: Symbols) -> RangeTable:
     """By the number of rows."""
     if not takes_library(product):
         return always("packed")
@@ -90,7 +90,7 @@ def takes_library(product: Product) -> bool:
 # -- attention -------------------------------------------------------------------------------------
 
 
-def attention_table(ways: Ways, call: Attention, symbols: Symbols) -> RangeTable:
+def attention_table(ways: Variants, call: Attention, symbols: Symbols) -> RangeTable:
     """By the number of queries."""
     _, heads, queries, width = shape_of(call.query)
     if not isinstance(heads, int) or not isinstance(width, int):
@@ -108,7 +108,7 @@ def attention_table(ways: Ways, call: Attention, symbols: Symbols) -> RangeTable
 # -- reductions ------------------------------------------------------------------------------------
 
 
-def reduction_table(ways: Ways, region: Region, symbols: Symbols) -> RangeTable:
+def reduction_table(ways: Variants, region: Region, symbols: Symbols) -> RangeTable:
     """By the length of what is summed up, for a region that may be cut."""
     rows, length = ix.product([v.size for v in region.outer()]), length_of(region)
     assert isinstance(rows, int)
@@ -118,7 +118,7 @@ def reduction_table(ways: Ways, region: Region, symbols: Symbols) -> RangeTable:
     return _needed(table, needed)
 
 
-def reduction_ways(ways: Ways, region: Region, symbols: Symbols) -> tuple[str, ...]:
+def reduction_ways(ways: Variants, region: Region, symbols: Symbols) -> tuple[str, ...]:
     """The forms of its kernel that are needed, "split" first."""
     found = {row.serves for row in reduction_table(ways, region, symbols).rows}
     return tuple(sorted(found))

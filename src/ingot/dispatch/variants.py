@@ -1,8 +1,7 @@
-"""Which way the compiler goes where its own code has several. Comes in: a choice, what is known of
-its arguments, and who serves where nothing was measured; goes out: a table from sizes to ways. What
-holds: a way that was fixed by hand is taken; else what is known of this machine, on disk or in
-memory; what is not known is measured, in a share of the time that compiling takes in this process,
-and where there is no time for it the built-in table serves.
+"""The variant that serves each choice of the compiler's own, as a table from sizes to variants. One
+that was fixed by hand is taken; else what is known of this machine, on disk or in memory. What is
+not known is measured, in a share of the time that compiling takes in this process; where there is
+no time for it, the built-in table serves.
 """
 
 from __future__ import annotations
@@ -11,16 +10,16 @@ import math
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 
+from ingot.dispatch.builtin_variants import CHOICES, THREADS, Form, always, tensors
 from ingot.dispatch.declare import Dispatch
 from ingot.dispatch.folders import has_tuning_files
-from ingot.dispatch.own import CHOICES, THREADS, Form, always, tensors
 from ingot.dispatch.ranges import Range, RangeTable, Row
 from ingot.dispatch.records import Record, known_record
 from ingot.errors import OptionError, did_you_mean
@@ -99,25 +98,25 @@ class Chosen:
     name: str
     setting: str
     """The arguments, but for the size that decides."""
-    ways: tuple[str, ...]
+    variants: tuple[str, ...]
     table: RangeTable
     seconds: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
-    """By size and way, where it was measured."""
+    """By size and variant, where it was measured."""
 
     def times(self) -> tuple[str, ...]:
         """A line for each size that was measured."""
         return tuple(
-            f"{size}: " + ", ".join(f"{way} {s * 1e6:.1f} µs" for way, s in by_way.items())
-            for size, by_way in self.seconds.items()
+            f"{size}: " + ", ".join(f"{variant} {s * 1e6:.1f} µs" for variant, s in times.items())
+            for size, times in self.seconds.items()
         )
 
 
-class Ways:
+class Variants:
     """The choices of one compilation."""
 
     def __init__(self, options: Options):
         self.options = options
-        self.fixed = fixed_ways(options.ways)
+        self.fixed = fixed_variants(options.variants)
         self.made: dict[tuple[str, str], Chosen] = {}
         """By choice and setting."""
         self._tables: dict[Any, RangeTable] = {}
@@ -147,13 +146,15 @@ class Ways:
         choice = CHOICES[name]
         if name in self.fixed:
             return self._noted(name, "", always(self.fixed[name], BY_HAND), None)
-        alone = choice.ways == THREADS and torch.get_num_threads() == 1
+        alone = choice.variants == THREADS and torch.get_num_threads() == 1
         operation = choice.operation
         record = None if alone else self.record(operation, lambda: tensors(**forms), needed)
         if record is None:
             return self._noted(name, "", covered(RangeTable(()), built_in), None)
         known = [
-            row for row in record.table.rows if row.serves in choice.ways and row.confidence >= SURE
+            row
+            for row in record.table.rows
+            if row.serves in choice.variants and row.confidence >= SURE
         ]
         table = covered(RangeTable(tuple(known)), built_in)
         return self._noted(name, record.setting, table, record)
@@ -179,7 +180,7 @@ class Ways:
         self, name: str, setting: str, table: RangeTable, record: Record | None
     ) -> RangeTable:
         samples = {} if record is None else {s.sizes[0]: s.seconds for s in record.samples}
-        chosen = Chosen(name, setting, CHOICES[name].ways, table, samples)
+        chosen = Chosen(name, setting, CHOICES[name].variants, table, samples)
         self.made[name, setting] = chosen
         return table
 
@@ -202,16 +203,21 @@ def covered(known: RangeTable, built_in: RangeTable) -> RangeTable:
     return RangeTable(tuple(found)).merged()
 
 
-def fixed_ways(text: str) -> dict[str, str]:
-    """From the option `ways`, such as "product=library, reduction=split"."""
+def fixed_variants(text: str) -> dict[str, str]:
+    """From the option `variants`, such as "product=library, reduction=split"."""
     found = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
-        name, _, way = part.partition("=")
+        name, _, variant = part.partition("=")
         if name not in CHOICES:
-            raise OptionError(f"ways={text!r}", hints=[did_you_mean(name, CHOICES)])
-        if way not in CHOICES[name].ways:
-            raise OptionError(
-                f"ways={text!r}", hints=[f"{name} goes one of {', '.join(CHOICES[name].ways)}"]
-            )
-        found[name] = way
+            raise OptionError(f"variants={text!r}", hints=[did_you_mean(name, CHOICES)])
+        known = CHOICES[name].variants
+        if variant not in known:
+            why = f"unknown variant for {name}: {variant!r}; choose {_alternatives(known)}"
+            raise OptionError(f"variants={text!r}", hints=[why])
+        found[name] = variant
     return found
+
+
+def _alternatives(names: Sequence[str]) -> str:
+    quoted = [repr(name) for name in names]
+    return " or ".join(quoted) if len(quoted) < 3 else f"{', '.join(quoted[:-1])} or {quoted[-1]}"

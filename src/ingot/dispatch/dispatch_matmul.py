@@ -18,7 +18,7 @@ from torch.fx import Node
 from ingot.codegen.once import Once
 from ingot.dispatch.declare import Dispatch, dispatch
 from ingot.dispatch.trace import call_of
-from ingot.dispatch.ways import Ways
+from ingot.dispatch.variants import Variants
 from ingot.passes.base import Pass, ProgramDraft
 from ingot.program.graph import memory_root, placeholders
 from ingot.program.program import Program
@@ -58,9 +58,9 @@ def own_operations() -> dict[Any, Dispatch]:
 
 
 @dataclass(frozen=True)
-class Inside(Pass):
-    name: ClassVar[str] = "inside"
-    ways: Ways
+class DispatchMatmul(Pass):
+    name: ClassVar[str] = "dispatch_matmul"
+    variants: Variants
 
     def rewrite(self, draft: ProgramDraft) -> list[str]:
         weights = _weights(draft)
@@ -69,7 +69,7 @@ class Inside(Pass):
             if node.target not in PRODUCTS or not _is_open(node, PRODUCTS[node.target], weights):
                 continue
             operation = own_operations()[node.target]
-            record = self.ways.record(operation, partial(_arguments, operation, node))
+            record = self.variants.record(operation, partial(_arguments, operation, node))
             if record is None or not record.table.rows:
                 continue
             draft.swap(node, draft.call(node, operation.target, node.args, node.meta["val"]))
@@ -77,7 +77,7 @@ class Inside(Pass):
         return [f"products that were measured: {count}"] if count else []
 
 
-def has_products(program: Program) -> bool:
+def has_symbolic_matmuls(program: Program) -> bool:
     """Is there anything to look at?"""
     return bool(program.symbols) and any(n.target in PRODUCTS for n in program.graph.nodes)
 

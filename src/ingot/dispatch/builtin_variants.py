@@ -1,7 +1,7 @@
-"""The compiler's own choices between implementations of native code, declared like a user's. What
-comes in: for each choice the ways there are, an operation that all of them compute, and what its
-size is; goes out: a dispatched operation, whose candidates are that operation compiled each way.
-What holds: measuring, tuning files, ranges and reports are those of any dispatched operation.
+"""The compiler's own choices between implementations of native code, declared like a user's: for
+each its variants, an operation that all of them compute, and the size that decides. Its candidates
+are that operation compiled with each variant, so measuring, tuning files, ranges and reports are
+those of any dispatched operation.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ Form = tuple[torch.dtype, tuple[int, ...], tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Choice:
-    """Between ways to do the same."""
+    """Between variants that compute the same."""
 
     name: str
-    ways: tuple[str, ...]
+    variants: tuple[str, ...]
     reference: Callable[..., Any]
     on: tuple[str, int]
     """The size it depends on."""
@@ -40,7 +40,7 @@ class Choice:
     """Of the ranges that are measured."""
     code: tuple[str, ...]
     """Modules whose code is what is measured."""
-    lasting: tuple[str, ...] = ()
+    frozen: tuple[str, ...] = ()
     """Arguments that are weights."""
 
     @property
@@ -54,15 +54,16 @@ def _operation(choice: Choice) -> Dispatch:
         choice.reference, choice.on, list(choice.bounds), span=(1, 1), budget=0.0, tolerance=None
     )
     made.candidates = {
-        way: Candidate(way, choice.reference, ways=f"{choice.name}={way}") for way in choice.ways
+        variant: Candidate(variant, choice.reference, variants=f"{choice.name}={variant}")
+        for variant in choice.variants
     }
-    made.lasting = choice.lasting
+    made.frozen = choice.frozen
     made.code = tuple(inspect.getsource(importlib.import_module(name)) for name in choice.code)
     return made
 
 
 def up_to(bound: int, first: str, second: str) -> RangeTable:
-    """The first way up to a size, the second above."""
+    """The first variant up to a size, the second above."""
     return RangeTable(
         (
             Row((Range(0, bound),), first, why=BUILT_IN),
@@ -71,8 +72,8 @@ def up_to(bound: int, first: str, second: str) -> RangeTable:
     )
 
 
-def always(way: str, why: str = BUILT_IN) -> RangeTable:
-    return RangeTable((Row((Range(0, None),), way, why=why),))
+def always(variant: str, why: str = BUILT_IN) -> RangeTable:
+    return RangeTable((Row((Range(0, None),), variant, why=why),))
 
 
 def tensors(**forms: Form) -> Mapping[str, Any]:
