@@ -32,6 +32,7 @@ check: .venv/.installed
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
 
 format: .venv/.installed
 	$(BIN)/ruff format .

@@ -27,7 +27,7 @@ import ingot
 import kernel_cases
 from caches import forget_tuning
 from contenders import THREADS
-from ingot.codegen.imports import openmp_library
+from ingot.linkage import openmp_library
 from kernel_cases import Case
 from kernels import bytes_moved, inputs_of, medians_us
 from provenance import provenance

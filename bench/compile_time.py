@@ -97,7 +97,7 @@ def watch_backend(backend: str) -> Stopwatch:
         # compile_fx_inner itself is bound as a default argument; all it does is call this.
         compile_fx._compile_fx_inner = watch.wrap(compile_fx._compile_fx_inner)
         return watch
-    importlib.import_module("ingot.capture.dynamo")
+    importlib.import_module("ingot.backend.dynamo")
     pipeline: Any = importlib.import_module("ingot.pipeline")
     pipeline.compile_graph = watch.wrap(pipeline.compile_graph)
     return watch

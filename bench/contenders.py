@@ -48,7 +48,11 @@ def inductor_frozen(model: nn.Module, args: tuple[Any, ...], folder: Path) -> Ca
 
 
 def ingot(model: nn.Module, args: tuple[Any, ...], folder: Path) -> Call:
-    for module in ("ingot.capture.dynamo", "ingot.pipeline"):  # where this commit has them
+    for module in (
+        "ingot.backend.dynamo",
+        "ingot.capture.dynamo",
+        "ingot.pipeline",
+    ):  # where this commit has them
         with suppress(ModuleNotFoundError):
             importlib.import_module(module)
     return through_torch_compile(model, args, "ingot")

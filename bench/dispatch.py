@@ -30,7 +30,7 @@ from torch import Tensor
 
 import ingot
 from ingot.codegen.executor import executor, steering_address
-from ingot.dispatch.ranges import Range, Row, Table
+from ingot.dispatch.ranges import Range, RangeTable, Row
 from ingot.plan.ir import Plan
 from ingot.runtime.arena_layout import ArenaLayout
 from ingot.runtime.table import ZERO, NativeStep, Segment, Word
@@ -111,11 +111,11 @@ def contenders() -> dict[str, Call]:
     return found
 
 
-def chosen() -> Table:
+def chosen() -> RangeTable:
     return ordered.tune(matrix(60)).table.merged()
 
 
-def splits(table: Table) -> list[int]:
+def splits(table: RangeTable) -> list[int]:
     return [row.box[0].high for row in table.rows if row.box[0].high is not None]
 
 
@@ -170,7 +170,7 @@ def in_mixed_turns(
     return {name: Timing(tuple(values)) for name, values in samples.items()}
 
 
-def branches(table: Table, size: int, step: NativeStep) -> NativeStep:
+def branches(table: RangeTable, size: int, step: NativeStep) -> NativeStep:
     """The steps of a choice by size, all of whose ways run `step`."""
     *before, _ = table.rows
     found = step
@@ -186,7 +186,8 @@ def branch_us() -> float:
     questions are asked."""
     execute, bases = executor(), (ctypes.c_int64 * 2)()
     nothing = NativeStep(steering_address("copy"), (Word(ZERO, 0),) * 3, None)
-    table = Table(tuple(Row((Range(*ends),), "nothing") for ends in ((0, 8), (9, 16), (17, None))))
+    ends = ((0, 8), (9, 16), (17, None))
+    table = RangeTable(tuple(Row((Range(*each),), "nothing") for each in ends))
     three = branches(table, 20, nothing)
 
     def timer(step: NativeStep) -> Callable[[], float]:

@@ -7,9 +7,10 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from ingot import extensions
+
 if TYPE_CHECKING:
     from ingot.ahead import compile, refresh
-    from ingot.capture.export import export
     from ingot.dispatch.declare import dispatch
     from ingot.errors import (
         CaptureError,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     )
     from ingot.explain.listen import explain
     from ingot.explain.report import Report
+    from ingot.frontend import export
     from ingot.options import Options
     from ingot.program.program import Program
 
@@ -64,10 +66,23 @@ _HOMES = {
     "Options": "options",
     "Program": "program.program",
     "compile": "ahead",
-    "export": "capture.export",
+    "export": "frontend",
     "refresh": "ahead",
 }
 """Public names that are not errors, and the module of each."""
+
+extensions.register({
+    "Program.__call__": "ingot.program.call:call_program",
+    "Program.as_text": "ingot.program.text:program_to_text",
+    "Program.from_exported": "ingot.capture.functionalize.pre_dispatch:pre_dispatch_program",
+    "Program.to_exported": "ingot.program.to_exported:program_to_exported",
+    "Program.lowered": "ingot.passes.lower:lower_program",
+    "Program.save": "ingot.artifact.store:save_program",
+    "Program.load": "ingot.artifact.store:load_program",
+    "Program.to_mlir": "ingot.emit.methods:to_mlir",
+    "Program.verify": "ingot.emit.methods:verify",
+    "compile_version": "ingot.pipeline:compile_version",
+})  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

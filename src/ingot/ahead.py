@@ -9,14 +9,14 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
-from ingot.capture.export import NotLowered, export_to_run
-from ingot.capture.sizes import ordinary_sizes
 from ingot.capture.sources import forgetting_sources
+from ingot.capture.specialization import ordinary_sizes
 from ingot.errors import CaptureError
 from ingot.exclusive import exclusively
 from ingot.execute.executable import EagerExecutable, Executable
 from ingot.fallback.boundary import Boundary
 from ingot.fallback.reproducer import Source
+from ingot.frontend import NotLowered, export_to_run
 from ingot.machine_guard import protect_from_amx
 from ingot.options import Options, make_options
 from ingot.pipeline import compile_program

@@ -11,7 +11,7 @@ import sys
 import warnings
 from functools import cache
 
-from ingot.codegen.machine import this_machine
+from ingot.machine import this_machine
 
 SAFE_ISA = "AVX512_CORE_BF16"
 _TRIAL = "import torch; a = torch.ones(64, 64, dtype=torch.bfloat16); (a @ a).sum().item()"

@@ -4,9 +4,11 @@ variables are read here and nowhere else; each is the default of the option of t
 
 from __future__ import annotations
 
+import inspect
 import os
+import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import InitVar, dataclass, fields, replace
 from math import inf
 from typing import Any
 
@@ -32,8 +34,9 @@ class Options:
     tune: float = 0.1
     """The share of compile time that measuring the compiler's own choices may take; 0 = measure
     none, inf = all that is not known."""
-    ways: str = ""
-    """Choices of the compiler's own, fixed by hand, such as "product=library, reduction=split"."""
+    variants: str = ""
+    """The compiler's own choices between variants, fixed by hand, such as "product=library,
+    reduction=split"."""
     weights: str = ""
     """How weights of linear layers are held: "int8", a scale for each column; empty = as they are.
     For inference: each weight is off by 1/254 of the largest in its column at most."""
@@ -47,11 +50,21 @@ class Options:
     """"bounds": every load and store of generated code is checked against the buffers of its step,
     and one outside of them raises. For debugging: 10 to 50 times as slow; empty = no checks."""
 
+    ways: InitVar[str | None] = None
+    """The former name of `variants`; deprecated."""
+
+    def __post_init__(self, ways: str | None) -> None:
+        if ways is not None:
+            _warn_of_former("ways", "variants")
+            object.__setattr__(self, "variants", ways)
+
     def key(self) -> str:
         """Stable text for cache keys."""
         return ",".join(f"{f.name}={getattr(self, f.name)!r}" for f in fields(self))
 
 
+FORMER_NAMES = {"ways": "variants"}
+"""Options by the names they had; deprecated."""
 _CHOICES: dict[str, tuple[Any, ...]] = {
     "vector_bits": (0, 1, 128, 256, 512),
     "target": ("", "iree"),
@@ -84,7 +97,10 @@ def make_options(given: Mapping[str, Any] | None = None) -> Options:
     values = {
         name: value for name in known if (value := _from_environment(name, defaults)) is not None
     }
-    for name, value in (given or {}).items():
+    for given_name, value in (given or {}).items():
+        name = FORMER_NAMES.get(given_name, given_name)
+        if name != given_name:
+            _warn_of_former(given_name, name)
         if name not in known:
             raise OptionError(f"{name!r}", hints=[did_you_mean(name, known)])
         values[name] = _checked(name, value, type(getattr(defaults, name)))
@@ -110,16 +126,41 @@ def _checked(name: str, value: Any, kind: type) -> Any:
 
 def _check_width(bits: int) -> None:
     """LLVM ends the process where it cannot split vectors that are wider than the machine's."""
-    from ingot.codegen.machine import this_machine
+    from ingot.machine import this_machine
 
     widest = this_machine().vector_bits
     if bits > widest:
         raise OptionError(f"vector_bits={bits}", hints=[f"this machine has {widest} at most"])
 
 
-def _from_environment(name: str, defaults: Options) -> Any:
+def _warn_of_former(former: str, name: str) -> None:
+    message = f"the option {former!r} is called {name!r} now"
+    warnings.warn(message, DeprecationWarning, stacklevel=_frames_of_ingot())
+
+
+def _frames_of_ingot() -> int:
+    """For `stacklevel`: the frames up to the caller of ingot."""
+    frame, count = inspect.currentframe(), 0
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "ingot":
+        frame, count = frame.f_back, count + 1
+    return count
+
+
+def _variable(name: str) -> str | None:
+    """The environment variable of an option that is set: under its name, or a former one."""
     variable = f"INGOT_{name.upper()}"
-    text = os.environ.get(variable)
+    if variable in os.environ:
+        return variable
+    for former, now in FORMER_NAMES.items():
+        if now == name and (variable := f"INGOT_{former.upper()}") in os.environ:
+            _warn_of_former(former, name)
+            return variable
+    return None
+
+
+def _from_environment(name: str, defaults: Options) -> Any:
+    variable = _variable(name)
+    text = None if variable is None else os.environ[variable]
     if text is None:
         return None
     kind = type(getattr(defaults, name))

@@ -18,10 +18,10 @@ from ingot import observe
 from ingot.codegen import foresight
 from ingot.codegen.kernels import Kernels, all_kernels, build_kernels
 from ingot.collection import without_collection
-from ingot.dispatch.inside import Inside, has_products
+from ingot.dispatch.dispatch_matmul import DispatchMatmul, has_symbolic_matmuls
 from ingot.dispatch.resolve import Resolve, has_dispatch
 from ingot.dispatch.threads import kernel_work
-from ingot.dispatch.ways import Ways, account
+from ingot.dispatch.variants import Variants, account
 from ingot.errors import CompileError
 from ingot.fallback.boundary import Boundary, blamed_step, blaming
 from ingot.fallback.interpreted import (
@@ -32,6 +32,7 @@ from ingot.fallback.interpreted import (
 )
 from ingot.fallback.recovery import recovery
 from ingot.fallback.reproducer import Source
+from ingot.fuse.fused import CallStep, Fused, KernelStep, Step
 from ingot.fuse.group import fuse
 from ingot.fuse.region import Region
 from ingot.options import Options
@@ -46,7 +47,7 @@ from ingot.plan.planner import Planned, Version, plan_versions
 from ingot.program.program import Level, Program, program_from_fx
 from ingot.program.verify import verify
 from ingot.runtime.glue import Run, Runner, emit
-from ingot.stages import CallStep, Compiled, Fused, KernelStep, Step
+from ingot.stages import Compiled
 
 T = TypeVar("T")
 
@@ -142,24 +143,24 @@ def _within(program: Program, boundary: Boundary) -> Compiled:
         with blaming("foresight"):
             foresight.begin(program.graph)
         with account.compile(), _disable_current_modes():
-            return _compile(program, Ways(options), boundary)
+            return _compile(program, Variants(options), boundary)
 
     return boundary.attempt("", lambda: run(options), descend)
 
 
-def _compile(program: Program, ways: Ways, boundary: Boundary) -> Compiled:
+def _compile(program: Program, ways: Variants, boundary: Boundary) -> Compiled:
     with blaming("dispatch"):
         tree = versions(_resolved(program, ways))
     parts = [lower_version(version, ways, boundary) for version in leaves(tree)]
     return _planned(program, tree, parts, ways, boundary)
 
 
-def _resolved(program: Program, ways: Ways) -> Program:
+def _resolved(program: Program, ways: Variants) -> Program:
     """Dispatched operations give way to their implementations."""
     options = ways.options
     steps: list[Pass] = [Lower(core=True)] if program.level is Level.PRE_DISPATCH else []
-    if has_products(program):
-        program = run_passes(program, [*steps, Inside(ways)], verify=options.verify)
+    if has_symbolic_matmuls(program):
+        program = run_passes(program, [*steps, DispatchMatmul(ways)], verify=options.verify)
         steps = []
     if not has_dispatch(program):
         return program
@@ -169,12 +170,12 @@ def _resolved(program: Program, ways: Ways) -> Program:
 
 def compile_version(program: Program, options: Options) -> Compiled:
     """A program without choices between versions."""
-    ways = Ways(options)
+    ways = Variants(options)
     boundary = Boundary(Source(program.graph_module, program.level.value), options)
     return _planned(program, program, [lower_version(program, ways, boundary)], ways, boundary)
 
 
-def lower_version(program: Program, ways: Ways, boundary: Boundary) -> Lowered:
+def lower_version(program: Program, ways: Variants, boundary: Boundary) -> Lowered:
     options = ways.options
     timings: dict[str, float] = {}
     lower: list[Pass] = [Lower(core=True)] if program.level is Level.PRE_DISPATCH else []
@@ -201,7 +202,7 @@ def _timed(timings: dict[str, float], name: str, run: Callable[[], T]) -> T:
 
 
 def _kernels(
-    fused: Fused, followers: Mapping[Region, Follower], ways: Ways, boundary: Boundary
+    fused: Fused, followers: Mapping[Region, Follower], ways: Variants, boundary: Boundary
 ) -> Kernels:
     symbols = fused.program.symbols
     code = {region: follower.code for region, follower in followers.items()}
@@ -219,7 +220,7 @@ def _kernels(
 
 
 def _planned(
-    program: Program, tree: Versions, parts: list[Lowered], ways: Ways, boundary: Boundary
+    program: Program, tree: Versions, parts: list[Lowered], ways: Variants, boundary: Boundary
 ) -> Compiled:
     """The versions as one plan. A step that the plan fails for is PyTorch's, and all is planned
     anew."""
@@ -254,7 +255,7 @@ def _is_native(step: Step) -> bool:
     return isinstance(step, KernelStep) or step.native
 
 
-def _without(part: Lowered, step: Step, reason: str, ways: Ways, boundary: Boundary) -> Lowered:
+def _without(part: Lowered, step: Step, reason: str, ways: Variants, boundary: Boundary) -> Lowered:
     """With one step left to PyTorch."""
     left = replace(step, native=False, reason=reason) if isinstance(step, CallStep) else step
     steps = tuple(left if each is step else each for each in part.fused.steps)
@@ -267,7 +268,9 @@ def _without(part: Lowered, step: Step, reason: str, ways: Ways, boundary: Bound
     return Lowered(fused, kernels, {}, part.timings)
 
 
-def _compiled(parts: Sequence[Lowered], planned: Planned, runner: Runner, ways: Ways) -> Compiled:
+def _compiled(
+    parts: Sequence[Lowered], planned: Planned, runner: Runner, ways: Variants
+) -> Compiled:
     """The whole; where there are several versions, each of them is a Compiled of the same plan."""
     found = [
         Compiled(

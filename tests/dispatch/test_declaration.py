@@ -12,8 +12,8 @@ from torch import Tensor
 import ingot
 from ingot import DispatchError
 from ingot.dispatch.declare import Dispatch
-from ingot.dispatch.ranges import Range, Row, Table, ranges_from
-from ingot.dispatch.sizes import parse
+from ingot.dispatch.ranges import Range, RangeTable, Row, ranges_from
+from ingot.dispatch.size_expressions import parse
 
 
 def plain(x: Tensor, y: Tensor) -> Tensor:
@@ -146,7 +146,7 @@ def test_adjacent_ranges_merge() -> None:
         return Row((Range(*x), Range(*y)), name)
 
     low, high = (0, 8), (9, None)
-    table = Table(
+    table = RangeTable(
         (row(low, low, "a"), row(low, high, "a"), row(high, low, "b"), row(high, high, "a"))
     )
     merged = table.merged()

@@ -15,11 +15,11 @@ from torch.export import Dim
 
 import ingot
 from ingot import OptionError
-from ingot.dispatch.own import BUILT_IN, CHOICES, always, tensors, up_to
-from ingot.dispatch.ranges import Range, Row, Table
+from ingot.dispatch.builtin_variants import BUILT_IN, CHOICES, always, tensors, up_to
+from ingot.dispatch.ranges import Range, RangeTable, Row
 from ingot.dispatch.records import Record, remember, setting_of
 from ingot.dispatch.threads import NEVER, kernel_work, product_work
-from ingot.dispatch.ways import MOST_SECONDS, Account, Ways, covered
+from ingot.dispatch.variants import MOST_SECONDS, Account, Variants, covered
 from ingot.options import Options, make_options
 from ingot.plan.ir import Branch, Launch, Segment
 from tests.plans import ops_of
@@ -27,7 +27,7 @@ from tests.plans import ops_of
 N = Dim("n", min=1, max=100_000)
 
 
-def known(name: str, table: Table, **arguments: Any) -> None:
+def known(name: str, table: RangeTable, **arguments: Any) -> None:
     """Write a tuning file, as if it had been measured."""
     operation = CHOICES[name].operation
     operation.records.clear()
@@ -35,9 +35,9 @@ def known(name: str, table: Table, **arguments: Any) -> None:
     remember(operation, Record(setting_of(operation, bound), table))
 
 
-def two(bound: int, first: str, second: str) -> Table:
+def two(bound: int, first: str, second: str) -> RangeTable:
     rows = up_to(bound, first, second).rows
-    return Table(tuple(Row(r.box, r.serves, 1.0, "measured") for r in rows))
+    return RangeTable(tuple(Row(r.box, r.serves, 1.0, "measured") for r in rows))
 
 
 @pytest.fixture(autouse=True)
@@ -92,10 +92,10 @@ def check(exe: Any, model: Callable[..., Any], arguments: Any, sizes: tuple[int,
 
 
 @pytest.mark.parametrize(
-    ("name", "way"), [(name, way) for name, c in CHOICES.items() for way in c.ways]
+    ("name", "way"), [(name, way) for name, c in CHOICES.items() for way in c.variants]
 )
 def test_every_way_is_right(name: str, way: str) -> None:
-    exe, model, arguments = compiled(name, ways=f"{name}={way}")
+    exe, model, arguments = compiled(name, variants=f"{name}={way}")
     (chosen,) = (c for c in exe.compiled.choices if c.name == name)
     assert [row.serves for row in chosen.table.rows] == [way]
     assert chosen.table.rows[0].why == "fixed by hand"
@@ -156,27 +156,29 @@ def test_a_long_sum_is_cut_and_a_short_one_is_not() -> None:
 
 
 def test_the_work_of_a_thread_comes_from_the_table() -> None:
-    built_in = Ways(Options())
+    built_in = Variants(Options())
     usual = kernel_work(built_in), product_work(built_in)
     f32 = torch.float32
     known("kernel_threads", two(1023, "serial", "parallel"), x=(f32, (4096,), (1,)))
-    assert kernel_work(Ways(make_options())) != usual[0]
+    assert kernel_work(Variants(make_options())) != usual[0]
     for way, work in (("parallel", 1), ("serial", NEVER)):
-        assert product_work(Ways(make_options({"ways": f"product_threads={way}"}))) == work
+        assert product_work(Variants(make_options({"variants": f"product_threads={way}"}))) == work
 
 
 def test_threads_that_were_never_of_use_are_not_believed() -> None:
     """Such a table was measured while others had the cores."""
-    f32, usual = torch.float32, product_work(Ways(Options()))
+    f32, usual = torch.float32, product_work(Variants(Options()))
     rows = tuple(Row(r.box, r.serves, 1.0, "measured") for r in always("serial").rows)
-    known("product_threads", Table(rows), a=(f32, (37, 64), (64, 1)), w=(f32, (64, 64), (64, 1)))
-    assert product_work(Ways(make_options())) == usual
+    known(
+        "product_threads", RangeTable(rows), a=(f32, (37, 64), (64, 1)), w=(f32, (64, 64), (64, 1))
+    )
+    assert product_work(Variants(make_options())) == usual
 
 
 def test_what_is_not_known_is_built_in() -> None:
     built_in = up_to(4, "few", "many")
-    assert covered(Table(()), built_in) == built_in
-    one = Table((Row((Range(9, 16),), "few", 1.0, "measured"),))
+    assert covered(RangeTable(()), built_in) == built_in
+    one = RangeTable((Row((Range(9, 16),), "few", 1.0, "measured"),))
     found = covered(one, built_in)
     assert [(row.box[0].as_text(), row.serves) for row in found.rows] == [
         ("0..4", "few"), ("5..8", "many"), ("9..16", "few"), ("17..", "many"),
@@ -186,7 +188,7 @@ def test_what_is_not_known_is_built_in() -> None:
 def test_an_unsure_measurement_changes_nothing() -> None:
     f32 = torch.float32
     row = Row((Range(0, None),), "library", 0.6, "measured")
-    known("product", Table((row,)), a=(f32, (37, 24), (24, 1)), w=(f32, (24, 40), (1, 24)))
+    known("product", RangeTable((row,)), a=(f32, (37, 24), (24, 1)), w=(f32, (24, 40), (1, 24)))
     exe, _, _ = compiled("product")
     (chosen,) = (c for c in exe.compiled.choices if c.name == "product")
     assert [(row.serves, row.why) for row in chosen.table.rows] == [("packed", BUILT_IN)]
@@ -229,24 +231,42 @@ def test_measuring_begins_when_its_share_is_enough(
     assert make_options().tune == 0.1
     account = Account()
     account._compiling = seconds
-    monkeypatch.setattr("ingot.dispatch.ways.account", account)
+    monkeypatch.setattr("ingot.dispatch.variants.account", account)
     monkeypatch.setattr("os.getloadavg", lambda: (0.0, 0.0, 0.0))
     compiled("product")
     assert tuning_folder.exists() == measures
     assert bool(account.measuring) == measures
 
 
-def test_ways_are_checked() -> None:
+def test_variants_are_checked() -> None:
     with pytest.raises(OptionError, match="did you mean 'product'"):
-        compiled("product", ways="prodct=library")
-    with pytest.raises(OptionError, match="one of packed, library"):
-        compiled("product", ways="product=librry")
+        compiled("product", variants="prodct=library")
+    with pytest.raises(
+        OptionError, match="unknown variant for product: 'librry'; choose 'packed' or 'library'"
+    ):
+        compiled("product", variants="product=librry")
+
+
+def test_former_name_of_the_option_is_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.warns(
+        DeprecationWarning, match="the option 'ways' is called 'variants' now"
+    ) as told:
+        options = make_options({"ways": "product=library"})
+    assert options == make_options({"variants": "product=library"})
+    assert len(told) == 1 and told[0].filename == __file__
+    with pytest.warns(DeprecationWarning):
+        assert Options(ways="product=library").variants == options.variants
+    monkeypatch.setenv("INGOT_WAYS", "product=packed")
+    with pytest.warns(DeprecationWarning):
+        assert make_options().variants == "product=packed"
 
 
 def test_the_report_shows_choices_and_candidates() -> None:
     model = nn.Linear(24, 40).eval()
     with torch.no_grad():
-        report = ingot.explain(model, (torch.randn(5, 24),), options={"ways": "product=library"})
+        report = ingot.explain(
+            model, (torch.randn(5, 24),), options={"variants": "product=library"}
+        )
     (row,) = (row for row in report.choices if row.name == "product")
     assert row.candidates == ("packed", "library")
     assert "library (fixed by hand)" in row.served[0]
@@ -258,7 +278,10 @@ def test_weights_are_watched_in_both_ways() -> None:
     for way in ("packed", "library"):
         with torch.no_grad():
             exe = ingot.compile(
-                model, arguments(5), dynamic_shapes=({0: N},), options={"ways": f"product={way}"}
+                model,
+                arguments(5),
+                dynamic_shapes=({0: N},),
+                options={"variants": f"product={way}"},
             )
             for _ in range(2):
                 check(exe, model, arguments, (3, 30))
@@ -267,7 +290,7 @@ def test_weights_are_watched_in_both_ways() -> None:
 
 def test_training_takes_the_library_too() -> None:
     model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
-    fast = torch.compile(model, backend="ingot", options={"ways": "product=library"})
+    fast = torch.compile(model, backend="ingot", options={"variants": "product=library"})
     x = torch.randn(5, 8)
     fast(x).sum().backward()
     got = [p.grad.clone() for p in model.parameters() if p.grad is not None]

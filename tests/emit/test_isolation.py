@@ -17,9 +17,9 @@ import torch
 
 import ingot
 from ingot.emit import isolate
-from ingot.emit.levels import Step
+from ingot.emit.levels import PipelineStep
 
-LLVM = Step(
+LLVM = PipelineStep(
     "to LLVM",
     "builtin.module(convert-cf-to-llvm,convert-arith-to-llvm,convert-func-to-llvm,"
     "reconcile-unrealized-casts)",
@@ -48,9 +48,11 @@ func.func @main(%m: memref<f32>) {
   return
 }
 """
-UNROLL = Step("unroll", "builtin.module(func.func(affine-loop-unroll{unroll-factor=1000000000}))")
+UNROLL = PipelineStep(
+    "unroll", "builtin.module(func.func(affine-loop-unroll{unroll-factor=1000000000}))"
+)
 DEEP = "module {\n" * 100_000 + "}\n" * 100_000
-NOTHING = Step("nothing", "builtin.module()")
+NOTHING = PipelineStep("nothing", "builtin.module()")
 
 
 def run(text: str, limits: isolate.Limits, folder: Path) -> None:
@@ -59,7 +61,7 @@ def run(text: str, limits: isolate.Limits, folder: Path) -> None:
     isolate.run(text, "main", [], LLVM, [{"value": 1}], str(path), limits)
 
 
-def lower(text: str, step: Step, limits: isolate.Limits) -> None:
+def lower(text: str, step: PipelineStep, limits: isolate.Limits) -> None:
     isolate.lower(text, [step], limits)
 
 

@@ -17,7 +17,7 @@ import ingot
 from ingot.emit.problems import problem
 from ingot.program.call import bind
 from ingot.targets import Placed, place
-from ingot.targets.base import Runner
+from ingot.targets.target import Runner
 from tests.emit.accelerator import Machine
 
 

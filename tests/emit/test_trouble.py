@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 import ingot
-from ingot.emit.verify import run_module
+from ingot.emit.comparison import run_module
 
 
 def test_all_problems_are_told_at_once_at_the_users_lines() -> None:

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from ingot.codegen.kernels import draft_kernel
+from ingot.fuse.fused import Fused
 from ingot.fuse.group import fuse
 from ingot.options import Options
-from ingot.stages import Fused
 from tests.unit.tracing import trace
 
 from .functions import CASES

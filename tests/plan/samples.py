@@ -20,7 +20,7 @@ class SampleTile(ir.Attributes):
 @register
 @dataclass(frozen=True)
 class SampleGeometry(ir.Attributes):
-    sizes: tuple[ir.Size, ...]
+    sizes: tuple[Any, ...]
     dtype: torch.dtype
     label: str | None
     tile: SampleTile

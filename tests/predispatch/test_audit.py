@@ -1,4 +1,4 @@
-"""The table of liars is what the audit finds with this PyTorch."""
+"""The table of schema violations is what the audit finds with this PyTorch."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def test_the_table_is_of_this_pytorch() -> None:
 def test_a_part_of_the_audit_agrees_with_the_table() -> None:
     known = json.loads(TABLE.read_text())
     found = audit(info for info in op_db if info.name in CHECKED).as_table()
-    for name, entry in found["liars"].items():
-        assert set(entry["ways"]) <= set(known["liars"][name]["ways"]), name
+    for name, entry in found["violations"].items():
+        assert set(entry["kinds"]) <= set(known["violations"][name]["kinds"]), name
     assert {
         "aten.to.dtype": ["fresh"],
         "aten.contiguous.default": ["fresh"],
@@ -39,13 +39,13 @@ def test_a_part_of_the_audit_agrees_with_the_table() -> None:
         "aten.dropout.default": ["alias"],
         "aten.batch_norm.default": ["write"],
         "aten.native_batch_norm.default": ["write"],
-    }.items() <= {name: entry["ways"] for name, entry in found["liars"].items()}.items()
+    }.items() <= {name: entry["kinds"] for name, entry in found["violations"].items()}.items()
     assert not set(found["honest"]) & set(known["without samples"])
 
 
 def test_the_table_knows_every_composite_op_once() -> None:
     known = json.loads(TABLE.read_text())
-    groups = [set(known[name]) for name in ("liars", "honest", "without samples")]
+    groups = [set(known[name]) for name in ("violations", "honest", "without samples")]
     composites = {op_name(op) for op in composite_ops()}
     assert composites <= set.union(*groups)
     assert set.union(*groups[1:]) <= composites
@@ -62,17 +62,19 @@ def test_the_table_is_current(part: int) -> None:
     labels = {label for info in infos for label, *_ in samples(info)}
 
     def rows(table: dict[str, Any]) -> dict[tuple[str, str], str]:
-        lies = {
-            (name, way): sample
-            for name, entry in table["liars"].items()
-            for way, sample in entry["samples"].items()
+        violations = {
+            (name, kind): sample
+            for name, entry in table["violations"].items()
+            for kind, sample in entry["samples"].items()
         }
-        return lies | {(name, "honest"): sample for name, sample in table["honest"].items()}
+        return violations | {(name, "honest"): sample for name, sample in table["honest"].items()}
 
     theirs, ours = rows(known), rows(found)
-    lying = {name for name, way in theirs if way != "honest"}
+    violating = {name for name, kind in theirs if kind != "honest"}
     unknown = {
-        row for row in ours if row not in theirs and not (row[1] == "honest" and row[0] in lying)
+        row
+        for row in ours
+        if row not in theirs and not (row[1] == "honest" and row[0] in violating)
     }
     assert not unknown
     for row, sample in theirs.items():

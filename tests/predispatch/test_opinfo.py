@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.utils import _pytree as pytree
 
 import ingot
-from ingot.capture.regions import keeping_toggles
+from ingot.capture.mode_changes import keeping_toggles
 from ingot.program.graph import composite_ops
 from tests.ops.cases import OPS, op_name
 from tests.ops.compare import assert_same_metadata

@@ -16,7 +16,8 @@ from torch.export import Dim
 
 import ingot
 from ingot import observe
-from ingot.stages import CallStep, Compiled, KernelStep
+from ingot.fuse.fused import CallStep, KernelStep
+from ingot.stages import Compiled
 
 from .check import check
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 import ingot
-from ingot.codegen.machine import this_machine
+from ingot.machine import this_machine
 from ingot.plan import chains
 from tests.programs.check import by_threads
 

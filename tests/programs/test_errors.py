@@ -13,7 +13,7 @@ from torch import Tensor
 from torch._dynamo.exc import BackendCompilerFailed
 
 import ingot
-from ingot.codegen.machine import this_machine
+from ingot.machine import this_machine
 from ingot.options import Options
 
 ERRORS: dict[str, tuple[Callable[..., object], tuple[Tensor, ...]]] = {

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ingot.stages import KernelStep
+from ingot.fuse.fused import KernelStep
 
 from .check import check
 

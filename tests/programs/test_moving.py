@@ -12,7 +12,8 @@ from torch._dynamo.utils import counters
 
 import ingot
 from ingot import observe
-from ingot.stages import CallStep, Compiled
+from ingot.fuse.fused import CallStep
+from ingot.stages import Compiled
 from tests.plans import native_call_steps
 
 from .moving import Moving, programs

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 import ingot
-from ingot.codegen.machine import this_machine
+from ingot.machine import this_machine
 from tests.programs.check import by_threads
 
 FETCH = "llvm.intr.prefetch"

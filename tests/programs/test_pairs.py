@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 import ingot
-from ingot.codegen.machine import this_machine
+from ingot.machine import this_machine
 from tests.programs.check import by_threads
 
 BF16 = torch.bfloat16

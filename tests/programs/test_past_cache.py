@@ -12,7 +12,7 @@ from torch import Tensor
 
 import ingot
 from ingot.codegen import kernels
-from ingot.codegen.machine import this_machine
+from ingot.machine import this_machine
 
 
 def scaled(x: Tensor) -> Tensor:

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from ingot.codegen.builder import Builder
 from ingot.codegen.jit import FUNCTION_ATTRIBUTES, compile_module
-from ingot.codegen.values import Val
+from ingot.ops.values import Val
 
 Body = Callable[[Builder, list[Val]], Val]
 

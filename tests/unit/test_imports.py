@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ingot.codegen.imports import imported, symbol_address
 from ingot.codegen.jit import compile_module
 from ingot.errors import CompileError
+from ingot.linkage import imported, symbol_address
 
 
 def test_imports_are_a_closed_list() -> None:

@@ -261,8 +261,8 @@ def test_every_name_from_pytorch_is_in_the_table() -> None:
 
 
 def test_no_op_with_a_pointwise_rule_is_taken_apart() -> None:
-    import ingot.codegen.scalar  # noqa: F401
-    from ingot.codegen.rules import pointwise_rules
+    import ingot.ops.scalar  # noqa: F401
+    from ingot.ops.rules import pointwise_rules
 
     # A copy is a clone of its source and a fill is a full: the rules are for tracers without us.
     spelled_otherwise = {torch.ops.aten.copy.default, torch.ops.aten.fill.Scalar}

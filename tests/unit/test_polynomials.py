@@ -15,9 +15,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from ingot.codegen import polynomials
 from ingot.codegen.builder import Builder
-from ingot.codegen.values import Val
+from ingot.ops import polynomials
+from ingot.ops.values import Val
 
 from .flat_kernel import Batch
 

@@ -18,18 +18,18 @@ import torch
 import torch._inductor.inductor_prims  # prims.fma is there only after this import
 from torch import Tensor
 
-import ingot.codegen.scalar  # noqa: F401  (registers the rules)
+import ingot.ops.scalar  # noqa: F401  (registers the rules)
 from ingot.codegen.builder import Builder
-from ingot.codegen.rules import (
+from ingot.errors import UnsupportedError
+from ingot.ops.rules import (
     apply_rule,
     compute_dtypes,
     overload,
     pointwise,
     pointwise_rules,
 )
-from ingot.codegen.scalar.prims import register_late
-from ingot.codegen.values import Val
-from ingot.errors import UnsupportedError
+from ingot.ops.scalar.prims import register_late
+from ingot.ops.values import Val
 
 from .flat_kernel import Batch
 

@@ -14,10 +14,10 @@ from torch.fx import Graph, GraphModule, Node
 from torch.fx._lazy_graph_module import _LazyGraphModule
 from torch.fx.experimental.symbolic_shapes import _free_unbacked_symbols_with_path
 
+from ingot.artifact.arguments import ValueReader, ValueWriter
 from ingot.artifact.document import Part
 from ingot.artifact.operators import CallError, check_call, operator_name, operator_named
-from ingot.artifact.symbols import SymbolReader
-from ingot.artifact.values import ValueReader, ValueWriter
+from ingot.artifact.symbol_ranges import SymbolReader
 from ingot.errors import SaveError
 from ingot.program.source import node_place, trace_places
 

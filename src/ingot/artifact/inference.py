@@ -26,10 +26,10 @@ from torch.fx import GraphModule, Node
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from torch.fx.node import map_arg
 
-from ingot.artifact.symbols import SymbolReader
-from ingot.program.control import Control, control_of
+from ingot.artifact.symbol_ranges import SymbolReader
 from ingot.program.graph import is_view, output_values, placeholders
-from ingot.program.regions import is_region, region_body, region_parts
+from ingot.program.higher_order import Control, control_of
+from ingot.program.mode_regions import is_region, region_body, region_parts
 
 _UNKNOWN = (
     DataDependentOutputException, DynamicOutputShapeException, GuardOnDataDependentSymNode,

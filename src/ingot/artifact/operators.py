@@ -20,7 +20,7 @@ from torch._ops import HigherOrderOperator, OpOverload, OpOverloadPacket
 from torch.fx import Node
 
 from ingot.program.custom_gradient import custom_gradient
-from ingot.program.regions import inference_mode
+from ingot.program.mode_regions import inference_mode
 
 _QUALIFIED = re.compile(r"([A-Za-z_]\w*)\.([A-Za-z_]\w*)\.([A-Za-z_]\w*)", re.ASCII)
 

@@ -28,14 +28,14 @@ from torch import Tensor
 from torch.fx import GraphModule
 
 from ingot.artifact.archive import GRAPH, PROGRAM, TENSORS, read_archive, write_archive
+from ingot.artifact.arguments import ValueWriter
 from ingot.artifact.document import Part, parse
 from ingot.artifact.graphs import GraphReader, GraphWriter
 from ingot.artifact.inference import InferenceError, infer_values
 from ingot.artifact.signatures import SignatureReader, encode_calling, encode_signature
-from ingot.artifact.symbols import SymbolReader, SymbolWriter
+from ingot.artifact.symbol_ranges import SymbolReader, SymbolWriter
 from ingot.artifact.tensors import pack, unpack
 from ingot.artifact.trees import TreeWriter
-from ingot.artifact.values import ValueWriter
 from ingot.errors import FileError, IngotError
 from ingot.program.call import call_spec
 from ingot.program.program import Level, Program, SizeGuard, tensor_attributes

@@ -14,8 +14,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
+from ingot.artifact.arguments import DTYPES, MOST_RANK
 from ingot.artifact.document import Part
-from ingot.artifact.values import DTYPES, MOST_RANK
 from ingot.errors import FileError, SaveError
 from ingot.program.overlap import overlaps_itself
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from torch.utils import _pytree as pytree
 
+from ingot.artifact.arguments import ValueReader, ValueWriter
 from ingot.artifact.document import Part, shown
-from ingot.artifact.values import ValueReader, ValueWriter
 from ingot.capture.structures import Outline, register_structures
 from ingot.errors import SaveError
 

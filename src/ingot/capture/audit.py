@@ -1,11 +1,11 @@
 """The audit of composite ops: `python -m ingot.capture.audit`. Every op that PyTorch registers as
-CompositeImplicitAutograd runs over PyTorch's own OpInfo samples, and what it did to memory is held
-against what its schema says. Goes out: program/liars.json, the table of those that lie, each with
-how, and with the sample that exposed it. What holds: nothing in the table is written by hand; with
-the same PyTorch the audit writes the same table.
+CompositeImplicitAutograd runs over PyTorch's own OpInfo samples, and its effect on memory is
+compared with its schema. The result is program/schema_violations.json: each op that violates its
+schema, with the kinds of violation and the sample that exposed each. Nothing in the table is
+written by hand; with the same PyTorch the audit writes the same table.
 
-Inner ops are looked at as well, for writes alone: a composite op that is taken apart must not meet
-one there that writes without a word.
+Inner ops are looked at as well, for writes alone: a composite op that is decomposed must not meet
+one there that writes to an argument its schema does not mark.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 SchemaInfo = torch._C._SchemaInfo
 SchemaArgument = torch._C._SchemaArgument
 SchemaKind = torch._C._SchemaArgType
-TABLE = Path(__file__).parent.parent / "program" / "liars.json"
+TABLE = Path(__file__).parent.parent / "program" / "schema_violations.json"
 DTYPES = (torch.float32, torch.complex64, torch.int64)
 MOST_SAMPLES = 24
 """Of one op in one dtype: a few ops have thousands that differ in numbers only."""
@@ -43,28 +43,28 @@ MOST_SAMPLES = 24
 class Findings:
     """What was seen so far."""
 
-    ways: dict[str, dict[str, str]] = field(default_factory=dict)
-    """By op and way of lying: the first sample that shows it."""
+    kinds: dict[str, dict[str, str]] = field(default_factory=dict)
+    """By op and kind of violation: the first sample that shows it."""
     seen: dict[str, str] = field(default_factory=dict)
     """Composite ops that ran: the first sample of each."""
     sample: str = ""
     """What is running."""
 
-    def add(self, op: OpOverload, way: str) -> None:
-        self.ways.setdefault(op_name(op), {}).setdefault(way, self.sample)
+    def add(self, op: OpOverload, kind: str) -> None:
+        self.kinds.setdefault(op_name(op), {}).setdefault(kind, self.sample)
 
     def as_table(self) -> dict[str, Any]:
         composites = {op_name(op) for op in composite_ops()}
         return {
             "torch": torch.__version__.split("+")[0],
-            "liars": {
-                name: {"ways": sorted(ways), "samples": dict(sorted(ways.items()))}
-                for name, ways in sorted(self.ways.items())
+            "violations": {
+                name: {"kinds": sorted(kinds), "samples": dict(sorted(kinds.items()))}
+                for name, kinds in sorted(self.kinds.items())
             },
             "honest": {
                 name: sample
                 for name, sample in sorted(self.seen.items())
-                if name in composites and name not in self.ways
+                if name in composites and name not in self.kinds
             },
             "without samples": sorted(composites - self.seen.keys()),
         }
@@ -100,8 +100,8 @@ def check(findings: Findings, op: OpOverload, args: Any, kwargs: Any, composite:
         if not _may_write(argument) and not _is_lazy(tensor) and not _same(tensor, content):
             findings.add(op, "write")
     if composite:
-        for way in _alias_lies(op, before, out):
-            findings.add(op, way)
+        for kind in _alias_violations(op, before, out):
+            findings.add(op, kind)
     return out
 
 
@@ -145,14 +145,14 @@ def _storage(tensor: Tensor) -> int | None:
     return pointer or None
 
 
-def _alias_lies(op: OpOverload, before: Sequence[Any], out: Any) -> Iterator[str]:
+def _alias_violations(op: OpOverload, before: Sequence[Any], out: Any) -> Iterator[str]:
     results = out if len(op._schema.returns) > 1 else (out,)
     names = [argument.name for argument in op._schema.arguments]
     for i, value in enumerate(results):
         promised = {name for j, name in enumerate(names) if _promises(op, i, j)}
         for leaf in pytree.tree_leaves(value):
             if isinstance(leaf, Tensor) and leaf.layout is torch.strided:
-                yield from _result_lies(leaf, promised, before)
+                yield from _result_violations(leaf, promised, before)
 
 
 @cache
@@ -163,7 +163,7 @@ def _promises(op: OpOverload, result: int, argument: int) -> bool:
     return bool(info.may_contain_alias(*pair))
 
 
-def _result_lies(leaf: Tensor, promised: set[str], before: Sequence[Any]) -> Iterator[str]:
+def _result_violations(leaf: Tensor, promised: set[str], before: Sequence[Any]) -> Iterator[str]:
     storage = _storage(leaf)
     if storage is None:
         return
@@ -303,10 +303,10 @@ def main() -> None:
     findings = audit()
     TABLE.write_text(table_text(findings))
     table = findings.as_table()
-    for name, entry in table["liars"].items():
-        for way, sample in entry["samples"].items():
-            print(f"{name}: {way} ({sample})")
-    counts = f"{len(table['liars'])} lie, {len(table['honest'])} do not"
+    for name, entry in table["violations"].items():
+        for kind, sample in entry["samples"].items():
+            print(f"{name}: {kind} ({sample})")
+    counts = f"{len(table['violations'])} violate their schema, {len(table['honest'])} do not"
     rest = f"{len(table['without samples'])} have no sample"
     print(f"{counts}, {rest}; {time.perf_counter() - start:.0f} s", file=sys.stderr)
 

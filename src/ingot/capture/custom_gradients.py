@@ -28,7 +28,7 @@ _OF_DYNAMO = "AutogradFunctionApply"
 """What strict tracing makes of a user's."""
 
 
-class Context:
+class GradientContext:
     """Stands for the context that autograd gives to forward and backward."""
 
     def __init__(self, needs_input_grad: tuple[bool, ...]) -> None:
@@ -57,7 +57,7 @@ class Context:
         leaves = pytree.tree_leaves(list(vars(self).values()))
         return [leaf for leaf in leaves if isinstance(leaf, Tensor)]
 
-    def holding(self, tensors: Sequence[Tensor]) -> Context:
+    def holding(self, tensors: Sequence[Tensor]) -> GradientContext:
         """The same with these in place of its own."""
         made, new = copy.copy(self), iter(tensors)
         for name, value in vars(self).items():
@@ -68,7 +68,9 @@ class Context:
 class Backward:
     """The backward as a function of what was kept and of the gradients of the results."""
 
-    def __init__(self, function: Any, context: Context, outs: Sequence[Any], inputs: Any) -> None:
+    def __init__(
+        self, function: Any, context: GradientContext, outs: Sequence[Any], inputs: Any
+    ) -> None:
         self.function, self.context = function, context
         self.outs, self.inputs = outs, inputs
         self.places: list[int] = []
@@ -91,12 +93,12 @@ def _zeros(out: Any) -> Any:
     return torch.zeros_like(out) if isinstance(out, Tensor) else None
 
 
-def has_gradient(out: Any, context: Context) -> bool:
+def has_gradient(out: Any, context: GradientContext) -> bool:
     return isinstance(out, Tensor) and out.is_floating_point() and id(out) not in context.constant
 
 
 def traced_apply(function: Any, *args: Any) -> Any:
-    context = Context(tuple(isinstance(arg, Tensor) for arg in args))
+    context = GradientContext(tuple(isinstance(arg, Tensor) for arg in args))
     with torch.no_grad():
         if function.setup_context is torch.autograd.function._SingleLevelFunction.setup_context:
             result = function.forward(context, *args)

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from ingot.observe import Listeners
+from ingot.listeners import Listeners
 
 log = logging.getLogger("ingot.recompiles")
 

@@ -17,13 +17,14 @@ import torch
 
 from ingot.codegen.entry import openmp_declarations
 from ingot.codegen.functions import Writer
-from ingot.codegen.gemm import DTYPES, Shape, call_tile, dividing_shape, product_shape
+from ingot.codegen.gemm import call_tile
 from ingot.codegen.jit import Native, compile_module
 from ingot.codegen.once import Once
-from ingot.codegen.polynomials.exponential import exp
 from ingot.codegen.reduce import across_lanes
 from ingot.codegen.tile import transposed
-from ingot.codegen.values import Val
+from ingot.ops.kernel_shapes import Shape, dividing_shape, product_shape
+from ingot.ops.polynomials.exponential import exp
+from ingot.ops.values import Val
 
 QUERIES = 48
 KEYS = 512
@@ -45,17 +46,6 @@ FIELDS = (
 an f64; with `few`, keys and values are read where they lie. Within a row elements lie side by side,
 except the mask's."""
 _POINTERS = ("q", "k", "v", "mask", "out")
-
-
-def attends(dtype: torch.dtype, width: object) -> bool:
-    """Can heads of this width be done here?"""
-    return (
-        dtype in DTYPES
-        and isinstance(width, int)
-        and width > 0
-        and width <= 512
-        and dividing_shape(dtype, width) is not None
-    )
 
 
 @cache

@@ -15,7 +15,7 @@ from ingot.codegen.functions import I64
 from ingot.codegen.jit import Native, compile_module
 from ingot.codegen.once import Once
 from ingot.codegen.tiles import ARGUMENTS, tile_type
-from ingot.codegen.values import Val
+from ingot.ops.values import Val
 
 FIELDS = (
     "c", "edges", "rows", "strips", "edge_count", "strip_count", "room", "teams", "work",

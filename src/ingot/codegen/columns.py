@@ -13,9 +13,9 @@ import torch
 from ingot.codegen.looping import Body
 from ingot.codegen.reduce import Accumulators, advance, combine
 from ingot.codegen.rows import BLOCK, Phases, RowWriter, Slots, needs_blocks, pairs
-from ingot.codegen.values import Val
 from ingot.fuse.expr import Reduce, Scan
 from ingot.fuse.loops import Nest
+from ingot.ops.values import Val
 
 ROWS = 8
 """Rows that are read side by side: processors fetch ahead along each of them."""

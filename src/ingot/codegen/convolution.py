@@ -14,11 +14,12 @@ import torch
 from ingot.codegen import tiles
 from ingot.codegen.entry import openmp_declarations
 from ingot.codegen.functions import I64, Writer
-from ingot.codegen.gemm import WORK_PER_THREAD, tile_shape
+from ingot.codegen.gemm import WORK_PER_THREAD
 from ingot.codegen.jit import Native, compile_module
 from ingot.codegen.once import Once
 from ingot.codegen.tiles import ARGUMENTS, tile_type
-from ingot.codegen.values import Val
+from ingot.ops.kernel_shapes import tile_shape
+from ingot.ops.values import Val
 
 FIELDS = (
     "image", "weights", "bias", "addend", "c",

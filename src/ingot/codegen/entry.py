@@ -14,17 +14,17 @@ import torch
 
 from ingot.codegen.builder import FENCE
 from ingot.codegen.columns import Columns
-from ingot.codegen.imports import has_symbol
 from ingot.codegen.jit import FUNCTION_ATTRIBUTES
 from ingot.codegen.picked import fetch_picked
 from ingot.codegen.rows import Phases, RowWriter
 from ingot.codegen.split import Cut, leave, used_chunks, within, write_chunk
 from ingot.codegen.tile import Tiles
-from ingot.codegen.values import Val
 from ingot.fuse import index as ix
 from ingot.fuse.expr import Expr
 from ingot.fuse.index import Var
 from ingot.fuse.loops import Nest
+from ingot.linkage import has_symbol
+from ingot.ops.values import Val
 
 WORK_PER_THREAD = 65536
 """Instructions, roughly, that are worth waking a thread for."""

@@ -16,14 +16,13 @@ from torch import fx
 
 from ingot.codegen.entry import Frame, function_text, written
 from ingot.codegen.rows import RowWriter
-from ingot.codegen.values import Val
 from ingot.errors import UnsupportedError
-from ingot.fuse import index as ix
 from ingot.fuse.expr import Guarded, Load
-from ingot.fuse.index import Index, Size, Var
+from ingot.fuse.index import Index, Var
 from ingot.fuse.loops import Nest, merged_pair, plain_nest
 from ingot.fuse.region import Region
-from ingot.fuse.shapes import tensor_of
+from ingot.ops.values import Val
+from ingot.program.shapes import Size, same_size, tensor_of
 
 EDGES = ("top", "bottom", "left", "right")
 FOLLOWER_TYPE = f"(!llvm.ptr, {', '.join('i64' for _ in EDGES)}) -> ()"
@@ -42,7 +41,7 @@ def follower_nest(region: Region, product: fx.Node, sizes: tuple[Size, Size], st
     nest = plain_nest(region)
     at = _read_at(nest, product)
     column = next((v for v, c in at.terms.items() if c == 1 and isinstance(v, Var)), None)
-    if column is None or not ix.same_size(column.size, sizes[1]):
+    if column is None or not same_size(column.size, sizes[1]):
         raise UnsupportedError("does not go along the product's columns")
     row, nest = _rows(nest, at, column, sizes[0], step)
     nest = replace(nest, outer=(row, column), vector=column)
@@ -71,13 +70,13 @@ def _rows(nest: Nest, at: Index, column: Var, count: Size, step: Size) -> tuple[
     loops = [v for v in nest.outer if v is not column]
     stride = step
     while loops:
-        inner = next((v for v in loops if ix.same_size(at.terms[v], stride)), None)
+        inner = next((v for v in loops if same_size(at.terms[v], stride)), None)
         if inner is None:
             raise UnsupportedError("goes through the product's rows in another way")
         loops.remove(inner)
         stride = stride * inner.size
         nest = replace(nest, outer=(inner, *(v for v in nest.outer if v is not inner)))
-    if not ix.same_size(stride, step * count):
+    if not same_size(stride, step * count):
         raise UnsupportedError("does not go through all of the product's rows")
     while len(nest.outer) > 2:
         first, second = [v for v in nest.outer if v is not column][:2]

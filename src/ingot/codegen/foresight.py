@@ -16,12 +16,12 @@ from ingot.codegen import (
     attention,
     convolution,
     executor,
-    gemm,
     launcher,
     product,
     weight_guard,
     winograd,
 )
+from ingot.ops.kernel_shapes import DTYPES
 
 _aten = torch.ops.aten
 _FLASH = _aten._scaled_dot_product_flash_attention_for_cpu.default
@@ -52,7 +52,7 @@ def begin(graph: fx.Graph) -> None:
         if node.op == "call_function"
         for start in (*_NEEDS.get(node.target, ()), *_more(node))
         for dtype in _dtypes(node)
-        if dtype in gemm.DTYPES
+        if dtype in DTYPES
     }
     for start, dtype in needed:
         start(dtype)

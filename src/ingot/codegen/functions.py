@@ -12,7 +12,7 @@ import torch
 
 from ingot.codegen.builder import Builder
 from ingot.codegen.entry import has_openmp
-from ingot.codegen.values import Val
+from ingot.ops.values import Val
 
 I64 = torch.int64
 MANY = 8

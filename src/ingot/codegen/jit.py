@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from weakref import WeakValueDictionary
 
-from ingot.codegen.imports import imported
 from ingot.codegen.mlir_c import Engine
+from ingot.linkage import imported
 
 LOWERING = (
     "builtin.module(convert-scf-to-cf,convert-math-to-llvm,convert-vector-to-llvm,convert-arith-to-llvm,"

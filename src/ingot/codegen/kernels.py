@@ -32,21 +32,20 @@ from ingot.codegen.entry import (
 from ingot.codegen.follower import FollowerNest, write_follower
 from ingot.codegen.jit import Native, compile_module
 from ingot.codegen.lanes import choose_lanes, in_pairs, register_bytes
-from ingot.codegen.machine import this_machine
 from ingot.codegen.rows import RowWriter
-from ingot.codegen.rules import instructions
 from ingot.codegen.split import write_finish
-from ingot.codegen.values import Val
 from ingot.errors import UnsupportedError
 from ingot.fuse import index as ix
 from ingot.fuse.expr import Apply, Expr, Load, Reduce
-from ingot.fuse.index import Size
-from ingot.fuse.likeness import Key, likeness
+from ingot.fuse.fused import Fused
 from ingot.fuse.loops import Nest, Store, make_nest
 from ingot.fuse.region import Region
-from ingot.fuse.shapes import shape_of, tensor_of
+from ingot.fuse.structural_key import Key, structural_key
+from ingot.machine import this_machine
+from ingot.ops.rules import instructions
+from ingot.ops.values import Val
 from ingot.options import Options
-from ingot.stages import Fused
+from ingot.program.shapes import Size, shape_of, tensor_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,7 +221,7 @@ def _follower_draft(region: Region, follower: FollowerNest | None) -> Draft | No
     """The draft of a follower like this one; None where there can be none."""
     if follower is None:
         return None
-    key, nodes = likeness(region)
+    key, nodes = structural_key(region)
     loops = tuple((v.name, str(v.size)) for v in follower.nest.outer)
     asked = (key, nodes.index(follower.product), loops, follower.lanes)
     if asked in _known_followers:
@@ -259,7 +258,7 @@ def _buffers(nest: Nest) -> dict[fx.Node, str]:
 def _draft_once(region: Region, options: Options, form: Form) -> Draft:
     """The draft of a region like this one, with this one's buffers; written where there was
     none."""
-    key, nodes = likeness(region)
+    key, nodes = structural_key(region)
     known = _known.get((key, options.vector_bits, form))
     if known is None:
         known = _of_likeness(draft_kernel(region, options, form), nodes)

@@ -11,11 +11,11 @@ import torch
 from ingot.codegen.builder import CACHE_LINE
 from ingot.codegen.columns import is_columnar
 from ingot.codegen.looping import MOST_CUTS, cuts_of
-from ingot.codegen.machine import this_machine
 from ingot.codegen.reduce import is_positional
-from ingot.codegen.values import HALVES, NATIVE_DTYPES
 from ingot.fuse.expr import Load, Reduce, Scan
 from ingot.fuse.loops import Nest
+from ingot.machine import this_machine
+from ingot.ops.dtypes import HALVES, NATIVE_DTYPES
 from ingot.options import Options
 
 COLUMNS = (2048, 1024, 512)

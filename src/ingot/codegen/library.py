@@ -10,10 +10,10 @@ from functools import cache
 import torch
 
 from ingot.codegen.functions import Writer
-from ingot.codegen.imports import has_symbol
 from ingot.codegen.jit import Native, compile_module
 from ingot.codegen.once import Once
-from ingot.codegen.values import Val
+from ingot.linkage import has_symbol
+from ingot.ops.values import Val
 
 FIELDS = (
     "a", "lda", "b", "ldb", "by_columns", "addend", "ldadd", "c", "ldc", "m", "n", "k",

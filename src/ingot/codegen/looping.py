@@ -15,10 +15,11 @@ import torch
 
 from ingot.codegen.builder import Builder
 from ingot.codegen.sizes import I64, emit_size
-from ingot.codegen.values import Val
 from ingot.fuse.expr import Expr, Guarded, ordered
-from ingot.fuse.index import Size, Var
+from ingot.fuse.index import Var
 from ingot.fuse.loops import Nest
+from ingot.ops.values import Val
+from ingot.program.shapes import Size
 
 Body = Callable[[], None]
 MOST_CUTS = 4

@@ -14,10 +14,7 @@ import torch
 from torch import fx
 
 from ingot.codegen.looping import LoopWriter
-from ingot.codegen.machine import this_machine
-from ingot.codegen.rules import apply_rule
 from ingot.codegen.sizes import I64
-from ingot.codegen.values import Val
 from ingot.fuse import index as ix
 from ingot.fuse.expr import (
     Apply,
@@ -32,7 +29,10 @@ from ingot.fuse.expr import (
 )
 from ingot.fuse.index import Index, Var
 from ingot.fuse.loops import Nest, Store
-from ingot.fuse.shapes import shape_of
+from ingot.machine import this_machine
+from ingot.ops.rules import apply_rule
+from ingot.ops.values import Val
+from ingot.program.shapes import shape_of
 
 ROWS_AHEAD = 4
 """Of a row that is read below another, how many rows earlier it is asked for."""

@@ -15,7 +15,7 @@ from ingot.codegen.entry import openmp_declarations
 from ingot.codegen.functions import I64, Writer
 from ingot.codegen.jit import Native, compile_module
 from ingot.codegen.once import Once
-from ingot.codegen.values import Val
+from ingot.ops.values import Val
 
 WITHIN = 4
 """Loops inside of a slice."""

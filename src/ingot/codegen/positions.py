@@ -14,8 +14,9 @@ import torch
 
 from ingot.codegen.reduce import across_lanes, advance, is_positional
 from ingot.codegen.sizes import I64
-from ingot.codegen.values import Val, is_float
 from ingot.fuse.expr import Reduce, Scan, ordered
+from ingot.ops.dtypes import is_float
+from ingot.ops.values import Val
 
 if TYPE_CHECKING:
     from ingot.codegen.rows import RowWriter, Slots

@@ -17,10 +17,11 @@ import torch
 from ingot.codegen.entry import openmp_declarations
 from ingot.codegen.follower import FOLLOWER_TYPE
 from ingot.codegen.functions import I64, Writer
-from ingot.codegen.gemm import DEPTH, Shape, begin_tiles, call_tile, product_shape
+from ingot.codegen.gemm import DEPTH, begin_tiles, call_tile
 from ingot.codegen.jit import Native, compile_module
 from ingot.codegen.once import Once
-from ingot.codegen.values import Val
+from ingot.ops.kernel_shapes import Shape, product_shape
+from ingot.ops.values import Val
 
 BLOCK_BYTES = 1 << 18
 """Of A's rows that are worked on at a time: they stay in the second cache level."""

@@ -12,13 +12,14 @@ from functools import cache
 
 import torch
 
-from ingot.codegen import polynomials
 from ingot.codegen.entry import has_openmp, openmp_declarations
 from ingot.codegen.functions import Writer
-from ingot.codegen.gemm import DEPTH, WORK_PER_THREAD, call_tile, packed, product_shape
+from ingot.codegen.gemm import DEPTH, WORK_PER_THREAD, call_tile, packed
 from ingot.codegen.jit import Native, compile_module
 from ingot.codegen.once import Once
-from ingot.codegen.values import Val
+from ingot.ops import polynomials
+from ingot.ops.kernel_shapes import GATES, product_shape
+from ingot.ops.values import Val
 
 FIELDS = (
     "gates", "weight", "hidden", "cell", "out",
@@ -27,7 +28,6 @@ FIELDS = (
 """The frame. `gates` is (steps, batch, 4 · units, each gate padded to whole panels); `out` is
 (steps + 1, batch, units); the steps are those of rows."""
 _POINTERS = FIELDS[:5]
-GATES = 4
 ROWS = 24
 """Of the batch that are worked on at a time."""
 
@@ -44,11 +44,6 @@ def _compiled(dtype: torch.dtype) -> Native:
     functions = {"task": task.text(), "lstm": _entry()}
     declared = {**openmp_declarations(), **task.b.declarations}
     return compile_module(list(declared.values()), functions)
-
-
-def padded_units(units: int, dtype: torch.dtype) -> int:
-    width = product_shape(dtype).columns
-    return -(-units // width) * width
 
 
 def packed_gates(weight: torch.Tensor) -> torch.Tensor:

@@ -11,7 +11,8 @@ import math
 import torch
 
 from ingot.codegen.builder import Builder
-from ingot.codegen.values import Val, is_float
+from ingot.ops.dtypes import is_float
+from ingot.ops.values import Val
 
 Accumulators = tuple[Val, ...]
 ADDED = ("sum", "squares", "spread")

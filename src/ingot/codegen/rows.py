@@ -13,7 +13,6 @@ import torch
 from torch import fx
 
 from ingot.codegen.looping import Body, cuts_of
-from ingot.codegen.machine import this_machine
 from ingot.codegen.nest import NestWriter
 from ingot.codegen.positions import goes_by_blocks, write_positions
 from ingot.codegen.reduce import (
@@ -27,15 +26,17 @@ from ingot.codegen.reduce import (
     is_positional,
     prefix,
 )
-from ingot.codegen.rules import instructions
 from ingot.codegen.sizes import I64
-from ingot.codegen.values import Val, is_float
 from ingot.codegen.variance import spreads_of, write_spreads
 from ingot.fuse import index as ix
 from ingot.fuse.expr import Apply, Expr, Guarded, Load, Reduce, Scan, all_children, ordered
 from ingot.fuse.index import Index, Var
 from ingot.fuse.loops import Nest, Store
-from ingot.fuse.shapes import shape_of
+from ingot.machine import this_machine
+from ingot.ops.dtypes import is_float
+from ingot.ops.rules import instructions
+from ingot.ops.values import Val
+from ingot.program.shapes import Size, shape_of
 
 BLOCK = 64
 """Steps of a loop that one accumulator sums before it is added to the next: keeps the error of long
@@ -108,7 +109,7 @@ class RowWriter(NestWriter):
             found = [e for e in found if stored and self._step(e) != length]
         return [(load, 1 if short and not stored else 2) for load in found]
 
-    def _step(self, load: Load) -> ix.Size | None:
+    def _step(self, load: Load) -> Size | None:
         """From a row to the next."""
         return load.index.coefficient(self.nest.outer[-1])
 

@@ -10,9 +10,9 @@ import sympy
 import torch
 
 from ingot.codegen.builder import Builder
-from ingot.codegen.values import Val
 from ingot.errors import UnsupportedError
-from ingot.fuse.index import Size
+from ingot.ops.values import Val
+from ingot.program.shapes import Size
 
 I64 = torch.int64
 

@@ -12,11 +12,11 @@ import torch
 
 from ingot.codegen.reduce import Accumulators, combine, identity
 from ingot.codegen.rows import Phases, RowWriter, pairs
-from ingot.codegen.values import Val
 from ingot.fuse import index as ix
 from ingot.fuse.expr import Reduce
 from ingot.fuse.index import Index, Var
 from ingot.fuse.loops import Nest
+from ingot.ops.values import Val
 
 MOST_CHUNKS = 128
 FEWER_CHUNKS = 32

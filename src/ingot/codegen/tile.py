@@ -13,9 +13,9 @@ import torch
 
 from ingot.codegen.builder import Builder
 from ingot.codegen.rows import RowWriter
-from ingot.codegen.values import Val
 from ingot.fuse.expr import Load
 from ingot.fuse.loops import Nest, crosswise
+from ingot.ops.values import Val
 
 LARGEST = 512
 """Steps of either loop that one unit does, if there are enough."""

@@ -18,10 +18,10 @@ import torch
 
 from ingot.codegen.builder import Builder
 from ingot.codegen.functions import I64, Writer
-from ingot.codegen.gemm import Shape, tile_shape
 from ingot.codegen.jit import FUNCTION_ATTRIBUTES, Native, compile_module
 from ingot.codegen.once import Once
-from ingot.codegen.values import Val
+from ingot.ops.kernel_shapes import Shape, tile_shape
+from ingot.ops.values import Val
 
 ARGUMENTS = (
     "a", "ins", "pieces", "count", "b", "bias", "c", "outs", "addend", "adds", "low", "high",

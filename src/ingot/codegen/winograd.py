@@ -14,11 +14,12 @@ import torch
 from ingot.codegen.convolution import FrameTask, addresses, launch
 from ingot.codegen.entry import openmp_declarations
 from ingot.codegen.functions import I64
-from ingot.codegen.gemm import packed, tile_shape
+from ingot.codegen.gemm import packed
 from ingot.codegen.jit import Native, compile_module
 from ingot.codegen.once import Once
 from ingot.codegen.tiles import ARGUMENTS, clamped, tile_type
-from ingot.codegen.values import Val
+from ingot.ops.kernel_shapes import tile_shape
+from ingot.ops.values import Val
 
 FIELDS = (
     "image", "weights", "bias", "plain", "addend", "c", "scratch",

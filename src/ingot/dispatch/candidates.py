@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
-from ingot.dispatch.sizes import Shapes, SizeExpression
+from ingot.dispatch.size_expressions import Shapes, SizeExpression
 
 REFERENCE = "reference"
 
@@ -30,7 +30,7 @@ class Candidate:
     function: Callable[..., Any]
     when: SizeExpression | None = None
     """Where it is valid; None: everywhere."""
-    ways: str = ""
+    variants: str = ""
     """The compiler's own choices that it is compiled with, as the option says them."""
 
     def serves(self, shapes: Shapes) -> bool:

@@ -13,15 +13,15 @@ from torch.fx import Node
 
 from ingot.dispatch.narrow import expression
 from ingot.dispatch.ranges import Box, Range
-from ingot.passes.base import Draft
+from ingot.passes.base import ProgramDraft
 
 if TYPE_CHECKING:
-    from ingot.dispatch.trace import Call
+    from ingot.dispatch.trace import OperatorCall
 
 aten = torch.ops.aten
 
 
-def conditions(call: Call, box: Box, possible: Sequence[Range]) -> list[sympy.Basic]:
+def conditions(call: OperatorCall, box: Box, possible: Sequence[Range]) -> list[sympy.Basic]:
     """What has to be asked to know that the sizes are in the box."""
     asked = []
     for size, part, known in zip(call.sizes(), box, possible, strict=True):
@@ -33,7 +33,7 @@ def conditions(call: Call, box: Box, possible: Sequence[Range]) -> list[sympy.Ba
     return asked
 
 
-def symbol_node(draft: Draft, before: Node, symbol: sympy.Symbol) -> Node:
+def symbol_node(draft: ProgramDraft, before: Node, symbol: sympy.Symbol) -> Node:
     """The node that has the symbol's value, made of a size where there is none."""
     fallback = None
     for node in draft.graph.nodes:

@@ -24,15 +24,15 @@ from ingot.dispatch.ranges import (
     Box,
     Range,
     RangeError,
+    RangeTable,
     Row,
-    Table,
     box_text,
     boxes,
     check_disjoint,
     pair_range,
     ranges_from,
 )
-from ingot.dispatch.sizes import Shapes, SizeError, SizeExpression, parse, size_of
+from ingot.dispatch.size_expressions import Shapes, SizeError, SizeExpression, parse, size_of
 from ingot.errors import DispatchError, Place, did_you_mean
 
 if TYPE_CHECKING:
@@ -93,12 +93,12 @@ class Dispatch:
         self.tolerance = tolerance
         self.candidates: dict[str, Candidate] = {REFERENCE: Candidate(REFERENCE, reference)}
         self.generator: Callable[..., Sequence[Any]] | None = None
-        self.pinned: Table | None = None
+        self.pinned: RangeTable | None = None
         self.records: dict[str, Record] = {}
         """What was measured, by setting."""
         self.files: set[Path] = set()
         """Tuning files that were read."""
-        self.lasting: tuple[str, ...] = ()
+        self.frozen: tuple[str, ...] = ()
         """Arguments that stay from call to call, as weights do."""
         self.code: tuple[str, ...] = ()
         """The source of what runs it, where that is the compiler's own."""
@@ -165,7 +165,9 @@ class Dispatch:
             check_disjoint(row.box for row in rows)
         except RangeError as error:
             raise DispatchError(f"pin of {self.name}: {error}", place=place) from error
-        self.pinned = Table(tuple(sorted(rows, key=lambda row: [part.low for part in row.box])))
+        self.pinned = RangeTable(
+            tuple(sorted(rows, key=lambda row: [part.low for part in row.box]))
+        )
         self.chosen.clear()
 
     def unpin(self) -> None:
@@ -184,7 +186,7 @@ class Dispatch:
 
     def report(self) -> str:
         """What was measured and chosen, as text."""
-        from ingot.dispatch.report import report_text
+        from ingot.dispatch.tuning_report import report_text
 
         return report_text(self)
 

@@ -9,9 +9,9 @@ import math
 import time
 from collections.abc import Callable, Sequence
 
-from ingot.dispatch.choose import chosen
 from ingot.dispatch.measure import Bench, Timed
 from ingot.dispatch.ranges import Box, Range, Row, box_text
+from ingot.dispatch.winners import chosen
 
 MOST_POINTS = 12
 """In one box."""

@@ -16,9 +16,9 @@ import torch
 from torch._library.infer_schema import infer_schema
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from ingot.codegen.imports import imported
 from ingot.codegen.mlir_c import Engine
 from ingot.errors import CompileError, DispatchError
+from ingot.linkage import imported
 
 if TYPE_CHECKING:
     from ingot.dispatch.declare import Dispatch

@@ -23,8 +23,9 @@ from torch.utils import _pytree as pytree
 from ingot.dispatch.candidates import REFERENCE, Candidate
 from ingot.dispatch.narrow import bounds_of, expression, solved, world_of
 from ingot.dispatch.ranges import Box, Range
-from ingot.dispatch.symbols import call_at
-from ingot.dispatch.trace import Call, Traced, Untraceable, trace
+from ingot.dispatch.symbolic_calls import call_at
+from ingot.dispatch.trace import OperatorCall, Traced, Untraceable, trace
+from ingot.extensions import extension
 from ingot.options import Options
 
 if TYPE_CHECKING:
@@ -82,12 +83,12 @@ class Timed:
 class Bench:
     """Everything about one call that is measured."""
 
-    call: Call
+    call: OperatorCall
     options: Options
     deadline: float
     disqualified: dict[str, str] = field(default_factory=dict)
     _compiled: dict[tuple[str, Box], Any] = field(default_factory=dict)
-    _calls: dict[Box, Call] = field(default_factory=dict)
+    _calls: dict[Box, OperatorCall] = field(default_factory=dict)
 
     @property
     def dispatch(self) -> Dispatch:
@@ -101,7 +102,7 @@ class Bench:
         world = world_of(self.call.inputs)
         return [Range(*bounds_of(size, world)) for size in self.call.sizes()]
 
-    def call_in(self, box: Box) -> Call:
+    def call_in(self, box: Box) -> OperatorCall:
         """The call under a box: one of a single size has no symbols."""
         if box not in self._calls:
             sizes = [part.only() for part in box]
@@ -179,20 +180,22 @@ class Bench:
             raise Disqualified(f"it cannot be compiled: {_first_line(error)}") from error
 
     def _native_code(self, traced: Traced, candidate: Candidate, box: Box) -> Callable[..., Any]:
-        from ingot.pipeline import compile_version
         from ingot.program.program import program_from_fx
 
         bound = self.call_in(box).bound.items()
         names = [n for n, v in bound if isinstance(v, torch.Tensor | torch.SymInt)]
-        static = [i for i, name in enumerate(names) if name in self.dispatch.lasting]
+        static = [i for i, name in enumerate(names) if name in self.dispatch.frozen]
         program = program_from_fx(traced.module, static_input_indices=static)
-        return compile_version(program, replace(self.options, ways=candidate.ways)).run
+        compiled = extension("compile_version")(
+            program, replace(self.options, variants=candidate.variants)
+        )
+        return compiled.run
 
-    def _eager_reference(self, call: Call, values: list[Any]) -> Any:
+    def _eager_reference(self, call: OperatorCall, values: list[Any]) -> Any:
         return pytree.tree_leaves(self.dispatch.reference(**call.with_inputs(values)))
 
 
-def call_inputs(call: Call, bound: Mapping[str, Any]) -> list[Any]:
+def call_inputs(call: OperatorCall, bound: Mapping[str, Any]) -> list[Any]:
     """What of real arguments the code of the call takes."""
     known = zip(bound.values(), call.bound.values(), strict=True)
     return [value for value, fake in known if isinstance(fake, torch.Tensor | torch.SymInt)]
@@ -262,7 +265,7 @@ def _difference(a: torch.Tensor, b: torch.Tensor) -> tuple[float, float]:
 # -- arguments -------------------------------------------------------------------------------------
 
 
-def arguments_at(call: Call, sizes: Sequence[int], box: Box) -> dict[str, Any] | None:
+def arguments_at(call: OperatorCall, sizes: Sequence[int], box: Box) -> dict[str, Any] | None:
     """Real arguments at which the sizes that are dispatched on are these, or near them."""
     dispatch = call.dispatch
     if dispatch.generator is not None:
@@ -277,7 +280,9 @@ def arguments_at(call: Call, sizes: Sequence[int], box: Box) -> dict[str, Any] |
     return None if lost else bound
 
 
-def _symbol_values(call: Call, shapes: Mapping[str, Sequence[int]]) -> dict[sympy.Symbol, Any]:
+def _symbol_values(
+    call: OperatorCall, shapes: Mapping[str, Sequence[int]]
+) -> dict[sympy.Symbol, Any]:
     found: dict[sympy.Symbol, Any] = {}
     for name, shape in shapes.items():
         for symbolic, number in zip(call.bound[name].shape, shape, strict=True):

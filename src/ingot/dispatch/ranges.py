@@ -56,7 +56,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Table:
+class RangeTable:
     """Which candidate serves which box."""
 
     rows: tuple[Row, ...]
@@ -67,7 +67,7 @@ class Table:
                 return row
         return None
 
-    def merged(self) -> Table:
+    def merged(self) -> RangeTable:
         """Boxes that touch along one size and are served by the same become one."""
         rows = list(self.rows)
         while (pair := _mergeable(rows)) is not None:
@@ -76,7 +76,7 @@ class Table:
             joined = Row(_joined(first.box, second.box), first.serves, low, first.why)
             rows[rows.index(first)] = joined
             rows.remove(second)
-        return Table(tuple(rows))
+        return RangeTable(tuple(rows))
 
     def as_text(self) -> str:
         return "\n".join(row.as_text() for row in self.rows)

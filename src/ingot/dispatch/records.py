@@ -24,7 +24,7 @@ import torch
 from ingot.artifact.document import Part, parse, shown
 from ingot.dispatch.folders import read_tuning_file, tuning_folder, write_tuning_file
 from ingot.dispatch.narrow import expression
-from ingot.dispatch.ranges import Range, Row, Table
+from ingot.dispatch.ranges import Range, RangeTable, Row
 from ingot.errors import FileError
 from ingot.options import Options, make_options
 
@@ -49,7 +49,7 @@ class Sample:
 @dataclass(frozen=True)
 class Record:
     setting: str
-    table: Table
+    table: RangeTable
     samples: tuple[Sample, ...] = ()
     disqualified: Mapping[str, str] = field(default_factory=dict)
     """Candidates that were not chosen among, and why."""
@@ -63,7 +63,7 @@ class Record:
         samples = [*(s for s in self.samples if s.sizes not in sizes), *other.samples]
         return Record(
             self.setting,
-            Table(tuple(rows)),
+            RangeTable(tuple(rows)),
             tuple(sorted(samples, key=lambda s: s.sizes)),
             {**self.disqualified, **other.disqualified},
         )
@@ -196,7 +196,7 @@ def _record(dispatch: Dispatch, each: Part) -> Record:
     samples = fields["samples"].items(most=MOST_RECORDS)
     return Record(
         fields["setting"].text(),
-        Table(tuple(_row(dispatch, row) for row in rows)),
+        RangeTable(tuple(_row(dispatch, row) for row in rows)),
         tuple(_sample(dispatch, sample) for sample in samples),
         {name: why.text() for name, why in fields["disqualified"].entries().items()},
     )
@@ -248,7 +248,7 @@ def _source(function: Any) -> str:
 
 @cache
 def _machine() -> str:
-    from ingot.codegen.machine import this_machine
+    from ingot.machine import this_machine
 
     machine = this_machine()
     flags = _digest(" ".join(sorted(machine.features)))

@@ -16,14 +16,14 @@ import sympy
 from torch.fx import Node
 
 from ingot.dispatch.candidates import REFERENCE, Candidate
+from ingot.dispatch.cond_chain import Arm, CondChain, whole_call
 from ingot.dispatch.conditions import conditions
 from ingot.dispatch.narrow import bounds_of, description, expression, world_of
-from ingot.dispatch.nest import Arm, Nest, whole_call
 from ingot.dispatch.operator import known
-from ingot.dispatch.ranges import Box, Range, Row, Table
-from ingot.dispatch.trace import Call, Traced, Untraceable, call_of, trace
+from ingot.dispatch.ranges import Box, Range, RangeTable, Row
+from ingot.dispatch.trace import OperatorCall, Traced, Untraceable, call_of, trace
 from ingot.options import Options, make_options
-from ingot.passes.base import Draft, Pass
+from ingot.passes.base import Pass, ProgramDraft
 from ingot.passes.facts import Known
 from ingot.passes.inline import replace_call
 from ingot.program.program import Program
@@ -44,7 +44,7 @@ class Resolve(Pass):
     traced: dict[Any, Traced] = field(default_factory=dict, repr=False, compare=False)
     """Repeated layers are traced once."""
 
-    def rewrite(self, draft: Draft) -> list[str]:
+    def rewrite(self, draft: ProgramDraft) -> list[str]:
         self.traced.clear()
         notes = []
         for node in list(draft.graph.nodes):
@@ -53,7 +53,7 @@ class Resolve(Pass):
         draft.graph.eliminate_dead_code()
         return notes
 
-    def _resolve(self, draft: Draft, node: Node) -> list[str]:
+    def _resolve(self, draft: ProgramDraft, node: Node) -> list[str]:
         dispatch = known[node.target]  # type: ignore[index]
         try:
             call = call_of(dispatch, node)
@@ -63,10 +63,10 @@ class Resolve(Pass):
         table = self._table(call, possible)
         rows = [row for row in table.rows if _meet(row, possible)]
         arms, notes = self._arms(call, rows, possible)
-        replace_call(draft, node, Nest(draft, node, call).built(arms))
+        replace_call(draft, node, CondChain(draft, node, call).built(arms))
         return [*notes, *_reasons(call, arms, possible)]
 
-    def _table(self, call: Call, possible: Sequence[Range]) -> Table:
+    def _table(self, call: OperatorCall, possible: Sequence[Range]) -> RangeTable:
         from ingot.dispatch.tune import record_for
 
         dispatch = call.dispatch
@@ -76,7 +76,7 @@ class Resolve(Pass):
         return record.table.merged()
 
     def _arms(
-        self, call: Call, rows: Sequence[Row], possible: Sequence[Range]
+        self, call: OperatorCall, rows: Sequence[Row], possible: Sequence[Range]
     ) -> tuple[list[Arm], list[str]]:
         """The ways the call may go, the last of them without a condition."""
         arms: list[Arm] = []
@@ -94,13 +94,15 @@ class Resolve(Pass):
         last = self._arm(call, outside, possible, whole=True)
         return [*arms, replace(last, box=(), more=())], notes
 
-    def _trace(self, call: Call, candidate: Candidate, box: Box) -> Traced:
+    def _trace(self, call: OperatorCall, candidate: Candidate, box: Box) -> Traced:
         key = (candidate, box, description(tuple(call.bound.values())))
         if key not in self.traced:
             self.traced[key] = trace(call, candidate, box, self.table)
         return self.traced[key]
 
-    def _arm(self, call: Call, row: Row, possible: Sequence[Range], whole: bool = False) -> Arm:
+    def _arm(
+        self, call: OperatorCall, row: Row, possible: Sequence[Range], whole: bool = False
+    ) -> Arm:
         """With `whole`, what cannot be traced for all these sizes is left to the operation."""
         candidate = call.dispatch.candidates.get(row.serves)
         if candidate is None:
@@ -125,7 +127,7 @@ class Resolve(Pass):
         return Arm(tuple(box), more, traced.module, row)
 
 
-def _known(call: Call) -> Known:
+def _known(call: OperatorCall) -> Known:
     world = world_of(call.inputs)
     return Known({} if world is None else dict(world.var_to_range))
 
@@ -142,7 +144,7 @@ def _in_a_row(arms: Sequence[Arm]) -> list[Arm]:
     return found
 
 
-def _known_bounds(call: Call, draft: Draft) -> list[Range]:
+def _known_bounds(call: OperatorCall, draft: ProgramDraft) -> list[Range]:
     """What is known of each size that is dispatched on."""
     world = world_of(call.inputs)
     found = []
@@ -173,11 +175,11 @@ def _cover(rows: Sequence[Row], possible: Sequence[Range]) -> bool:
             near = [low - 1, low] if high is None else [low - 1, low, high, high + 1]
             ends |= {n for n in near if n in part}
         corners.append(sorted(ends))
-    table = Table(tuple(rows))
+    table = RangeTable(tuple(rows))
     return all(table.row(point) is not None for point in itertools.product(*corners))
 
 
-def _reasons(call: Call, arms: Sequence[Arm], possible: Sequence[Range]) -> list[str]:
+def _reasons(call: OperatorCall, arms: Sequence[Arm], possible: Sequence[Range]) -> list[str]:
     dispatch = call.dispatch
     known_sizes = ", ".join(
         f"{axis.text} is {part.low if part.low == part.high else part.as_text()}"

@@ -9,10 +9,10 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from ingot.dispatch.choose import CLOSE, chosen, row_of
 from ingot.dispatch.declared import Advance
 from ingot.dispatch.measure import Bench, Timed
 from ingot.dispatch.ranges import Range, Row
+from ingot.dispatch.winners import CLOSE, chosen, row_of
 
 NARROW = 1.02
 """Split points are found up to this ratio of the sizes on both sides."""

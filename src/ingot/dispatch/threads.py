@@ -14,9 +14,9 @@ import torch
 from ingot.codegen.attention import WORK_PER_THREAD as ATTENTION_WORK
 from ingot.codegen.entry import WORK_PER_THREAD as KERNEL_WORK
 from ingot.codegen.gemm import WORK_PER_THREAD as PRODUCT_WORK
-from ingot.codegen.rules import pointwise_rules
-from ingot.dispatch.own import BUILT_IN, Form, up_to
-from ingot.dispatch.ways import BY_HAND, Ways
+from ingot.dispatch.builtin_variants import BUILT_IN, Form, up_to
+from ingot.dispatch.variants import BY_HAND, Variants
+from ingot.ops.rules import pointwise_rules
 
 NEVER = 1 << 50
 SIDE = 64
@@ -25,30 +25,32 @@ HEADS = 4
 F32 = torch.float32
 
 
-def kernel_work(ways: Ways) -> int:
+def kernel_work(variants: Variants) -> int:
     """Instructions, roughly."""
     cost = 2 + pointwise_rules[torch.ops.aten.exp.default].cost
-    return _work(ways, "kernel_threads", {"x": (F32, (4096,), (1,))}, KERNEL_WORK, cost)
+    return _work(variants, "kernel_threads", {"x": (F32, (4096,), (1,))}, KERNEL_WORK, cost)
 
 
-def product_work(ways: Ways) -> int:
+def product_work(variants: Variants) -> int:
     """Multiplications."""
     forms = {"a": (F32, (37, SIDE), (SIDE, 1)), "w": (F32, (SIDE, SIDE), (SIDE, 1))}
-    return _work(ways, "product_threads", forms, PRODUCT_WORK, SIDE * SIDE)
+    return _work(variants, "product_threads", forms, PRODUCT_WORK, SIDE * SIDE)
 
 
-def attention_work(ways: Ways) -> int:
+def attention_work(variants: Variants) -> int:
     """Multiplications."""
     forms = {
         name: (F32, (1, HEADS, n, SIDE), (HEADS * n * SIDE, n * SIDE, SIDE, 1))
         for name, n in {"q": 1, "kv": 37}.items()
     }
-    return _work(ways, "attention_threads", forms, ATTENTION_WORK, HEADS * SIDE)
+    return _work(variants, "attention_threads", forms, ATTENTION_WORK, HEADS * SIDE)
 
 
-def _work(ways: Ways, name: str, forms: Mapping[str, Form], built_in: int, unit: int) -> int:
+def _work(
+    variants: Variants, name: str, forms: Mapping[str, Form], built_in: int, unit: int
+) -> int:
     bound = max(0, 2 * built_in // unit - 1)
-    table = ways.table(name, forms, up_to(bound, "serial", "parallel"))
+    table = variants.table(name, forms, up_to(bound, "serial", "parallel"))
     if all(row.why == BUILT_IN for row in table.rows):
         return built_in
     last = table.rows[-1]

@@ -32,7 +32,7 @@ class Untraceable(Exception):
 
 
 @dataclass(frozen=True)
-class Call:
+class OperatorCall:
     """A call of a dispatched operation, as its arguments are known while tracing."""
 
     dispatch: Dispatch
@@ -57,14 +57,14 @@ class Call:
         return [] if box is None else list(zip(self.sizes(), box, strict=True))
 
 
-def call_of(dispatch: Dispatch, node: Node) -> Call:
+def call_of(dispatch: Dispatch, node: Node) -> OperatorCall:
     bound = dispatch.bind(node.args, node.kwargs)
     nodes = tuple(v for v in bound.values() if isinstance(v, Node))
     values = {n: v.meta["val"] if isinstance(v, Node) else v for n, v in bound.items()}
     for name, value in values.items():
         if isinstance(value, list | tuple) and any(isinstance(v, Node) for v in value):
             raise Untraceable(f"{name} is a list of symbols")
-    return Call(dispatch, values, nodes)
+    return OperatorCall(dispatch, values, nodes)
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,9 @@ class Traced:
     """What holds of the symbols besides the box, or the graph is not the candidate's."""
 
 
-def trace(call: Call, candidate: Candidate, box: Box | None, table: Mapping[Any, Any]) -> Traced:
+def trace(
+    call: OperatorCall, candidate: Candidate, box: Box | None, table: Mapping[Any, Any]
+) -> Traced:
     """Raises Untraceable."""
     try:
         world = World(call.inputs, call.constraints(box))
@@ -92,7 +94,7 @@ def trace(call: Call, candidate: Candidate, box: Box | None, table: Mapping[Any,
 
 
 def _traced(
-    call: Call, candidate: Candidate, world: World, table: Mapping[Any, Any]
+    call: OperatorCall, candidate: Candidate, world: World, table: Mapping[Any, Any]
 ) -> GraphModule:
     def run(*values: Any) -> Any:
         bound = call.with_inputs(values)
@@ -122,7 +124,7 @@ def _writes(node: Node) -> bool:
     return schema is not None and bool(schema.is_mutable)
 
 
-def _bring_home(module: GraphModule, call: Call) -> None:
+def _bring_home(module: GraphModule, call: OperatorCall) -> None:
     """Write the values' sizes in the numbers of the program's world."""
     env = world_of(call.inputs)
     mode = next((v.fake_mode for v in call.inputs if hasattr(v, "fake_mode")), None)

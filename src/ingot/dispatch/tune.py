@@ -16,10 +16,10 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from ingot.dispatch.declared import Advance, declared_ranges
 from ingot.dispatch.measure import Bench
-from ingot.dispatch.ranges import Box, Range, Table
+from ingot.dispatch.ranges import Box, Range, RangeTable
 from ingot.dispatch.records import Record, Sample, known_record, remember, setting_of
 from ingot.dispatch.search import found_ranges
-from ingot.dispatch.symbols import symbolic_call
+from ingot.dispatch.symbolic_calls import symbolic_call
 from ingot.exclusive import exclusively
 from ingot.options import Options, make_options
 
@@ -42,10 +42,10 @@ def record_for(
     options = options or make_options()
     seconds = dispatch.budget if budget is None else budget
     record = known_record(dispatch, bound, options) or Record(
-        setting_of(dispatch, bound), Table(())
+        setting_of(dispatch, bound), RangeTable(())
     )
     if again:
-        record = Record(record.setting, Table(()))
+        record = Record(record.setting, RangeTable(()))
     missing = _missing(dispatch, record, needed)
     if not missing or len(dispatch.candidates) == 1 or seconds <= 0:
         return record
@@ -89,7 +89,7 @@ def _measured(
             else:
                 rows, timed = declared_ranges(bench, missing, advance)
     samples = tuple(Sample(t.sizes, t.typical()) for t in timed)
-    return Record(setting, Table(tuple(rows)), samples, dict(bench.disqualified))
+    return Record(setting, RangeTable(tuple(rows)), samples, dict(bench.disqualified))
 
 
 @contextmanager

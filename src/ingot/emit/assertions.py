@@ -10,7 +10,7 @@ import torch
 from torch.fx import Node
 from torch_mlir import ir
 
-from ingot.emit.control_flow import as_bool
+from ingot.emit.prim_if import as_bool
 
 aten = torch.ops.aten
 

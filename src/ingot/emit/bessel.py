@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from ingot.emit.fits import Fit, fit
-from ingot.emit.special import TINY, defines
+from ingot.emit.special_functions import TINY, defines
 
 aten = torch.ops.aten
 special = torch.special

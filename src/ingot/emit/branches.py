@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 import torch
 from torch.fx import Node
 
-from ingot.emit.calls import CALL
-from ingot.passes.base import Draft, Pass
+from ingot.emit.declared_calls import CALL
+from ingot.passes.base import Pass, ProgramDraft
 from ingot.passes.inline import inline_branch
 
 aten = torch.ops.aten
@@ -23,7 +23,7 @@ aten = torch.ops.aten
 class Choose(Pass):
     name: ClassVar[str] = "choose"
 
-    def rewrite(self, draft: Draft) -> list[str]:
+    def rewrite(self, draft: ProgramDraft) -> list[str]:
         chosen = 0
         for node in draft.graph.nodes:
             if node.target is torch.ops.higher_order.while_loop:
@@ -44,7 +44,7 @@ def _is_branch(node: Node) -> bool:
     )
 
 
-def _choose(draft: Draft, node: Node) -> None:
+def _choose(draft: ProgramDraft, node: Node) -> None:
     predicate: Any = node.args[0]
     sides = [inline_branch(draft, node, taken) for taken in (True, False)]
     for user in list(node.users):

@@ -12,15 +12,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from ingot.emit import isolate
-from ingot.emit.bodies import give_bodies, has_bodies
-from ingot.emit.calls import as_calls, has_calls
-from ingot.emit.checks import check, probe
+from ingot.emit.declared_calls import as_calls, has_calls
+from ingot.emit.function_bodies import give_bodies, has_bodies
 from ingot.emit.importer import import_program, returned
 from ingot.emit.legalize import Expansion, legalize
 from ingot.emit.levels import Dialect, find_dialect
-from ingot.emit.loops import give_loops_bodies
 from ingot.emit.module import MlirModule
 from ingot.emit.problems import Problem, complaints_error, first_line, problems_error
+from ingot.emit.support import check, probe
+from ingot.emit.while_loops import give_loops_bodies
 from ingot.errors import EmitError
 from ingot.program.program import Program
 

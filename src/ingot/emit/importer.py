@@ -17,12 +17,12 @@ from torch_mlir.dialects import torch as torch_dialect
 from torch_mlir.extras import fx_importer
 
 from ingot.emit.assertions import ASSERTIONS, import_assertion
-from ingot.emit.calls import BODY, CALL, call_attributes, import_call
-from ingot.emit.control_flow import import_cond
+from ingot.emit.declared_calls import BODY, CALL, call_attributes, import_call
+from ingot.emit.dynamic_sizes import Sized
 from ingot.emit.literals import literal
-from ingot.emit.loops import import_loop
 from ingot.emit.pairs import PAIRS
-from ingot.emit.sizes import Sized
+from ingot.emit.prim_if import import_cond
+from ingot.emit.while_loops import import_loop
 from ingot.program.graph import copy_module, output_node, output_values, placeholders
 from ingot.program.program import InputSpec, Program
 from ingot.program.source import node_place

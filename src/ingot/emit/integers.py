@@ -14,9 +14,9 @@ from typing import Any, ClassVar
 import torch
 from torch.fx import Node
 
-from ingot.emit.calls import CALL
-from ingot.emit.sizes import mark, size_of
-from ingot.passes.base import Draft, Pass
+from ingot.emit.declared_calls import CALL
+from ingot.emit.dynamic_sizes import mark, size_of
+from ingot.passes.base import Pass, ProgramDraft
 from ingot.program.graph import placeholders
 
 aten = torch.ops.aten
@@ -30,7 +30,7 @@ _SUMS: dict[Any, str] = {aten.add.Tensor: "add", aten.sub.Tensor: "sub"}
 class WideSums(Pass):
     name: ClassVar[str] = "wide-sums"
 
-    def rewrite(self, draft: Draft) -> list[str]:
+    def rewrite(self, draft: ProgramDraft) -> list[str]:
         if not any(map(_is_wide_sum, draft.graph.nodes)):
             return []
         known = _Ranges(draft)
@@ -49,7 +49,7 @@ def _dtype(node: Node) -> Any:
     return getattr(node.meta.get("val"), "dtype", None)
 
 
-def _widen(draft: Draft, node: Node) -> bool:
+def _widen(draft: ProgramDraft, node: Node) -> bool:
     val = node.meta["val"]
     alpha = node.kwargs.get("alpha", 1)
     operands = [_as_tensor(draft, node, operand) for operand in node.args[:2]]
@@ -64,7 +64,7 @@ def _widen(draft: Draft, node: Node) -> bool:
     return mark(draft, node, "wide_sum", val.shape, fill) is not None
 
 
-def _as_tensor(draft: Draft, node: Node, operand: Any) -> Node:
+def _as_tensor(draft: ProgramDraft, node: Node, operand: Any) -> Node:
     if not isinstance(operand, Node):
         tensor = torch.tensor(operand, dtype=torch.int64)
         made = draft.add_constant(node, tensor)
@@ -80,7 +80,7 @@ def _as_tensor(draft: Draft, node: Node, operand: Any) -> Node:
 class _Ranges:
     """What is known of each value."""
 
-    def __init__(self, draft: Draft) -> None:
+    def __init__(self, draft: ProgramDraft) -> None:
         self.of: dict[Node, Range] = {}
         fixed = {
             node: draft.program.state.get(spec.target or "")

@@ -1,6 +1,7 @@
 """StableHLO's reference interpreter, in the helper process, for what upstream lowers to nothing
 else (sorting, scattering). Comes in: a request with a module, the steps that make its sizes known
-and a file with the bytes of the arguments; goes out: a reply with the results, as from `native.py`.
+and a file with the bytes of the arguments; goes out: a reply with the results, as from
+`execution.py`.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
-from ingot.emit.levels import Step
+from ingot.emit.levels import PipelineStep
 from ingot.emit.reproduce import write_reproducer
 from ingot.errors import EmitError
 from ingot.forks import fork_safe_lock
@@ -63,7 +63,7 @@ def start() -> None:
 
 
 def lower(
-    module: bytes | str, steps: Sequence[Step], limits: Limits, *, calls: bool = False
+    module: bytes | str, steps: Sequence[PipelineStep], limits: Limits, *, calls: bool = False
 ) -> str:
     """The module behind all steps, as text. With `calls` it may call functions."""
     request = {"do": "lower", "module": module, "steps": _pairs(steps), "calls": calls}
@@ -73,8 +73,8 @@ def lower(
 def run(
     module: str,
     function: str,
-    steps: Sequence[Step],
-    to_llvm: Step,
+    steps: Sequence[PipelineStep],
+    to_llvm: PipelineStep,
     arguments: Sequence[dict[str, Any]],
     file: str,
     limits: Limits,
@@ -99,7 +99,7 @@ def run(
 def interpret(
     module: str,
     function: str,
-    steps: Sequence[Step],
+    steps: Sequence[PipelineStep],
     arguments: Sequence[dict[str, Any]],
     file: str,
     limits: Limits,
@@ -116,7 +116,7 @@ def interpret(
     return list(_answer(request, limits)["results"])
 
 
-def _pairs(steps: Sequence[Step]) -> list[tuple[str, str]]:
+def _pairs(steps: Sequence[PipelineStep]) -> list[tuple[str, str]]:
     return [(step.name, step.pipeline) for step in steps]
 
 

@@ -17,16 +17,16 @@ from torch.fx import Node
 from ingot.dispatch.resolve import Resolve
 from ingot.emit.assertions import ASSERTIONS
 from ingot.emit.branches import Choose
-from ingot.emit.calls import with_texts
+from ingot.emit.declared_calls import with_texts
 from ingot.emit.decompositions import own_decompositions
+from ingot.emit.dynamic_sizes import Sizes
 from ingot.emit.fourier import TRANSFORMS
 from ingot.emit.integers import WideSums
 from ingot.emit.levels import Dialect
 from ingot.emit.pair_rules import BY_PARTS, by_parts
 from ingot.emit.pairs import Pairs, is_complex
 from ingot.emit.rewrites import early_rules, spelling_rules
-from ingot.emit.sizes import Sizes
-from ingot.passes.base import Draft, Pass, RuleTable, apply_rules, run_passes
+from ingot.passes.base import Pass, ProgramDraft, RuleTable, apply_rules, run_passes
 from ingot.passes.expand import Expand
 from ingot.passes.fold import Fold
 from ingot.program.graph import (
@@ -115,7 +115,7 @@ def decompositions(dialect: str) -> dict[Any, Any]:
     import ingot.emit.orders
     import ingot.emit.sampling
     import ingot.emit.scatters
-    import ingot.emit.special
+    import ingot.emit.special_functions
     import ingot.emit.sums
     import ingot.emit.tosa_functions
     import ingot.emit.windows  # noqa: F401
@@ -134,7 +134,7 @@ class ValuesOnly(Pass):
     name: ClassVar[str] = "values-only"
     checks: bool = False
 
-    def rewrite(self, draft: Draft) -> list[str]:
+    def rewrite(self, draft: ProgramDraft) -> list[str]:
         values = list(output_values(draft.graph))
         inputs = placeholders(draft.graph)
         specs = draft.signature.outputs
@@ -155,7 +155,7 @@ class ValuesOnly(Pass):
             draft.graph.erase_node(node)
         return [f"dropped {len(dropped)} checks"] if dropped else []
 
-    def _of_written(self, draft: Draft, value: Any, written: Mapping[Node, Any]) -> Any:
+    def _of_written(self, draft: ProgramDraft, value: Any, written: Mapping[Node, Any]) -> Any:
         if not isinstance(value, Node) or memory_root(value) not in written:
             return value
         source = written[memory_root(value)]
@@ -172,7 +172,7 @@ class Embed(Pass):
 
     name: ClassVar[str] = "embed"
 
-    def rewrite(self, draft: Draft) -> list[str]:
+    def rewrite(self, draft: ProgramDraft) -> list[str]:
         inputs = draft.signature.inputs
         kept = []
         for spec, node in zip(inputs, placeholders(draft.graph)):
@@ -208,7 +208,7 @@ class Respell(Pass):
     name: ClassVar[str] = "respell"
     rules: RuleTable = field(default_factory=RuleTable, repr=False)
 
-    def rewrite(self, draft: Draft) -> list[str]:
+    def rewrite(self, draft: ProgramDraft) -> list[str]:
         return apply_rules(draft, self.rules)
 
 
@@ -218,7 +218,7 @@ class Sweep(Pass):
 
     name: ClassVar[str] = "sweep"
 
-    def rewrite(self, draft: Draft) -> list[str]:
+    def rewrite(self, draft: ProgramDraft) -> list[str]:
         before = len(draft.graph.nodes)
         draft.graph.eliminate_dead_code()
         return [f"dropped {before - len(draft.graph.nodes)} nodes"]

@@ -10,7 +10,7 @@ from ingot.errors import OptionError, did_you_mean
 
 
 @dataclass(frozen=True)
-class Step:
+class PipelineStep:
     """One run of MLIR's pass manager."""
 
     name: str
@@ -21,17 +21,17 @@ def _module(*passes: str) -> str:
     return f"builtin.module({','.join(passes)})"
 
 
-_INLINE = Step("bodies of calls", _module("inline", "symbol-dce", "canonicalize", "cse"))
+_INLINE = PipelineStep("bodies of calls", _module("inline", "symbol-dce", "canonicalize", "cse"))
 
 
 @dataclass(frozen=True)
 class Dialect:
     name: str
-    steps: tuple[Step, ...]
+    steps: tuple[PipelineStep, ...]
     """From the torch dialect as it is imported."""
-    to_linalg: tuple[Step, ...]
+    to_linalg: tuple[PipelineStep, ...]
     """From here to linalg, to be run."""
-    interpreted: Step | None = None
+    interpreted: PipelineStep | None = None
     """Upstream has an interpreter for it, and this makes its sizes known."""
     branches: bool = True
     """torch-mlir lowers branches to it."""
@@ -43,29 +43,29 @@ class Dialect:
     """A reshape to it works out one dynamic size, and not two."""
     narrows: bool = False
     """torch-mlir adds 64-bit integers in 32 bits."""
-    finish: Step = _INLINE
+    finish: PipelineStep = _INLINE
     """Behind the bodies of calls."""
     constant: str = ""
     """Its word for a constant, where torch-mlir leaves some of arith's."""
 
 
-_BACKEND = Step(
+_BACKEND = PipelineStep(
     "torch dialect",
     _module(
         "func.func(torch-match-quantized-custom-ops)",
         "torchdynamo-export-to-torch-backend-pipeline{ extra-library=}",
     ),
 )
-_LINALG = Step(
+_LINALG = PipelineStep(
     "torch to linalg",
     _module("torch-backend-to-linalg-on-tensors-backend-pipeline{allow-non-finites=true}"),
 )
-_TOSA = Step("torch to TOSA", _module("torch-backend-to-tosa-backend-pipeline"))
-_STABLEHLO = Step(
+_TOSA = PipelineStep("torch to TOSA", _module("torch-backend-to-tosa-backend-pipeline"))
+_STABLEHLO = PipelineStep(
     "torch to StableHLO",
     _module("torch-backend-to-stablehlo-backend-pipeline{allow-non-finites=true}"),
 )
-_TOSA_TO_LINALG = Step(
+_TOSA_TO_LINALG = PipelineStep(
     "TOSA to linalg",
     _module(
         "func.func(tosa-to-scf)",
@@ -77,8 +77,8 @@ _TOSA_TO_LINALG = Step(
     ),
 )
 _KNOWN_SIZES = ("func.func(remove-shape-constraints)", "canonicalize", "stablehlo-refine-shapes")
-_STABLEHLO_TO_RUN = Step("StableHLO's sizes", _module(*_KNOWN_SIZES, "canonicalize"))
-_STABLEHLO_TO_LINALG = Step(
+_STABLEHLO_TO_RUN = PipelineStep("StableHLO's sizes", _module(*_KNOWN_SIZES, "canonicalize"))
+_STABLEHLO_TO_LINALG = PipelineStep(
     "StableHLO to linalg",
     _module(
         *_KNOWN_SIZES,
@@ -92,7 +92,7 @@ _STABLEHLO_TO_LINALG = Step(
     ),
 )
 
-_STABLEHLO_FINISH = Step(
+_STABLEHLO_FINISH = PipelineStep(
     "bodies of calls",
     _module(
         "func.func(remove-shape-constraints)",
@@ -134,7 +134,7 @@ DIALECTS: dict[str, Dialect] = {
     )
 }
 
-TO_LLVM = Step(
+TO_LLVM = PipelineStep(
     "linalg to LLVM",
     _module(
         "inline",

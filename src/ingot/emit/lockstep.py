@@ -15,10 +15,10 @@ from torch.fx import GraphModule, Interpreter, Node
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from ingot.emit import isolate
+from ingot.emit.comparison import Difference, coarsest, compare, copied, from_pairs, run_module
 from ingot.emit.emit import to_mlir
 from ingot.emit.legalize import Expansion
 from ingot.emit.levels import Dialect, find_dialect
-from ingot.emit.verify import Difference, coarsest, compare, copied, from_pairs, run_module
 from ingot.errors import MismatchError, Place
 from ingot.program.call import bind
 from ingot.program.graph import copy_module, output_node

@@ -18,7 +18,7 @@ from torch.fx.node import map_arg
 from torch.utils import _pytree as pytree
 
 from ingot.emit.pair_rules import PAIR_RULES, Pair
-from ingot.passes.base import Draft, Pass
+from ingot.passes.base import Pass, ProgramDraft
 from ingot.program.graph import fake_mode, output_node, output_values, placeholders
 
 aten = torch.ops.aten
@@ -51,7 +51,7 @@ class Pairs(Pass):
 
     name: ClassVar[str] = "pairs"
 
-    def rewrite(self, draft: Draft) -> list[str]:
+    def rewrite(self, draft: ProgramDraft) -> list[str]:
         nodes = [n for n in draft.graph.nodes if n.op != "output" and touches_complex(n)]
         if not nodes or not all(map(has_pair_form, nodes)):
             return []
@@ -76,7 +76,7 @@ class Pairs(Pass):
         return [f"complex values as pairs: {len(nodes)}"]
 
 
-def _input_parts(draft: Draft, node: Node) -> Pair:
+def _input_parts(draft: ProgramDraft, node: Node) -> Pair:
     """Once all ops are taken apart, the input is pairs."""
     val = torch.view_as_real(node.meta["val"])
     after = next(n for n in draft.graph.nodes if n.op != "placeholder")
@@ -86,7 +86,7 @@ def _input_parts(draft: Draft, node: Node) -> Pair:
     return Pair(*sides)
 
 
-def _constant_parts(draft: Draft, node: Node, mode: Any) -> Pair:
+def _constant_parts(draft: ProgramDraft, node: Node, mode: Any) -> Pair:
     tensor = draft.constants[str(node.target)]
     sides = []
     for side in (tensor.real.clone(), tensor.imag.clone()):
@@ -96,12 +96,12 @@ def _constant_parts(draft: Draft, node: Node, mode: Any) -> Pair:
     return Pair(*sides)
 
 
-def _joined(draft: Draft, before: Node, pair: Pair) -> Node:
+def _joined(draft: ProgramDraft, before: Node, pair: Pair) -> Node:
     vals = [pair.re.meta["val"], pair.im.meta["val"]]
     return draft.call(before, aten.stack.default, ([pair.re, pair.im], -1), torch.stack(vals, -1))
 
 
-def _take_apart(draft: Draft, node: Node, parts: dict[Node, Pair], mode: Any) -> None:
+def _take_apart(draft: ProgramDraft, node: Node, parts: dict[Node, Pair], mode: Any) -> None:
     """Trace the op on the parts of its operands and copy the trace in front of it."""
     inputs: list[Node] = []
     for source in node.all_input_nodes:
@@ -135,7 +135,7 @@ def _detached(val: Any) -> Any:
 
 
 def _inlined(
-    draft: Draft, node: Node, inputs: Sequence[Node], traced: GraphModule, mode: Any
+    draft: ProgramDraft, node: Node, inputs: Sequence[Node], traced: GraphModule, mode: Any
 ) -> list[Node]:
     known: dict[Node, Any] = dict(zip(placeholders(traced.graph), inputs))
     for inner in traced.graph.nodes:

@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from ingot.fuse.shapes import arguments_of
-from ingot.passes.base import Draft, RuleTable, args_of
+from ingot.passes.base import ProgramDraft, RuleTable, args_of
 from ingot.program.graph import same_numbers
+from ingot.program.shapes import arguments_of
 
 aten = torch.ops.aten
 
@@ -33,7 +33,7 @@ spelling_rules = RuleTable()
     aten._unsafe_view.default,
     aten.alias_copy.default,
 )
-def copy_is_its_source(draft: Draft, node: Node) -> Node | None:
+def copy_is_its_source(draft: ProgramDraft, node: Node) -> Node | None:
     """MLIR's tensors are values: a copy is the same value."""
     if node.target is aten._unsafe_view.default:
         return draft.call(node, aten.view.default, node.args, node.meta["val"])
@@ -42,7 +42,7 @@ def copy_is_its_source(draft: Draft, node: Node) -> Node | None:
 
 
 @spelling_rules.on(aten.index.Tensor)
-def mask_is_where_it_holds(draft: Draft, node: Node) -> Node | None:
+def mask_is_where_it_holds(draft: ProgramDraft, node: Node) -> Node | None:
     """`x[mask]` reads at the places where the mask holds, in one row of all it covers."""
     source, indices = args_of(node)
     masks = [i for i in indices if i is not None and i.meta["val"].dtype is torch.bool]
@@ -59,7 +59,7 @@ def mask_is_where_it_holds(draft: Draft, node: Node) -> Node | None:
     return draft.call(node, aten.index.Tensor, (source, [places]), node.meta["val"])
 
 
-def _flattened(draft: Draft, before: Node, value: Node, dims: int) -> Node:
+def _flattened(draft: ProgramDraft, before: Node, value: Node, dims: int) -> Node:
     """With its first dims as one."""
     if dims == 1:
         return value
@@ -68,7 +68,7 @@ def _flattened(draft: Draft, before: Node, value: Node, dims: int) -> Node:
 
 
 @early_rules.on(aten.masked_select.default)
-def selected_is_masked(draft: Draft, node: Node) -> Node | None:
+def selected_is_masked(draft: ProgramDraft, node: Node) -> Node | None:
     """`masked_select(x, mask)` is `x[mask]` of both spread to one shape."""
     values = list(args_of(node))
     shape = torch.broadcast_shapes(*(value.meta["val"].shape for value in values))
@@ -80,7 +80,7 @@ def selected_is_masked(draft: Draft, node: Node) -> Node | None:
 
 
 @early_rules.on(aten.index.Tensor)
-def crossed_rows_are_picked_in_turn(draft: Draft, node: Node) -> Node | None:
+def crossed_rows_are_picked_in_turn(draft: ProgramDraft, node: Node) -> Node | None:
     """`x[i, j]` where `i` and `j` vary along dims of their own picks rows, then columns."""
     source, indices = args_of(node)
     vals = [i.meta["val"] for i in indices if i is not None]
@@ -114,7 +114,7 @@ def _own_dims(val: torch.Tensor, rank: int) -> list[int]:
 
 
 @early_rules.on(aten.sum.default, aten.sum.dim_IntList)
-def sum_of_masked_is_masked_sum(draft: Draft, node: Node) -> Node | None:
+def sum_of_masked_is_masked_sum(draft: ProgramDraft, node: Node) -> Node | None:
     """`x[mask].sum()` needs no size that depends on values."""
     picked = args_of(node)[0]
     if picked.target is not aten.index.Tensor or picked.meta["val"].dim() != 1:
@@ -134,7 +134,7 @@ def _dtype_of(node: Node) -> dict[str, Any]:
 
 
 @early_rules.on(aten.full.default, aten.full_like.default)
-def filled_with_a_value(draft: Draft, node: Node) -> Node | None:
+def filled_with_a_value(draft: ProgramDraft, node: Node) -> Node | None:
     """A fill value that is computed is a tensor, spread."""
     number, val = node.args[1], node.meta["val"]
     if not isinstance(number, Node) or number.target is not aten._local_scalar_dense.default:
@@ -156,7 +156,7 @@ _BY_NUMBER: dict[Any, Any] = {
 
 
 @early_rules.on(*_BY_NUMBER, *_BY_NUMBER.values())
-def number_of_a_tensor_is_the_tensor(draft: Draft, node: Node) -> Node | None:
+def number_of_a_tensor_is_the_tensor(draft: ProgramDraft, node: Node) -> Node | None:
     """`x * t.item()` is `x * t`."""
     number = args_of(node)[1]
     if not isinstance(number, Node) or number.target is not aten._local_scalar_dense.default:
@@ -167,7 +167,7 @@ def number_of_a_tensor_is_the_tensor(draft: Draft, node: Node) -> Node | None:
     return draft.call(node, op, args, node.meta["val"], **node.kwargs)
 
 
-def _as_tensor(draft: Draft, node: Node, number: Node) -> Node:
+def _as_tensor(draft: ProgramDraft, node: Node, number: Node) -> Node:
     """The tensor of one number that `number` was read from, in the dtype of `node`."""
     source, dtype = args_of(number)[0], node.meta["val"].dtype
     val = source.meta["val"]
@@ -180,7 +180,7 @@ def _as_tensor(draft: Draft, node: Node, number: Node) -> Node:
 
 
 @spelling_rules.on(aten.empty.memory_format, aten.empty_strided.default)
-def unwritten_is_zero(draft: Draft, node: Node) -> Node | None:
+def unwritten_is_zero(draft: ProgramDraft, node: Node) -> Node | None:
     """What nobody has written may be anything."""
     val = node.meta["val"]
     if not all(isinstance(size, int) for size in val.shape):
@@ -189,7 +189,7 @@ def unwritten_is_zero(draft: Draft, node: Node) -> Node | None:
 
 
 @spelling_rules.on(aten.squeeze.dims)
-def squeezed_dim_by_dim(draft: Draft, node: Node) -> Node | None:
+def squeezed_dim_by_dim(draft: ProgramDraft, node: Node) -> Node | None:
     source, dims = args_of(node)
     rank = max(source.meta["val"].dim(), 1)
     for dim in sorted((dim % rank for dim in dims), reverse=True):
@@ -202,7 +202,7 @@ _SYMMETRIC = (aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor, aten.div.Tensor
 
 
 @spelling_rules.on(*_SYMMETRIC, aten.eq.Scalar, aten.ne.Scalar, aten.fill.Scalar)
-def complex_number_is_a_tensor(draft: Draft, node: Node) -> Node | None:
+def complex_number_is_a_tensor(draft: ProgramDraft, node: Node) -> Node | None:
     """The importer has no complex numbers; a constant tensor has."""
     number = args_of(node)[1]
     if not isinstance(number, complex):
@@ -215,7 +215,7 @@ def complex_number_is_a_tensor(draft: Draft, node: Node) -> Node | None:
 
 
 @spelling_rules.on(aten.neg.default)
-def negative_integer_is_a_product(draft: Draft, node: Node) -> Node | None:
+def negative_integer_is_a_product(draft: ProgramDraft, node: Node) -> Node | None:
     """Upstream's lowering of TOSA's negation knows no 64-bit integers."""
     val = node.meta["val"]
     if not isinstance(val, torch.Tensor) or val.dtype.is_floating_point or val.dtype.is_complex:
@@ -224,7 +224,7 @@ def negative_integer_is_a_product(draft: Draft, node: Node) -> Node | None:
 
 
 @spelling_rules.on(aten.abs.default)
-def complex_length_of_parts(draft: Draft, node: Node) -> Node | None:
+def complex_length_of_parts(draft: ProgramDraft, node: Node) -> Node | None:
     source = args_of(node)[0]
     val = node.meta["val"]
     if not source.meta["val"].dtype.is_complex:
@@ -237,7 +237,7 @@ def complex_length_of_parts(draft: Draft, node: Node) -> Node | None:
 
 
 @spelling_rules.on(aten.add.Tensor, aten.sub.Tensor)
-def complex_sum_of_parts(draft: Draft, node: Node) -> Node | None:
+def complex_sum_of_parts(draft: ProgramDraft, node: Node) -> Node | None:
     """torch-mlir scales the second operand of a sum as an integer where it is complex."""
     val = node.meta["val"]
     operands = args_of(node)[:2]
@@ -254,7 +254,7 @@ def complex_sum_of_parts(draft: Draft, node: Node) -> Node | None:
 
 
 @spelling_rules.on(torch.ops.prims.convert_element_type.default)
-def truth_is_not_zero(draft: Draft, node: Node) -> Node | None:
+def truth_is_not_zero(draft: ProgramDraft, node: Node) -> Node | None:
     source, dtype = args_of(node)
     if dtype is not torch.bool or source.meta["val"].dtype in (torch.bool, *_COMPLEX):
         return None
@@ -277,7 +277,7 @@ _POOLS: dict[Any, int] = {
 
 
 @spelling_rules.on(*_POOLS)
-def pool_with_every_size(draft: Draft, node: Node) -> Node | None:
+def pool_with_every_size(draft: ProgramDraft, node: Node) -> Node | None:
     """An empty stride means the kernel's size; a single number means the same for every dim."""
     dims = _POOLS[node.target]
     kernel = _spread(node.args[1], dims)
@@ -295,7 +295,7 @@ def _spread(sizes: Any, dims: int) -> list[Any]:
 
 
 @spelling_rules.on(aten._local_scalar_dense.default)
-def item_by_dtype(draft: Draft, node: Node) -> Node | None:
+def item_by_dtype(draft: ProgramDraft, node: Node) -> Node | None:
     source = args_of(node)[0]
     dtype = source.meta["val"].dtype
     if dtype is torch.bool:
@@ -305,13 +305,13 @@ def item_by_dtype(draft: Draft, node: Node) -> Node | None:
     return draft.call(node, op, (source,), node.meta["val"])
 
 
-def _fake_like(node: Node, constant: Node, draft: Draft) -> torch.Tensor:
+def _fake_like(node: Node, constant: Node, draft: ProgramDraft) -> torch.Tensor:
     mode = node.meta["val"].fake_mode
     return mode.from_tensor(draft.constants[str(constant.target)], static_shapes=True)
 
 
 @spelling_rules.on(aten.copy.default)
-def copy_of_the_same_kind_is_its_source(draft: Draft, node: Node) -> Node | None:
+def copy_of_the_same_kind_is_its_source(draft: ProgramDraft, node: Node) -> Node | None:
     """Otherwise it spreads and converts."""
     old, new = (value.meta["val"] for value in args_of(node)[:2])
     alike = old.dtype == new.dtype and same_numbers(old.shape, new.shape)
@@ -319,7 +319,7 @@ def copy_of_the_same_kind_is_its_source(draft: Draft, node: Node) -> Node | None
 
 
 @spelling_rules.on(aten.slice_scatter.default)
-def open_end_is_joined(draft: Draft, node: Node) -> Node | None:
+def open_end_is_joined(draft: ProgramDraft, node: Node) -> Node | None:
     """torch-mlir counts up to the end, on its way to StableHLO, even where that is 2^63 - 1. What
     is written as far as the end stands behind what is in front of it."""
     given = arguments_of(node)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ingot.emit.fits import fit
-from ingot.emit.special import TINY, defines
+from ingot.emit.special_functions import TINY, defines
 
 aten = torch.ops.aten
 

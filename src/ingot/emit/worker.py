@@ -14,8 +14,8 @@ import tempfile
 from collections.abc import Callable
 from multiprocessing.connection import Connection, Pipe
 
+from ingot.emit.execution import run
 from ingot.emit.interpret import interpret
-from ingot.emit.native import run
 from ingot.emit.pipelines import Reply, Request, lower
 
 HANDLERS: dict[str, Callable[[Request], Reply]] = {

@@ -22,13 +22,12 @@ from ingot.codegen.thread_state import GRAD
 from ingot.execute.apart import apart, written_first
 from ingot.execute.call_state import CHANGES_MEANING, CallState
 from ingot.execute.strides import stride_symbols
-from ingot.fuse.index import Size
-from ingot.fuse.shapes import shape_of, size_of, strides_of
 from ingot.plan.sizes import SizePrinter
 from ingot.program.call import call_spec
 from ingot.program.graph import placeholders
 from ingot.program.plain_tensor import PLAIN_TYPES, memory_fault, why_not_plain
 from ingot.program.program import Fixed, Program
+from ingot.program.shapes import Size, shape_of, size_of, strides_of
 
 UNFIT = object()
 Run = Callable[[list[Any]], Sequence[Any]]

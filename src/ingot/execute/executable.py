@@ -23,7 +23,6 @@ from ingot.execute.eager_call import EagerCall, is_strange
 from ingot.execute.history import History, why_no_history
 from ingot.execute.model_state import ModelState
 from ingot.execute.strides import apart, stride_symbols
-from ingot.fuse.shapes import shape_of, strides_of
 from ingot.plan.prepared import refresh
 from ingot.plan.sizes import evaluator, symbols_in
 from ingot.program.assumptions import check_aliases
@@ -32,6 +31,7 @@ from ingot.program.graph import forget_real_tensors, placeholders
 from ingot.program.overlap import overlaps_itself
 from ingot.program.plain_tensor import memory_fault
 from ingot.program.program import Fixed, Program
+from ingot.program.shapes import shape_of, strides_of
 from ingot.stages import Compiled
 
 NO_GRAD = (

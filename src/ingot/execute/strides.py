@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import sympy
 import torch
 
-from ingot.fuse.index import Size
+from ingot.program.shapes import Size
 
 
 def stride_symbols(

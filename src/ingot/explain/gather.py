@@ -16,10 +16,11 @@ from ingot.errors import Place
 from ingot.explain.origin import module_paths, op_name, places_of, ranges_of, user_op, user_ops
 from ingot.explain.report import CallRow, ChoiceRow, KernelRow
 from ingot.explain.traffic import kernel_bytes, size_hints
+from ingot.fuse.fused import CallStep, KernelStep
 from ingot.fuse.region import Region
 from ingot.plan.ir import Branch, Launch, Loop, is_native, walk
 from ingot.program.source import node_place
-from ingot.stages import CallStep, Compiled, KernelStep
+from ingot.stages import Compiled
 
 StepTimes = Sequence[Sequence[float]]
 """Milliseconds by graph and step."""
@@ -87,7 +88,7 @@ def choice_rows(graphs: Sequence[Compiled]) -> tuple[ChoiceRow, ...]:
     for graph in graphs:
         for chosen in graph.choices:
             served = tuple(row.as_text() for row in chosen.table.rows)
-            row = ChoiceRow(chosen.name, chosen.setting, chosen.ways, served, chosen.times())
+            row = ChoiceRow(chosen.name, chosen.setting, chosen.variants, served, chosen.times())
             rows[row] = None
     return tuple(rows)
 

@@ -22,9 +22,11 @@ from ingot.capture import recompiles
 from ingot.capture.recompiles import Recompile
 from ingot.explain.gather import call_rows, choice_rows, kernel_rows, native_steps
 from ingot.explain.report import CompileTimes, Report
+from ingot.fallback import events
+from ingot.fuse.fused import CallStep
 from ingot.kernels.matmul.family import Panels
 from ingot.options import Options, make_options
-from ingot.stages import CallStep, Compiled
+from ingot.stages import Compiled
 
 LEAST_RUNS = 3
 MOST_RUNS = 20
@@ -49,7 +51,7 @@ def explain(
     session = _Session(replace(chosen, profile=True))
     kwargs = dict(kwargs or {})
     told = recompiles.listening(session.recompiles.append)
-    failed = observe.listening_to_fallbacks(session.fallbacks.append)
+    failed = events.listening(session.fallbacks.append)
     heard = observe.listening(session.heard)
     with _left_as_found(model, args, kwargs), heard, failed, told:
         call = session.compiled(model)
@@ -71,7 +73,7 @@ class _Session:
         self.steps_ms: list[list[list[float]]] = []
         """By run, graph and step."""
         self.recompiles: list[Recompile] = []
-        self.fallbacks: list[observe.Fallback] = []
+        self.fallbacks: list[events.Fallback] = []
         self._in_backend = False
         self._told = {kind: counters[kind] for kind in ("graph_break", "unimplemented")}
         """What Dynamo says of where it stopped, and how often: what it cut, what it left whole."""
@@ -96,7 +98,7 @@ class _Session:
         return torch.compile(plain, backend=self._backend, isolate_recompiles=True)  # type: ignore[call-overload]
 
     def _backend(self, gm: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
-        from ingot.capture.dynamo import aot_compile
+        from ingot.backend.dynamo import aot_compile
 
         self._in_backend, start = True, time.perf_counter()
         try:

@@ -128,7 +128,7 @@ class Report:
     """What the reader should know about how this was found."""
 
     def as_text(self, width: int = 100) -> str:
-        from ingot.explain.text import report_to_text
+        from ingot.explain.report_text import report_to_text
 
         return report_to_text(self, width)
 

@@ -12,9 +12,9 @@ import sympy
 from torch import fx
 
 from ingot.codegen.kernels import Kernel
-from ingot.fuse.index import Looked, Size
-from ingot.fuse.shapes import shape_of, strides_of, tensor_of
+from ingot.fuse.index import Looked
 from ingot.program.graph import fake_mode
+from ingot.program.shapes import Size, shape_of, strides_of, tensor_of
 
 Hints = Mapping[sympy.Symbol, int]
 

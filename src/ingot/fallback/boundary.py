@@ -1,6 +1,6 @@
 """The stage boundary: the one place where a failure of the compiler's own is caught. It decides
 whether PyTorch may run the program in place of what failed, says so once for each kind of failure,
-with a reproducer, and tells the listeners of `observe` every time.
+with a reproducer, and tells the listeners of events.py every time.
 
 Not caught: what eager would raise as well or the user has to mend (options, dispatch, capture,
 arguments), running out of memory, interrupts, and the exceptions by which Dynamo steers itself.
@@ -20,7 +20,6 @@ from typing import Any, TypeVar
 
 import torch
 
-from ingot import observe
 from ingot.errors import (
     BoundsError,
     CaptureError,
@@ -30,6 +29,7 @@ from ingot.errors import (
     MismatchError,
     OptionError,
 )
+from ingot.fallback import events
 from ingot.fallback.reproducer import Source, write_reproducer
 from ingot.options import Options
 
@@ -111,7 +111,7 @@ class Boundary:
                 stacklevel=2,
             )
         _log.debug("%s, because %s failed", scope, stage, exc_info=error)
-        observe.fell_back(observe.Fallback(stage, scope, reason, known or _announced[kind]))
+        events.fell_back(events.Fallback(stage, scope, reason, known or _announced[kind]))
         return reason
 
     def _reproducer(self, stage: str, error: Exception) -> tuple[str, str]:

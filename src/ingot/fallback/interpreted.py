@@ -8,11 +8,12 @@ from typing import Any
 
 from torch import fx
 
+from ingot.fuse.fused import CallStep, Fused
 from ingot.program.call import write_back
+from ingot.program.eager_run import run_graph
 from ingot.program.graph import copy_module, output_values, placeholders
 from ingot.program.program import InputSpec, Level, OutputSpec, Program, Signature
-from ingot.program.run import run_graph
-from ingot.stages import CallStep, Compiled, Fused
+from ingot.stages import Compiled
 
 Run = Callable[[list[Any]], Sequence[Any]]
 

@@ -85,7 +85,7 @@ def _script(source: Source, options: Options, stage: str, error: BaseException) 
         "import torch",
         "from torch import device, inf, nan",
         "",
-        "from ingot.fallback.replay import number, replay, tensor",
+        "from ingot.replay import number, replay, tensor",
         "",
         text.rstrip(),
         "",

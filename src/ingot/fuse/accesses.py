@@ -20,10 +20,10 @@ from ingot.errors import CompileError, InputError
 from ingot.fuse import index as ix
 from ingot.fuse.elements import element_of, is_elementwise
 from ingot.fuse.expr import Expr, Number
-from ingot.fuse.index import Div, Index, Mod, Size, Var
+from ingot.fuse.index import Div, Index, Mod, Var
 from ingot.fuse.reductions import reduction_of, scan_of
-from ingot.fuse.shapes import arguments_of, shape_of, tensor_of
 from ingot.fuse.views import base_of, is_view, view_rules
+from ingot.program.shapes import Size, arguments_of, same_size, shape_of, tensor_of
 from ingot.program.source import node_place
 
 aten = torch.ops.aten
@@ -70,7 +70,7 @@ def conditions_of(node: fx.Node) -> list[Condition]:
 
 def equal(a: Size, b: Size, node: fx.Node) -> list[Condition]:
     """That two sizes are the same."""
-    if ix.same_size(a, b):
+    if same_size(a, b):
         return []
     if isinstance(a, int) and isinstance(b, int):
         raise CompileError(f"{node} ({node.target}) pairs a dimension of {a} with one of {b}")
@@ -84,7 +84,7 @@ def _is_dynamic(node: fx.Node) -> bool:
 
 def _proven(index: Index, size: Size) -> bool:
     var = index.as_var()
-    if var is not None and (var.size == size or ix.same_size(var.size, size)):
+    if var is not None and (var.size == size or same_size(var.size, size)):
         return True
     return ix.within(index, size) or _is_quotient(index, size)
 
@@ -98,7 +98,7 @@ def _is_quotient(index: Index, size: Size) -> bool:
     if inner is None or inner[0] != 0:
         return False
     assert isinstance(atom, Div)
-    return ix.same_size(inner[1] + 1, atom.by * size)
+    return same_size(inner[1] + 1, atom.by * size)
 
 
 # -- what is read ----------------------------------------------------------------------------------

@@ -12,16 +12,16 @@ from typing import Any, Protocol
 import torch
 from torch import fx
 
-import ingot.codegen.scalar  # noqa: F401  (registers the pointwise rules)
-from ingot.codegen.rules import compute_dtypes, pointwise_rules
-from ingot.codegen.values import HALVES, NATIVE_DTYPES
+import ingot.ops.scalar  # noqa: F401  (registers the pointwise rules)
 from ingot.errors import UnsupportedError
 from ingot.fuse import index as ix
 from ingot.fuse.expr import Apply, Checked, Expr, FromIndex, Guarded, Number, ordered
-from ingot.fuse.index import Index, Size
+from ingot.fuse.index import Index
 from ingot.fuse.reductions import POSITIONS, reduction_of, scan_of
-from ingot.fuse.shapes import arguments_of, shape_of, size_of, tensor_of
 from ingot.fuse.views import resolve
+from ingot.ops.dtypes import HALVES, NATIVE_DTYPES
+from ingot.ops.rules import compute_dtypes, pointwise_rules
+from ingot.program.shapes import Size, arguments_of, same_size, shape_of, size_of, tensor_of
 
 aten, prims = torch.ops.aten, torch.ops.prims
 MOST_PIECES = 8
@@ -341,7 +341,7 @@ def cat(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
         starts.append(starts[-1] + shape_of(piece)[dim])
     result: Expr | None = None
     for piece, start, end in reversed(list(zip(pieces, starts, starts[1:], strict=False))):
-        if ix.same_size(start, end):
+        if same_size(start, end):
             continue
         moved = (*index[:dim], index[dim] - start, *index[dim + 1 :])
         value = cast_to(context, context.value(piece, moved), dtype)

@@ -13,7 +13,8 @@ from typing import Any
 import torch
 from torch import fx
 
-from ingot.fuse.index import Index, Looked, Size, Var
+from ingot.fuse.index import Index, Looked, Var
+from ingot.program.shapes import Size
 
 Operand = Any
 """An Expr, or a plain Python value that a rule reads."""

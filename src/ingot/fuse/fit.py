@@ -12,6 +12,7 @@ from ingot.fuse import index as ix
 from ingot.fuse.index import Index, Var
 from ingot.fuse.region import Region, Template, covers
 from ingot.fuse.solve import solve
+from ingot.program.shapes import same_size
 
 FEW_ROWS = 32
 LONG_ROW = 16384
@@ -33,7 +34,7 @@ def placed(region: Region, template: Template) -> dict[Var, Index] | None:
 def _same_shape(region: Region, template: Template) -> dict[Var, Index] | None:
     """Side by side: the same domain and at least one read in common."""
     sizes = [v.size for v in region.domain]
-    if not ix.same_size(ix.product(sizes), template.numel()):
+    if not same_size(ix.product(sizes), template.numel()):
         return None
     point = ix.reshaped([ix.of(v) for v in region.domain], sizes, template.shape)
     if point is None:

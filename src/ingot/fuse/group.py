@@ -15,24 +15,25 @@ from collections.abc import Iterable
 import torch
 from torch import fx
 
-from ingot.codegen.scalar.prims import register_late
 from ingot.errors import UnsupportedError
 from ingot.fuse import index as ix
-from ingot.fuse.bodies import fused_bodies
-from ingot.fuse.calls import call_kind, is_effect
+from ingot.fuse.call_kinds import call_kind, is_effect
 from ingot.fuse.elements import is_elementwise, why_not_native
 from ingot.fuse.fit import few_long_rows, fitted, placed
+from ingot.fuse.fused import CallStep, Fused, KernelStep, Step
 from ingot.fuse.index import Index, Var
-from ingot.fuse.inline import worth_inlining
 from ingot.fuse.reductions import reduction_of
 from ingot.fuse.region import Point, Region, Template, mapped_region, reads_at
-from ingot.fuse.views import MAKES_SIZE, base_of, is_view
+from ingot.fuse.rematerialize import worth_inlining
+from ingot.fuse.subgraphs import fused_bodies
+from ingot.fuse.views import MAKES_SIZE, is_view
+from ingot.ops.scalar.prims import register_late
 from ingot.options import Options
-from ingot.passes.lasting import PREPARED
-from ingot.program.control import control_of
+from ingot.program.annotations import FROZEN
+from ingot.program.graph import is_item, view_chain
+from ingot.program.higher_order import control_of
 from ingot.program.program import Program
 from ingot.program.symbols import makers, symbol_names
-from ingot.stages import CallStep, Fused, KernelStep, Step
 
 MOST_MEMBERS = 160
 MOST_READS = 48
@@ -65,7 +66,7 @@ def fuse(program: Program, options: Options) -> Fused:
 
 def _is_given(node: fx.Node) -> bool:
     """An input, a constant, or made of those before the first step."""
-    return node.op in ("placeholder", "get_attr") or bool(node.meta.get(PREPARED))
+    return node.op in ("placeholder", "get_attr") or bool(node.meta.get(FROZEN))
 
 
 class Grouper:
@@ -324,9 +325,8 @@ class Grouper:
 
     def _maker(self, node: fx.Node) -> Unit | None:
         """The step that `node`, or what it is a view or a part of, comes from."""
-        while node not in self.owner and (is_view(node) or node.target is operator.getitem):
-            node = base_of(node)
-        return self.owner.get(node)
+        chain = view_chain(node, lambda n: is_view(n) or is_item(n))
+        return next((self.owner[n] for n in chain if n in self.owner), None)
 
     def _commit(
         self,

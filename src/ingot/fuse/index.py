@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import sympy
 
-Size: TypeAlias = Any
-"""An int, or a sympy expression (which has no types that a checker could follow)."""
+from ingot.program.shapes import Size, same_size
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -320,12 +319,6 @@ def product(sizes: Sequence[Size]) -> Size:
     for size in sizes:
         total = total * size
     return total
-
-
-def same_size(a: Size, b: Size) -> bool:
-    if isinstance(a, int) and isinstance(b, int):
-        return a == b
-    return bool(sympy.expand(sympy.sympify(a) - b) == 0)
 
 
 def linear(index: Sequence[Index], strides: Sequence[Size], offset: Size = 0) -> Index:

@@ -14,9 +14,9 @@ from torch import fx
 
 from ingot.fuse import index as ix
 from ingot.fuse.expr import Expr, Guarded, Load, ordered, rewritten
-from ingot.fuse.index import Index, Size, Var
+from ingot.fuse.index import Index, Var
 from ingot.fuse.region import Region, RegionContext
-from ingot.fuse.shapes import strides_of
+from ingot.program.shapes import Size, same_size, strides_of
 
 MOST_SPLITS = 12
 COMMON_SIZE = 256.0
@@ -267,7 +267,7 @@ def _even(index: Index, a: Var, b: Var) -> bool:
     first, second = index.coefficient(a), index.coefficient(b)
     if first is None or second is None:
         return False
-    return ix.same_size(first, second * b.size)
+    return same_size(first, second * b.size)
 
 
 # -- tiles -----------------------------------------------------------------------------------------

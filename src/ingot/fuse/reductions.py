@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from torch import fx
 
-from ingot.fuse.shapes import arguments_of, shape_of, tensor_of
 from ingot.program.native_ops import spread
+from ingot.program.shapes import arguments_of, shape_of, tensor_of
 
 aten = torch.ops.aten
 

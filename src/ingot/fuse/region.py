@@ -12,14 +12,14 @@ from typing import Any
 import torch
 from torch import fx
 
-from ingot.codegen.rules import pointwise_rules
 from ingot.fuse import index as ix
 from ingot.fuse.elements import cast_to, element_of
 from ingot.fuse.expr import Expr, ExprTable, Load, Number, Reduce, Scan
-from ingot.fuse.index import Index, Size, Var
+from ingot.fuse.index import Index, Var
 from ingot.fuse.reductions import Reduction, Running, reduction_of, scan_of
-from ingot.fuse.shapes import shape_of, strides_of, tensor_of
 from ingot.fuse.views import resolve
+from ingot.ops.rules import pointwise_rules
+from ingot.program.shapes import Size, same_size, shape_of, strides_of, tensor_of
 
 MOST_MERGED = 120
 MOST_READ = 40
@@ -193,7 +193,7 @@ def mapped_region(first: Region, second: Region) -> Region | None:
     if first.needs_split or second.needs_split or first.cost() + second.cost() > MOST_MERGED_COST:
         return None
     pairs = list(zip(first.domain, second.domain, strict=True))
-    if not all(ix.same_size(a.size, b.size) for a, b in pairs):
+    if not all(same_size(a.size, b.size) for a, b in pairs):
         return None
     values = {a: ix.of(b) for a, b in pairs}
     mapped = Region(first.number, second.domain)
@@ -282,4 +282,4 @@ def covers(point: Iterable[Index], size: Size) -> bool:
     found: set[Var] = set()
     for i in point:
         found |= i.variables()
-    return ix.same_size(ix.product([v.size for v in found]), size)
+    return same_size(ix.product([v.size for v in found]), size)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ingot.fuse import index as ix
 from ingot.fuse.index import Div, Index, Mod, Var
+from ingot.program.shapes import Size, same_size
 
 
 def solve(
@@ -26,7 +27,7 @@ def solve(
     for var in variables:
         if var in values:
             continue
-        if not left or not ix.same_size(left[0].size, var.size):
+        if not left or not same_size(left[0].size, var.size):
             return None
         values[var] = ix.of(left.pop(0))
     for component, wanted in zip(read, target, strict=True):
@@ -41,7 +42,7 @@ def _from_digits(
     variables: list[Var], read: tuple[Index, ...], target: tuple[Index, ...]
 ) -> dict[Var, Index] | None:
     known = set(variables)
-    digits: dict[Var, dict[ix.Size, Index]] = {}
+    digits: dict[Var, dict[Size, Index]] = {}
     for component, wanted in zip(read, target, strict=True):
         if not component.terms:
             continue
@@ -69,7 +70,7 @@ def _from_digits(
     return values
 
 
-def _digit(atom: ix.Atom) -> tuple[Var, ix.Size] | None:
+def _digit(atom: ix.Atom) -> tuple[Var, Size] | None:
     """The variable that an atom is a digit of, and the digit's weight."""
     if isinstance(atom, Var):
         return atom, 1

@@ -11,8 +11,8 @@ import torch
 from torch import fx
 
 from ingot.fuse import index as ix
-from ingot.fuse.index import Index, Size
-from ingot.fuse.shapes import arguments_of, shape_of, size_of, strides_of
+from ingot.fuse.index import Index
+from ingot.program.shapes import Size, arguments_of, same_size, shape_of, size_of, strides_of
 
 aten = torch.ops.aten
 Forward = Callable[[fx.Node, tuple[Index, ...]], "tuple[Index, ...] | None"]
@@ -82,7 +82,7 @@ def as_strided(node: fx.Node, index: tuple[Index, ...]) -> tuple[Index, ...] | N
         return None
     if not (_is_dense(shape_of(node), strides) and _is_dense(shape_of(base), strides_of(base))):
         return None
-    if not ix.same_size(ix.product(shape_of(node)), ix.product(shape_of(base))):
+    if not same_size(ix.product(shape_of(node)), ix.product(shape_of(base))):
         return None
     return ix.reshaped(index, shape_of(node), shape_of(base))
 
@@ -93,7 +93,7 @@ def _is_dense(shape: Sequence[Size], strides: Sequence[Size]) -> bool:
     for size, stride in zip(reversed(shape), reversed(strides), strict=True):
         if size == 1:
             continue
-        if not ix.same_size(stride, expected):
+        if not same_size(stride, expected):
             return False
         expected = expected * size
     return True

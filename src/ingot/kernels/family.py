@@ -15,9 +15,9 @@ from torch.utils._sympy.functions import FloorDiv
 
 from ingot.codegen.entry import has_openmp
 from ingot.fuse.accesses import Condition, equal
-from ingot.fuse.index import Size
 from ingot.plan.draft import Draft
 from ingot.plan.ir import Op, Parameter
+from ingot.program.shapes import Size
 
 Pair = tuple[Size, Size]
 

@@ -12,13 +12,13 @@ from typing import Any, ClassVar
 import torch
 from torch.fx import Node
 
-from ingot.codegen.attention import attends
-from ingot.fuse.shapes import arguments_of
-from ingot.passes.base import Draft, Pass
+from ingot.ops.kernel_shapes import attends
+from ingot.passes.base import Pass, ProgramDraft
 from ingot.passes.fold import evaluated
 from ingot.passes.normalize import val
 from ingot.program.graph import is_item
 from ingot.program.native_ops import attention
+from ingot.program.shapes import arguments_of
 
 FLASH = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default
 MOST_ELEMENTS = 1 << 22
@@ -29,14 +29,14 @@ MOST_ELEMENTS = 1 << 22
 class Attention(Pass):
     name: ClassVar[str] = "attention"
 
-    def rewrite(self, draft: Draft) -> list[str]:
+    def rewrite(self, draft: ProgramDraft) -> list[str]:
         draft.refresh()
         found = [node for node in draft.graph.nodes if node.target is FLASH]
         taken = sum(_take(draft, node) for node in found)
         return [f"attention as native code: {taken}"] if taken else []
 
 
-def _take(draft: Draft, node: Node) -> bool:
+def _take(draft: ProgramDraft, node: Node) -> bool:
     given = arguments_of(node)
     items = [user for user in node.users if user.users]
     if len(items) != 1 or not is_item(items[0]) or items[0].args[1] != 0:
@@ -102,7 +102,7 @@ def _same(x: Any, y: Any) -> bool:
     return bool(sizes[0] == sizes[1])
 
 
-def _hides(draft: Draft, mask: Node, queries: Any, keys: Any) -> str | None:
+def _hides(draft: ProgramDraft, mask: Node, queries: Any, keys: Any) -> str | None:
     """ "nothing" or "ahead" where the mask's values are known and are that; None elsewhere."""
     value = evaluated(draft, mask, MOST_ELEMENTS)
     if value is None or value.numel() == 0:

@@ -1,8 +1,7 @@
-"""Passes: Program in, Program out. A pass edits a Draft, the one mutable copy that `run_passes`
-makes of its input, and says in short notes what it did; the input is never changed. Each pass
-leaves an entry in the journal and, if asked, is verified. What holds for every edit: a value keeps
-its meta["val"], and outputs share memory with each other or with an input only where they did
-before.
+"""Passes: Program in, Program out. A pass edits a ProgramDraft, the one mutable copy that
+`run_passes` makes of its input, and says in short notes what it did; the input is never changed.
+Each pass leaves an entry in the journal and, if asked, is verified. Every edit keeps a value's
+meta["val"], and outputs share memory with each other or with an input only where they did before.
 """
 
 from __future__ import annotations
@@ -19,15 +18,15 @@ from torch.fx import Graph, Node
 from ingot.exclusive import exclusively
 from ingot.journal import Entry, Journal
 from ingot.passes.offsets import refresh_offsets
-from ingot.program.graph import copy_module, memory_root, output_values, placeholders
+from ingot.program.graph import copy_module, memory_root, output_values, placeholders, view_chain
 from ingot.program.program import Level, Program, Signature
 
-Rule = Callable[["Draft", Node], Node | None]
+Rule = Callable[["ProgramDraft", Node], Node | None]
 """A rewrite of one node: the node that stands for it, the same node if it was edited in place, or
 None if the rule does not apply."""
 
 
-class Draft:
+class ProgramDraft:
     """A program while passes edit it."""
 
     def __init__(self, program: Program) -> None:
@@ -131,16 +130,7 @@ class Draft:
 
 def _memory_chain(value: Any) -> Iterator[Node]:
     """The value and everything it is a view of."""
-    if not isinstance(value, Node):
-        return
-    yield value
-    while (root := _viewed(value)) is not None:
-        yield root
-        value = root
-
-
-def _viewed(node: Node) -> Node | None:
-    return None if memory_root(node) is node else node.args[0]  # type: ignore[return-value]
+    return view_chain(value) if isinstance(value, Node) else iter(())
 
 
 @dataclass(frozen=True)
@@ -151,7 +141,7 @@ class Pass:
     leaves: ClassVar[Level | None] = None
     """The level the program is at behind this pass, if it changes."""
 
-    def rewrite(self, draft: Draft) -> list[str]:
+    def rewrite(self, draft: ProgramDraft) -> list[str]:
         """Edit the draft; returns the notes for the journal."""
         raise NotImplementedError
 
@@ -164,7 +154,7 @@ def run_passes(program: Program, passes: Sequence[Pass], verify: bool = False) -
     """The program behind all passes, in order; the given one is not changed."""
     from ingot.program.verify import verify as check
 
-    draft = Draft(program)
+    draft = ProgramDraft(program)
     journal, level = program.journal, program.level
     for step in passes:
         before = len(draft.graph.nodes)
@@ -187,7 +177,7 @@ def args_of(node: Node) -> Any:
     return node.args
 
 
-def apply_rules(draft: Draft, rules: Mapping[Any, Sequence[Rule]]) -> list[str]:
+def apply_rules(draft: ProgramDraft, rules: Mapping[Any, Sequence[Rule]]) -> list[str]:
     """One sweep in program order: each node goes through the rules of its op, until one replaces
     it. Returns how often each rule applied."""
     counts: dict[str, int] = {}

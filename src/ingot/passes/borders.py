@@ -12,7 +12,7 @@ from typing import ClassVar
 import torch
 from torch.fx import Node
 
-from ingot.passes.base import Draft, Pass, args_of
+from ingot.passes.base import Pass, ProgramDraft, args_of
 from ingot.passes.images import Images, channels_last
 from ingot.passes.normalize import val
 from ingot.program import native_ops
@@ -24,12 +24,12 @@ aten = torch.ops.aten
 class Borders(Pass):
     name: ClassVar[str] = "borders"
 
-    def rewrite(self, draft: Draft) -> list[str]:
+    def rewrite(self, draft: ProgramDraft) -> list[str]:
         count = _absorbed(draft)
         return [f"borders: {count}"] if count else []
 
 
-def _absorbed(draft: Draft) -> int:
+def _absorbed(draft: ProgramDraft) -> int:
     wanted: dict[Node, list[Node]] = {}
     for node in draft.graph.nodes:
         if node.target is not aten.constant_pad_nd.default or _even_border(node) is None:
@@ -53,7 +53,7 @@ def _even_border(node: Node) -> tuple[int, ...] | None:
     return before if before == after and min(before) >= 0 else None
 
 
-def _widen(draft: Draft, source: Node, pads: list[Node]) -> None:
+def _widen(draft: ProgramDraft, source: Node, pads: list[Node]) -> None:
     margins = [margin for pad in pads if (margin := _even_border(pad)) is not None]
     border = [max(sides) for sides in zip(*margins, strict=True)]
     arguments = list(source.args)
@@ -69,7 +69,7 @@ def _widen(draft: Draft, source: Node, pads: list[Node]) -> None:
     draft.graph.erase_node(source)
 
 
-def _inner(draft: Draft, before: Node, image: Node, margin: list[int]) -> Node:
+def _inner(draft: ProgramDraft, before: Node, image: Node, margin: list[int]) -> Node:
     """The image without its outermost pixels."""
     for dim, less in enumerate(margin, 2):
         if less:

@@ -13,9 +13,9 @@ import sympy
 import torch
 from torch.fx import Node
 
-from ingot.fuse.shapes import arguments_of
-from ingot.passes.base import Draft, Pass
+from ingot.passes.base import Pass, ProgramDraft
 from ingot.program.graph import placeholders
+from ingot.program.shapes import arguments_of
 from ingot.program.symbols import makers
 
 aten = torch.ops.aten
@@ -27,7 +27,7 @@ CHECKS = (aten._assert_scalar.default, METADATA)
 class Checks(Pass):
     name: ClassVar[str] = "checks"
 
-    def rewrite(self, draft: Draft) -> list[str]:
+    def rewrite(self, draft: ProgramDraft) -> list[str]:
         known = makers(draft.graph)
         for node in placeholders(draft.graph):
             if isinstance(val(node), torch.Tensor):

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import torch
 from torch.fx import Graph, Node
 
-from ingot.passes.base import Draft, Pass
+from ingot.passes.base import Pass, ProgramDraft
 from ingot.program.spec import is_pure
 
 
@@ -19,7 +19,7 @@ from ingot.program.spec import is_pure
 class Cleanup(Pass):
     name: ClassVar[str] = "cleanup"
 
-    def rewrite(self, draft: Draft) -> list[str]:
+    def rewrite(self, draft: ProgramDraft) -> list[str]:
         unused = remove_unused(draft.graph)
         merged = merge_equal(draft)
         unused += remove_unused(draft.graph) if merged else 0
@@ -36,7 +36,7 @@ def remove_unused(graph: Graph) -> int:
     return removed
 
 
-def merge_equal(draft: Draft) -> int:
+def merge_equal(draft: ProgramDraft) -> int:
     draft.refresh()
     seen: dict[Any, Node] = {}
     merged = 0

@@ -24,17 +24,17 @@ NARROW = 8
 """Channels of a group below which a product is not worth its name."""
 
 
-def call_of(node: Node) -> Call:
+def call_of(node: Node) -> ConvolutionCall:
     """One number for all dimensions is as many."""
     dims = val(node).dim() - 2
     given: list[Any] = [
         n * dims if isinstance(n, list) and len(n) == 1 else n for n in args_of(node)
     ]
-    return Call(*given)
+    return ConvolutionCall(*given)
 
 
 @dataclass(frozen=True)
-class Call:
+class ConvolutionCall:
     image: Node
     weight: Node
     bias: Node | None
@@ -55,29 +55,29 @@ class Call:
         outer, inner = val(self.weight).shape[:2]
         return (outer // self.groups, inner) if self.transposed else (inner, outer // self.groups)
 
-    def is_native(self, lasting: set[Node]) -> bool:
-        if val(self.image).dtype not in DTYPES or not self.has_known(lasting):
+    def is_native(self, frozen: set[Node]) -> bool:
+        if val(self.image).dtype not in DTYPES or not self.has_known(frozen):
             return False
         if self.transposed and not (self.is_flipped() or self.is_patched()):
             return False
         read, made = self.channels
         return self.groups == 1 or made >= NARROW or (read == 1 and made == 1)
 
-    def reads_any_layout(self, lasting: set[Node]) -> bool:
+    def reads_any_layout(self, frozen: set[Node]) -> bool:
         """Few channels of a dense image of known sizes: turning it costs more than it helps."""
         image, (read, _) = val(self.image), self.channels
         few = self.groups == 1 and read * self.window[-1] <= FEW and read > 1
         known = all(isinstance(size, int) for size in image.shape)
-        plain = not self.transposed and self.is_native(lasting)
+        plain = not self.transposed and self.is_native(frozen)
         return plain and few and known and image.is_contiguous()
 
-    def has_known(self, lasting: set[Node]) -> bool:
+    def has_known(self, frozen: set[Node]) -> bool:
         """Weights that stay, channels that are known, and no size that is zero for good."""
         weights = [self.weight] if self.bias is None else [self.weight, self.bias]
         sizes = (val(self.image).shape[1], *val(self.weight).shape)
         known = all(isinstance(s, int) and s > 0 for s in sizes)
         there = not any(isinstance(s, int) and s == 0 for s in val(self.image).shape)
-        return known and there and all(weight in lasting for weight in weights)
+        return known and there and all(weight in frozen for weight in weights)
 
     def is_flipped(self) -> bool:
         """Transposed, and a plain one with its window turned around."""

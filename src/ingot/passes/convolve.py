@@ -16,14 +16,14 @@ from typing import ClassVar
 import torch
 from torch.fx import Node
 
-from ingot.fuse.inline import STORED
-from ingot.passes.base import Draft, Pass
-from ingot.passes.convolution_call import DTYPES, Call, call_of
+from ingot.passes.base import Pass, ProgramDraft
+from ingot.passes.convolution_call import DTYPES, ConvolutionCall, call_of
+from ingot.passes.frozen import freeze, frozen_values
 from ingot.passes.images import Images, are_alike, is_channels_last
-from ingot.passes.lasting import lasting_values, prepare
 from ingot.passes.normalize import val
 from ingot.passes.transposed import flipped, patched
 from ingot.program import native_ops
+from ingot.program.annotations import STORED
 
 aten = torch.ops.aten
 MOST_TAPS = 49
@@ -33,18 +33,18 @@ MOST_TAPS = 49
 class Convolve(Pass):
     name: ClassVar[str] = "convolve"
 
-    def rewrite(self, draft: Draft) -> list[str]:
+    def rewrite(self, draft: ProgramDraft) -> list[str]:
         counts = {"native": 0, "depthwise as sums": 0, "strided 1×1 as products": 0}
-        lasting = lasting_values(draft)
+        frozen = frozen_values(draft)
         for node in list(draft.graph.nodes):
-            if not _is_image_convolution(node, lasting):
+            if not _is_image_convolution(node, frozen):
                 continue
             call = call_of(node)
             writer = _Writer(draft, node)
-            if call.is_native(lasting) and call.is_patched():
+            if call.is_native(frozen) and call.is_patched():
                 draft.swap(node, patched(writer, call, writer.alone))
                 counts["native"] += 1
-            elif call.is_native(lasting):
+            elif call.is_native(frozen):
                 writer.native(flipped(writer, call) if call.transposed else call)
                 counts["native"] += 1
             elif _is_depthwise(call):
@@ -59,21 +59,21 @@ class Convolve(Pass):
         return [f"{name}: {count}" for name, count in counts.items() if count]
 
 
-def _is_image_convolution(node: Node, lasting: set[Node]) -> bool:
+def _is_image_convolution(node: Node, frozen: set[Node]) -> bool:
     if node.target is not aten.convolution.default:
         return False
     made, image = val(node), val(node.args[0])
     if made.dtype not in DTYPES or image.dtype not in DTYPES or not is_channels_last(made):
         return False
-    return is_channels_last(image) or call_of(node).reads_any_layout(lasting)
+    return is_channels_last(image) or call_of(node).reads_any_layout(frozen)
 
 
-def _is_depthwise(call: Call) -> bool:
+def _is_depthwise(call: ConvolutionCall) -> bool:
     plain = not call.transposed and call.channels == (1, 1) and call.groups > 1
     return plain and math.prod(call.window) <= MOST_TAPS
 
 
-def _is_strided_point(call: Call) -> bool:
+def _is_strided_point(call: ConvolutionCall) -> bool:
     plain = not call.transposed and call.groups == 1 and math.prod(call.window) == 1
     return plain and not any(call.padding) and any(step > 1 for step in call.stride)
 
@@ -84,7 +84,7 @@ class _Writer(Images):
 
     # -- native ------------------------------------------------------------------------------------
 
-    def native(self, call: Call) -> None:
+    def native(self, call: ConvolutionCall) -> None:
         """The op, in the place of the last of those that it takes in."""
         last, addend = _sum(self.before)
         chain = [last]
@@ -107,26 +107,26 @@ class _Writer(Images):
             self.draft.graph.erase_node(node)
 
     def native_call(
-        self, image: Node, weight: Node, bias: Node | None, addend: Node | None, call: Call,
-        bounds: tuple[float, float],
+        self, image: Node, weight: Node, bias: Node | None, addend: Node | None,
+        call: ConvolutionCall, bounds: tuple[float, float],
     ) -> Node:  # fmt: skip
-        prepare(weight)
+        freeze(weight)
         if bias is not None:
-            prepare(bias)
+            freeze(bias)
         none = [0] * len(call.stride)
         return self.call(
             native_ops.convolution, image, weight, bias, addend, list(call.stride), none,
             list(call.dilation), call.groups, none, *bounds,
         )  # fmt: skip
 
-    def alone(self, call: Call) -> Node:
+    def alone(self, call: ConvolutionCall) -> Node:
         """A plain call that takes in nothing."""
         bounds = (-math.inf, math.inf)
         return self.native_call(call.image, call.weight, call.bias, None, call, bounds)
 
     # -- sums --------------------------------------------------------------------------------------
 
-    def depthwise(self, call: Call) -> Node:
+    def depthwise(self, call: ConvolutionCall) -> Node:
         image = self.padded(call.image, call.padding)
         dims = range(len(call.window))
         # Channels innermost in the weights too: one vector for each place in the window.
@@ -150,7 +150,7 @@ class _Writer(Images):
         assert total is not None
         return total
 
-    def shifted(self, image: Node, call: Call, place: Sequence[int]) -> Node:
+    def shifted(self, image: Node, call: ConvolutionCall, place: Sequence[int]) -> Node:
         """The pixels that one place in the window meets."""
         for dim, number in enumerate(place):
             start, count = number * call.dilation[dim], val(self.before).shape[2 + dim]

@@ -17,8 +17,7 @@ from torch._ops import OpOverload
 from torch.fx import GraphModule, Node
 from torch.fx.node import map_arg
 
-from ingot.passes.base import Draft, Pass
-from ingot.program.control import Control, control_of
+from ingot.passes.base import Pass, ProgramDraft
 from ingot.program.graph import (
     copy_module,
     fake_mode,
@@ -27,6 +26,7 @@ from ingot.program.graph import (
     output_values,
     placeholders,
 )
+from ingot.program.higher_order import Control, control_of
 
 aten = torch.ops.aten
 
@@ -35,7 +35,7 @@ aten = torch.ops.aten
 class Counters(Pass):
     name: ClassVar[str] = "counters"
 
-    def rewrite(self, draft: Draft) -> list[str]:
+    def rewrite(self, draft: ProgramDraft) -> list[str]:
         count = 0
         for node in list(draft.graph.nodes):
             positions = _int_carries(node)
@@ -83,7 +83,7 @@ def _is_int(value: Any) -> bool:
     return isinstance(known, int | torch.SymInt) and not isinstance(known, bool)
 
 
-def _back_to_number(draft: Draft, item: Node) -> None:
+def _back_to_number(draft: ProgramDraft, item: Node) -> None:
     """What uses the item gets its value."""
     if item.users:
         with draft.graph.inserting_after(item):

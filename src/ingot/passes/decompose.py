@@ -13,7 +13,6 @@ import torch
 from torch._decomp import get_decompositions
 from torch._ops import OpOverload
 
-import ingot.passes.decompositions.draws
 import ingot.passes.decompositions.dropout
 import ingot.passes.decompositions.factories
 import ingot.passes.decompositions.foreach
@@ -21,7 +20,8 @@ import ingot.passes.decompositions.layouts
 import ingot.passes.decompositions.losses
 import ingot.passes.decompositions.mixed_gradients
 import ingot.passes.decompositions.norms
-import ingot.passes.decompositions.shapes
+import ingot.passes.decompositions.random_ops
+import ingot.passes.decompositions.splits
 import ingot.passes.decompositions.trained_norms
 import ingot.passes.decompositions.transformer  # noqa: F401
 from ingot.passes.decompositions import Decomposition, overload, own_decompositions

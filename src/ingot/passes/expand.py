@@ -16,7 +16,7 @@ from torch.fx import GraphModule, Node
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils import _pytree as pytree
 
-from ingot.passes.base import Draft, Pass
+from ingot.passes.base import Pass, ProgramDraft
 from ingot.passes.inline import inlined, replace_call
 from ingot.program.graph import fake_mode
 
@@ -43,7 +43,7 @@ class Expand(Pass):
     table: Decompositions = field(default_factory=dict, repr=False)
     label: str = "expand"
 
-    def rewrite(self, draft: Draft) -> list[str]:
+    def rewrite(self, draft: ProgramDraft) -> list[str]:
         traced: dict[Any, GraphModule | None] = {}
         counts: dict[str, int] = {}
         mode = fake_mode(draft.graph)

@@ -17,7 +17,7 @@ from torch.fx import Node
 from torch.fx.node import map_arg
 from torch.utils._python_dispatch import _disable_current_modes
 
-from ingot.passes.base import Draft, Pass
+from ingot.passes.base import Pass, ProgramDraft
 from ingot.passes.normalize import val
 from ingot.program.graph import is_view
 from ingot.program.spec import is_pure
@@ -44,7 +44,7 @@ class Fold(Pass):
     max_bytes: int = 64 * 1024
     """No value larger than this is computed."""
 
-    def rewrite(self, draft: Draft) -> list[str]:
+    def rewrite(self, draft: ProgramDraft) -> list[str]:
         known = self._known(draft)
         if not known:
             return []
@@ -52,7 +52,7 @@ class Fold(Pass):
             written = _write(draft, known, _values(known, draft.constants))
         return [f"values computed: {written}"] if written else []
 
-    def _known(self, draft: Draft) -> list[Node]:
+    def _known(self, draft: ProgramDraft) -> list[Node]:
         """The nodes that depend on constants only, in order; empty if there is nothing to gain."""
         known: dict[Node, None] = {}
         gain = False
@@ -83,7 +83,7 @@ class Fold(Pass):
         return isinstance(node.target, OpOverload) and is_pure(node) and self._is_small(node)
 
 
-def evaluated(draft: Draft, node: Node, most: int) -> torch.Tensor | None:
+def evaluated(draft: ProgramDraft, node: Node, most: int) -> torch.Tensor | None:
     """The value of a node that depends on constants only, of at most so many elements; else
     None."""
     wanted: dict[Node, None] = {}
@@ -134,7 +134,7 @@ def _values(nodes: list[Node], constants: Mapping[str, torch.Tensor]) -> dict[No
     return values
 
 
-def _write(draft: Draft, known: list[Node], values: Mapping[Node, torch.Tensor]) -> int:
+def _write(draft: ProgramDraft, known: list[Node], values: Mapping[Node, torch.Tensor]) -> int:
     """Replace the values that are read by something that is not replaced itself."""
     draft.refresh()
     gone: set[Node] = set()
@@ -150,7 +150,7 @@ def _write(draft: Draft, known: list[Node], values: Mapping[Node, torch.Tensor])
     return len(chosen)
 
 
-def _is_gain(draft: Draft, node: Node, value: torch.Tensor) -> bool:
+def _is_gain(draft: ProgramDraft, node: Node, value: torch.Tensor) -> bool:
     """Not for what costs nothing as it is: a factory, a view, a constant read as it stands."""
     if node.target in _FACTORIES or is_view(node):
         return False
@@ -166,7 +166,7 @@ def _is_full(value: torch.Tensor) -> bool:
     return value.is_contiguous() and _one_number(value) is not None
 
 
-def _replace(draft: Draft, node: Node, value: torch.Tensor) -> None:
+def _replace(draft: ProgramDraft, node: Node, value: torch.Tensor) -> None:
     if not _is_full(value):
         draft.swap(node, draft.add_constant(node, value))
         return

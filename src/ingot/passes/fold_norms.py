@@ -13,8 +13,8 @@ import torch
 from torch.fx import Node
 from torch.fx.node import map_arg
 
-from ingot.passes.base import Draft, Pass, args_of
-from ingot.passes.lasting import lasting_values, prepare
+from ingot.passes.base import Pass, ProgramDraft, args_of
+from ingot.passes.frozen import freeze, frozen_values
 from ingot.passes.normalize import val
 
 aten = torch.ops.aten
@@ -24,13 +24,13 @@ aten = torch.ops.aten
 class FoldNorms(Pass):
     name: ClassVar[str] = "fold_norms"
 
-    def rewrite(self, draft: Draft) -> list[str]:
-        lasting = lasting_values(draft)
+    def rewrite(self, draft: ProgramDraft) -> list[str]:
+        frozen = frozen_values(draft)
         scales = shifts = 0
         for node in list(draft.graph.nodes):
             if node.target is not aten.convolution.default:
                 continue
-            folded = _Folded(draft, node, lasting)
+            folded = _Folded(draft, node, frozen)
             scales += folded.scale()
             shifts += folded.shift()
         counts = {"scales folded": scales, "shifts folded": shifts}
@@ -41,16 +41,16 @@ class FoldNorms(Pass):
 class _Folded:
     """A convolution and what becomes of it."""
 
-    draft: Draft
+    draft: ProgramDraft
     node: Node
-    lasting: set[Node]
+    frozen: set[Node]
 
     def scale(self) -> bool:
         user, factor = self._user(aten.mul.Tensor)
         weight, bias = args_of(self.node)[1:3]
-        if user is None or factor is None or weight not in self.lasting:
+        if user is None or factor is None or weight not in self.frozen:
             return False
-        if bias is not None and bias not in self.lasting:
+        if bias is not None and bias not in self.frozen:
             return False
         outer = 1 if args_of(self.node)[6] else 0
         shape = [1] * val(weight).dim()
@@ -66,7 +66,7 @@ class _Folded:
     def shift(self) -> bool:
         user, more = self._user(aten.add.Tensor)
         weight, bias = args_of(self.node)[1:3]
-        if user is None or more is None or (bias is not None and bias not in self.lasting):
+        if user is None or more is None or (bias is not None and bias not in self.frozen):
             return False
         total = self._shaped(user, more, [-1])
         if bias is not None:
@@ -82,7 +82,7 @@ class _Folded:
         if user.target is not target or user.kwargs or len(user.args) != 2:
             return None, None
         others = [a for a in user.args if a is not self.node]
-        if len(others) != 1 or not isinstance(others[0], Node) or others[0] not in self.lasting:
+        if len(others) != 1 or not isinstance(others[0], Node) or others[0] not in self.frozen:
             return None, None
         value, channels = val(others[0]), val(self.node).shape[1]
         shape = (1, channels, *(1 for _ in val(self.node).shape[2:]))
@@ -102,7 +102,7 @@ class _Folded:
         else:
             value = target(*known)
         node = self.draft.call(before, target, args, value)
-        self.lasting.add(node)
+        self.frozen.add(node)
         return node
 
     def _replace(self, user: Node, weight: Node, bias: Node | None) -> None:
@@ -116,4 +116,4 @@ class _Folded:
         self.node = new
         for made in (weight, bias):
             if made is not None:
-                prepare(made)
+                freeze(made)

@@ -13,11 +13,10 @@ import torch
 from torch.fx import Node
 from torch.fx.node import map_arg
 
-from ingot.fuse import index as ix
-from ingot.fuse.shapes import size_of
-from ingot.passes.base import Draft
+from ingot.passes.base import ProgramDraft
 from ingot.passes.normalize import val
 from ingot.program.native_ops import channels_last_strides
+from ingot.program.shapes import same_size, size_of
 
 aten = torch.ops.aten
 IMAGE_DIMS = (3, 4, 5)
@@ -29,7 +28,7 @@ _FORMATS = {4: torch.channels_last, 5: torch.channels_last_3d}
 class Images:
     """Writes calls in front of `before`."""
 
-    draft: Draft
+    draft: ProgramDraft
     before: Node
 
     def call(self, target: Any, *args: Any, **kwargs: Any) -> Node:
@@ -96,7 +95,7 @@ def is_channels_last(value: torch.Tensor) -> bool:
     wanted = channels_last_strides(value.shape)
     sizes = ([size_of(n) for n in numbers] for numbers in (value.shape, value.stride(), wanted))
     return all(
-        (isinstance(size, int) and size == 1) or ix.same_size(stride, want)
+        (isinstance(size, int) and size == 1) or same_size(stride, want)
         for size, stride, want in zip(*sizes, strict=True)
     )
 
@@ -105,4 +104,4 @@ def are_alike(a: torch.Tensor, b: torch.Tensor) -> bool:
     """The same sizes, strides and dtype, whatever the symbols are?"""
     pairs = [*zip(a.shape, b.shape), *zip(a.stride(), b.stride())]
     same = a.dim() == b.dim() and a.dtype is b.dtype
-    return same and all(ix.same_size(size_of(x), size_of(y)) for x, y in pairs)
+    return same and all(same_size(size_of(x), size_of(y)) for x, y in pairs)

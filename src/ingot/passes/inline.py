@@ -14,11 +14,13 @@ import torch
 from torch.fx import GraphModule, Node
 from torch.fx.node import map_arg
 
-from ingot.passes.base import Draft
+from ingot.passes.base import ProgramDraft
 from ingot.program.graph import fake_mode, output_values, placeholders
 
 
-def inlined(draft: Draft, before: Node, module: GraphModule, inputs: Sequence[Any]) -> list[Any]:
+def inlined(
+    draft: ProgramDraft, before: Node, module: GraphModule, inputs: Sequence[Any]
+) -> list[Any]:
     known: dict[Node, Any] = dict(zip(placeholders(module.graph), inputs, strict=True))
     for inner in module.graph.nodes:
         if inner.op == "get_attr":
@@ -30,7 +32,7 @@ def inlined(draft: Draft, before: Node, module: GraphModule, inputs: Sequence[An
     return [known[v] if isinstance(v, Node) else v for v in output_values(module.graph)]
 
 
-def inline_branch(draft: Draft, cond: Node, taken: bool) -> list[Any]:
+def inline_branch(draft: ProgramDraft, cond: Node, taken: bool) -> list[Any]:
     """The outputs of one side of a `torch.cond`."""
     branch: Any = cond.args[1 if taken else 2]
     module = operator.attrgetter(str(branch.target))(draft.module)
@@ -38,7 +40,7 @@ def inline_branch(draft: Draft, cond: Node, taken: bool) -> list[Any]:
     return inlined(draft, cond, module, operands)
 
 
-def replace_call(draft: Draft, node: Node, results: Sequence[Any]) -> None:
+def replace_call(draft: ProgramDraft, node: Node, results: Sequence[Any]) -> None:
     """Let `results` stand for what the call gave: its only tensor, or its items."""
     if not isinstance(node.meta["val"], tuple | list):
         draft.swap(node, results[0])
@@ -48,7 +50,7 @@ def replace_call(draft: Draft, node: Node, results: Sequence[Any]) -> None:
     draft.graph.erase_node(node)
 
 
-def _attribute(draft: Draft, before: Node, module: GraphModule, inner: Node) -> Node:
+def _attribute(draft: ProgramDraft, before: Node, module: GraphModule, inner: Node) -> Node:
     value = operator.attrgetter(str(inner.target))(module)
     if isinstance(value, torch.Tensor):
         node = draft.add_constant(before, value)

@@ -18,15 +18,13 @@ from torch._prims_common import is_contiguous_or_false
 from torch.fx import Node
 from torch.fx.node import map_arg
 
-from ingot.fuse import index as ix
-from ingot.fuse.index import Size
-from ingot.fuse.shapes import size_of
-from ingot.passes.base import Draft, Pass, args_of
+from ingot.passes.base import Pass, ProgramDraft, args_of
 from ingot.passes.convolution_call import call_of
+from ingot.passes.frozen import frozen_values
 from ingot.passes.images import IMAGE_DIMS, Images, channels_last, is_channels_last
-from ingot.passes.lasting import lasting_values
 from ingot.passes.normalize import val
 from ingot.program.graph import is_item, same_numbers
+from ingot.program.shapes import Size, same_size, size_of
 
 aten = torch.ops.aten
 
@@ -64,13 +62,13 @@ _VIEWS = frozenset(
 class Layout(Pass):
     name: ClassVar[str] = "layout"
 
-    def rewrite(self, draft: Draft) -> list[str]:
+    def rewrite(self, draft: ProgramDraft) -> list[str]:
         nodes = [n for n in draft.graph.nodes if n.target is aten.convolution.default]
-        images, lasting = [node for node in nodes if _is_image(node)], lasting_values(draft)
+        images, frozen = [node for node in nodes if _is_image(node)], frozen_values(draft)
         # A single one is worth the two copies only if it is native.
-        if not images or (len(images) == 1 and not call_of(images[0]).is_native(lasting)):
+        if not images or (len(images) == 1 and not call_of(images[0]).is_native(frozen)):
             return []
-        sweep = _Sweep(draft, lasting)
+        sweep = _Sweep(draft, frozen)
         for node in list(draft.graph.nodes):
             sweep.visit(node)
         return [f"values channels-last: {len(sweep.turned)}", f"copies: {sweep.copies}"]
@@ -80,8 +78,8 @@ class Layout(Pass):
 class _Sweep:
     """One walk in program order."""
 
-    draft: Draft
-    lasting: set[Node]
+    draft: ProgramDraft
+    frozen: set[Node]
     turned: set[Node] = field(default_factory=set)
     """The values that are channels-last now and were not."""
     moved: set[Node] = field(default_factory=set)
@@ -99,7 +97,7 @@ class _Sweep:
             return
         elif self._is_convolution(node):
             self._leave(node, self.moved)
-            if not call_of(node).reads_any_layout(self.lasting):
+            if not call_of(node).reads_any_layout(self.frozen):
                 self._enter(node, args_of(node)[0])
             self._lay_out(node)
         elif is_pointwise(node) and self._has_turned_input(node) and _is_restorable(val(node)):
@@ -124,7 +122,7 @@ class _Sweep:
             return False
         call = call_of(node)
         plain = not call.transposed and len(call.stride) == 2
-        return plain or call.is_native(self.lasting)
+        return plain or call.is_native(self.frozen)
 
     def _has_turned_input(self, node: Node) -> bool:
         return _is_image(node) and any(
@@ -227,7 +225,7 @@ def _order(value: torch.Tensor) -> list[int] | None:
     step: Size = 1
     while len(order) < value.dim():
         left = [dim for dim in range(value.dim()) if dim not in order]
-        fitting = [dim for dim in left if ix.same_size(strides[dim], step)]
+        fitting = [dim for dim in left if same_size(strides[dim], step)]
         if not fitting:
             return None
         inner = next((dim for dim in reversed(fitting) if shape[dim] == 1), fitting[-1])

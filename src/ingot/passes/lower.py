@@ -14,12 +14,18 @@ from typing import Any, ClassVar
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
-from ingot.passes.base import Draft, Pass, run_passes
+from ingot.passes.base import Pass, ProgramDraft, run_passes
+from ingot.passes.composites import casting_parts, composite_table
+from ingot.passes.decompose import decomposition_table
+from ingot.passes.decompositions.random_ops import order_random_ops, random_decompositions
+from ingot.passes.decompositions.recurrent import dropout_between_layers
 from ingot.passes.native import core_passes
 from ingot.program.call import call_spec
+from ingot.program.from_exported import program_from_exported
 from ingot.program.graph import composite_ops
+from ingot.program.mode_regions import carry
 from ingot.program.program import CallSpec, Level, OutputSpec, Program, Signature
-from ingot.program.regions import carry
+from ingot.program.to_exported import program_to_exported
 
 
 @dataclass(frozen=True)
@@ -31,17 +37,10 @@ class Lower(Pass):
     core: bool = False
     """Take apart what the core level has no word for as well."""
 
-    def rewrite(self, draft: Draft) -> list[str]:
-        from ingot.capture.autocast import casting_parts
-        from ingot.capture.draws import order_draws
-        from ingot.capture.export import composite_table
-        from ingot.capture.exported import program_from_exported
-        from ingot.capture.recurrent import dropout_between_layers
-        from ingot.capture.to_exported import program_to_exported
-
+    def rewrite(self, draft: ProgramDraft) -> list[str]:
         given = draft.close(draft.program.journal, Level.PRE_DISPATCH)
         exported = program_to_exported(_returning_all(given))
-        order_draws(exported.graph_module)
+        order_random_ops(exported.graph_module)
         with dropout_between_layers(), casting_parts(composite_table()) as composites:
             lowered = exported.run_decompositions({**composites, **_table(self.core)})
         program = program_from_exported(lowered, Level.ATEN)
@@ -112,10 +111,7 @@ def lower_program(program: Program, level: Level) -> Program:
 
 def _table(core: bool) -> Mapping[Any, Any]:
     """What is taken apart beside composite ops."""
-    from ingot.passes.decompose import decomposition_table
-    from ingot.passes.decompositions.draws import draws_in_order
-
-    own = {**draws_in_order, carry: _data_of_carry}
+    own = {**random_decompositions, carry: _data_of_carry}
     return MappingProxyType({**(decomposition_table() if core else {}), **own})
 
 

@@ -7,13 +7,12 @@ from __future__ import annotations
 import torch
 
 import ingot.passes.normalize_calls  # noqa: F401
-from ingot.codegen.values import HALVES
+from ingot.ops.dtypes import HALVES
 from ingot.passes.attention import Attention
 from ingot.passes.base import Pass
 from ingot.passes.borders import Borders
 from ingot.passes.checks import CHECKS, Checks
 from ingot.passes.cleanup import Cleanup
-from ingot.passes.control import Steer
 from ingot.passes.convolve import Convolve
 from ingot.passes.counters import Counters
 from ingot.passes.decompose import late_table
@@ -23,11 +22,12 @@ from ingot.passes.fold_norms import FoldNorms
 from ingot.passes.layout import Layout
 from ingot.passes.normalize import Normalize
 from ingot.passes.pool import Pool
+from ingot.passes.prepare_control_flow import PrepareControlFlow
 from ingot.passes.recur import LAYER, Recur
 from ingot.passes.simplify import Simplify
 from ingot.passes.spread import Spread
 from ingot.passes.widen import Widen
-from ingot.program.control import control_of
+from ingot.program.higher_order import control_of
 from ingot.program.program import Program
 
 
@@ -68,7 +68,7 @@ def check_passes(program: Program) -> list[Pass]:
 def control_passes(program: Program) -> list[Pass]:
     """For branches and loops."""
     steered = any(control_of(node) is not None for node in program.graph.nodes)
-    return [Counters(), Steer()] if steered else []
+    return [Counters(), PrepareControlFlow()] if steered else []
 
 
 def image_passes(program: Program) -> list[Pass]:

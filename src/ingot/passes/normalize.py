@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import torch
 from torch.fx import Node
 
-from ingot.passes.base import Draft, Pass, RuleTable, apply_rules, args_of
+from ingot.passes.base import Pass, ProgramDraft, RuleTable, apply_rules, args_of
 from ingot.program.graph import same_numbers
 from ingot.program.program import Level
 
@@ -25,7 +25,7 @@ class Normalize(Pass):
     name: ClassVar[str] = "normalize"
     leaves: ClassVar[Level | None] = Level.CORE
 
-    def rewrite(self, draft: Draft) -> list[str]:
+    def rewrite(self, draft: ProgramDraft) -> list[str]:
         return apply_rules(draft, normalize_rules)
 
 
@@ -64,7 +64,7 @@ def named_dims(dims: Any, rank: int) -> list[int]:
 @normalize_rules.on(
     aten.alias.default, aten.detach.default, aten.lift.default, aten.lift_fresh.default
 )
-def drop_alias(draft: Draft, node: Node) -> Node | None:
+def drop_alias(draft: ProgramDraft, node: Node) -> Node | None:
     source = args_of(node)[0]
     if draft.may_stand_for(node, source):
         return source
@@ -72,7 +72,7 @@ def drop_alias(draft: Draft, node: Node) -> Node | None:
     return respell(node, aten.view.default, (source, _sizes(draft, node, source)))
 
 
-def _sizes(draft: Draft, node: Node, source: Node) -> list[Any]:
+def _sizes(draft: ProgramDraft, node: Node, source: Node) -> list[Any]:
     sizes: list[Any] = []
     for dim, size in enumerate(val(source).shape):
         plain = isinstance(size, int)
@@ -81,7 +81,7 @@ def _sizes(draft: Draft, node: Node, source: Node) -> list[Any]:
 
 
 @normalize_rules.on(aten._to_copy.default)
-def write_cast(draft: Draft, node: Node) -> Node | None:
+def write_cast(draft: ProgramDraft, node: Node) -> Node | None:
     """Only what has an effect stays: the dtype, a change of layout or device is left whole."""
     source = val(args_of(node)[0])
     result = val(node)
@@ -100,7 +100,7 @@ def write_cast(draft: Draft, node: Node) -> Node | None:
 
 
 @normalize_rules.on(aten.clone.default, aten.lift_fresh_copy.default)
-def drop_copy(draft: Draft, node: Node) -> Node | None:
+def drop_copy(draft: ProgramDraft, node: Node) -> Node | None:
     source = args_of(node)[0]
     kept_strides = same_numbers(val(node).stride(), val(source).stride())
     if kept_strides and draft.may_share(node, source):
@@ -111,12 +111,12 @@ def drop_copy(draft: Draft, node: Node) -> Node | None:
 
 
 @normalize_rules.on(aten._unsafe_view.default, aten.reshape.default, aten._reshape_alias.default)
-def write_view(draft: Draft, node: Node) -> Node | None:
+def write_view(draft: ProgramDraft, node: Node) -> Node | None:
     return respell(node, aten.view.default, tuple(args_of(node)[:2]))
 
 
 @normalize_rules.on(aten.t.default, aten.transpose.int)
-def write_permute(draft: Draft, node: Node) -> Node | None:
+def write_permute(draft: ProgramDraft, node: Node) -> Node | None:
     rank = val(node).dim()
     dims = list(range(rank))
     if rank > 1:
@@ -126,13 +126,13 @@ def write_permute(draft: Draft, node: Node) -> Node | None:
 
 
 @normalize_rules.on(aten.permute.default)
-def name_permuted_dims(draft: Draft, node: Node) -> Node | None:
+def name_permuted_dims(draft: ProgramDraft, node: Node) -> Node | None:
     dims = [dim % val(node).dim() for dim in args_of(node)[1]]
     return None if dims == args_of(node)[1] else without_default(node, 1, "dims", dims)
 
 
 @normalize_rules.on(aten.squeeze.default, aten.squeeze.dim, aten.squeeze.dims)
-def name_squeezed_dims(draft: Draft, node: Node) -> Node | None:
+def name_squeezed_dims(draft: ProgramDraft, node: Node) -> Node | None:
     shape = val(args_of(node)[0]).shape
     if node.target is aten.squeeze.default:
         asked = list(range(len(shape)))
@@ -147,13 +147,13 @@ def name_squeezed_dims(draft: Draft, node: Node) -> Node | None:
 
 
 @normalize_rules.on(aten.unsqueeze.default)
-def name_unsqueezed_dim(draft: Draft, node: Node) -> Node | None:
+def name_unsqueezed_dim(draft: ProgramDraft, node: Node) -> Node | None:
     dim = args_of(node)[1] % val(node).dim()
     return None if dim == args_of(node)[1] else without_default(node, 1, "dim", dim)
 
 
 @normalize_rules.on(aten.slice.Tensor)
-def write_slice_bounds(draft: Draft, node: Node) -> Node | None:
+def write_slice_bounds(draft: ProgramDraft, node: Node) -> Node | None:
     dim = argument(node, 1, "dim", 0) % val(node).dim()
     start, end = argument(node, 2, "start", None), argument(node, 3, "end", None)
     step = argument(node, 4, "step", 1)
@@ -167,7 +167,7 @@ def write_slice_bounds(draft: Draft, node: Node) -> Node | None:
 
 
 @normalize_rules.on(aten.expand.default)
-def write_expanded_sizes(draft: Draft, node: Node) -> Node | None:
+def write_expanded_sizes(draft: ProgramDraft, node: Node) -> Node | None:
     """-1 means: as it was."""
     shape = val(node).shape
     sizes = [
@@ -182,7 +182,7 @@ def write_expanded_sizes(draft: Draft, node: Node) -> Node | None:
 
 
 @normalize_rules.on(aten.view.default)
-def write_viewed_sizes(draft: Draft, node: Node) -> Node | None:
+def write_viewed_sizes(draft: ProgramDraft, node: Node) -> Node | None:
     """-1 means: what is left."""
     shape = val(node).shape
     sizes = [

@@ -9,14 +9,14 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from ingot.passes.base import Draft, args_of
+from ingot.passes.base import ProgramDraft, args_of
 from ingot.passes.normalize import argument, named_dims, normalize_rules, respell, val
 
 aten = torch.ops.aten
 
 
 @normalize_rules.on(aten.sum.default, aten.sum.dim_IntList)
-def name_summed_dims(draft: Draft, node: Node) -> Node | None:
+def name_summed_dims(draft: ProgramDraft, node: Node) -> Node | None:
     source = val(args_of(node)[0])
     whole = node.target is aten.sum.default
     dims = named_dims(None if whole else argument(node, 1, "dim", None), source.dim())
@@ -29,14 +29,14 @@ def name_summed_dims(draft: Draft, node: Node) -> Node | None:
 
 
 @normalize_rules.on(aten.amax.default, aten.amin.default)
-def name_extreme_dims(draft: Draft, node: Node) -> Node | None:
+def name_extreme_dims(draft: ProgramDraft, node: Node) -> Node | None:
     dims = named_dims(argument(node, 1, "dim", ()), val(args_of(node)[0]).dim())
     args = (args_of(node)[0], dims, argument(node, 2, "keepdim", False))
     return None if args == args_of(node) else respell(node, node.target, args)
 
 
 @normalize_rules.on(aten.max.default, aten.min.default)
-def write_whole_extreme(draft: Draft, node: Node) -> Node | None:
+def write_whole_extreme(draft: ProgramDraft, node: Node) -> Node | None:
     target = aten.amax.default if node.target is aten.max.default else aten.amin.default
     whole = val(args_of(node)[0])
     if any(isinstance(size, int) and size == 0 for size in whole.shape):
@@ -56,7 +56,7 @@ def write_whole_extreme(draft: Draft, node: Node) -> Node | None:
     aten.index_select.default,
     aten.select.int,
 )
-def name_one_dim(draft: Draft, node: Node) -> Node | None:
+def name_one_dim(draft: ProgramDraft, node: Node) -> Node | None:
     rank = val(args_of(node)[0]).dim()
     if len(args_of(node)) < 2 or not isinstance(args_of(node)[1], int) or rank == 0:
         return None
@@ -67,7 +67,7 @@ def name_one_dim(draft: Draft, node: Node) -> Node | None:
 
 
 @normalize_rules.on(aten.cat.default)
-def name_joined_dim(draft: Draft, node: Node) -> Node | None:
+def name_joined_dim(draft: ProgramDraft, node: Node) -> Node | None:
     dim = argument(node, 1, "dim", 0) % val(node).dim()
     args = (args_of(node)[0], dim)
     return None if args == args_of(node) else respell(node, aten.cat.default, args)
@@ -80,7 +80,7 @@ _PRODUCTS: dict[Any, Any] = {
 
 
 @normalize_rules.on(*_PRODUCTS)
-def write_factors_out(draft: Draft, node: Node) -> Node | None:
+def write_factors_out(draft: ProgramDraft, node: Node) -> Node | None:
     """beta · addend + alpha · (a · b). Half types stay whole: they are rounded once."""
     addend, left, right = args_of(node)
     beta, alpha = (node.kwargs.get(name, 1) for name in ("beta", "alpha"))
@@ -107,7 +107,7 @@ _NUMBER_FORMS: dict[Any, Any] = {
 
 
 @normalize_rules.on(*_NUMBER_FORMS)
-def join_number_form(draft: Draft, node: Node) -> Node | None:
+def join_number_form(draft: ProgramDraft, node: Node) -> Node | None:
     """`x + 1` is add.Tensor with a number, which is how most tracers write it."""
     args, kwargs = tuple(args_of(node)), dict(node.kwargs)
     if len(args) > 2:
@@ -117,18 +117,18 @@ def join_number_form(draft: Draft, node: Node) -> Node | None:
 
 
 @normalize_rules.on(aten.scalar_tensor.default)
-def write_scalar_as_full(draft: Draft, node: Node) -> Node | None:
+def write_scalar_as_full(draft: ProgramDraft, node: Node) -> Node | None:
     return respell(node, aten.full.default, ([], args_of(node)[0]), **_options(node))
 
 
 @normalize_rules.on(aten.full.default)
-def write_full_options(draft: Draft, node: Node) -> Node | None:
+def write_full_options(draft: ProgramDraft, node: Node) -> Node | None:
     options = _options(node)
     return None if options == node.kwargs else respell(node, node.target, args_of(node), **options)
 
 
 @normalize_rules.on(aten.arange.default, aten.arange.start, aten.arange.start_step)
-def write_range_options(draft: Draft, node: Node) -> Node | None:
+def write_range_options(draft: ProgramDraft, node: Node) -> Node | None:
     start: Any = 0
     end, step = args_of(node)[0], 1
     if node.target is not aten.arange.default:
@@ -145,7 +145,7 @@ def _options(node: Node) -> dict[str, Any]:
 
 
 @normalize_rules.on(aten._unsafe_index.Tensor)
-def write_index(draft: Draft, node: Node) -> Node | None:
+def write_index(draft: ProgramDraft, node: Node) -> Node | None:
     """The decomposition that made it knows its indices to be in range: no check is needed."""
     node.meta["in_bounds"] = True
     return respell(node, aten.index.Tensor, tuple(args_of(node)))
@@ -161,7 +161,7 @@ _POOLS = (
 
 
 @normalize_rules.on(*_POOLS)
-def write_pool_stride(draft: Draft, node: Node) -> Node | None:
+def write_pool_stride(draft: ProgramDraft, node: Node) -> Node | None:
     """No stride means the kernel's own size."""
     if argument(node, 2, "stride", []):
         return None

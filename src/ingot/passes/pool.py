@@ -14,12 +14,12 @@ from typing import Any, ClassVar
 import torch
 from torch.fx import Node
 
-from ingot.fuse.shapes import arguments_of
-from ingot.passes.base import Draft, Pass, args_of
+from ingot.passes.base import Pass, ProgramDraft, args_of
 from ingot.passes.images import Images, is_channels_last
 from ingot.passes.normalize import val
 from ingot.program import native_ops
 from ingot.program.graph import is_item
+from ingot.program.shapes import arguments_of
 
 aten = torch.ops.aten
 MOST_PLACES = 25
@@ -29,7 +29,7 @@ MOST_PLACES = 25
 class Pool(Pass):
     name: ClassVar[str] = "pool"
 
-    def rewrite(self, draft: Draft) -> list[str]:
+    def rewrite(self, draft: ProgramDraft) -> list[str]:
         count = 0
         for node in list(draft.graph.nodes):
             window = _window(node)
@@ -74,7 +74,7 @@ def _pair(given: Any) -> tuple[int, int]:
     return (given[0], given[-1])
 
 
-def _unfolded(draft: Draft, item: Node, window: _Window) -> Node:
+def _unfolded(draft: ProgramDraft, item: Node, window: _Window) -> Node:
     images = Images(draft, item)
     image = images.padded(window.image, window.padding, _least(window.image))
 

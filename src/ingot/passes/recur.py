@@ -11,13 +11,13 @@ from typing import Any, ClassVar
 import torch
 from torch.fx import Node
 
-from ingot.codegen.recurrence import GATES, padded_units
-from ingot.fuse.shapes import arguments_of
-from ingot.passes.base import Draft, Pass
-from ingot.passes.lasting import lasting_values, prepare
+from ingot.ops.kernel_shapes import GATES, padded_units
+from ingot.passes.base import Pass, ProgramDraft
+from ingot.passes.frozen import freeze, frozen_values
 from ingot.passes.normalize import val
 from ingot.program.graph import is_item
 from ingot.program.native_ops import lstm
+from ingot.program.shapes import arguments_of
 
 aten = torch.ops.aten
 LAYER = aten.mkldnn_rnn_layer.default
@@ -30,12 +30,12 @@ END = 2**63 - 1
 class Recur(Pass):
     name: ClassVar[str] = "recur"
 
-    def rewrite(self, draft: Draft) -> list[str]:
-        lasting = lasting_values(draft)
+    def rewrite(self, draft: ProgramDraft) -> list[str]:
+        frozen = frozen_values(draft)
         found = [node for node in draft.graph.nodes if node.target is LAYER]
         taken = [node for node in found if _fits(node)]
         for node in taken:
-            _Writer(draft, node, lasting).write()
+            _Writer(draft, node, frozen).write()
         return [f"recurrent layers as native code: {len(taken)}"] if taken else []
 
 
@@ -62,9 +62,9 @@ def _fits(node: Node) -> bool:
 class _Writer:
     """Writes calls in front of the layer."""
 
-    draft: Draft
+    draft: ProgramDraft
     before: Node
-    lasting: set[Node]
+    frozen: set[Node]
 
     def call(self, target: Any, *args: Any) -> Node:
         known = torch.fx.node.map_arg(args, lambda n: n.meta["val"])
@@ -100,8 +100,8 @@ class _Writer:
             edges = [0, 0] * len(rest) + [0, padding]
             parts = self.call(aten.constant_pad_nd.default, parts, edges)
             made = self.call(aten.view.default, parts, [GATES * (units + padding), *rest])
-        if all(root in self.lasting for root in _roots(made)):
-            prepare(made)
+        if all(root in self.frozen for root in _roots(made)):
+            freeze(made)
         return made
 
     def _results(self, out: Node, backward: bool) -> None:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import torch
 from torch.fx import Node
 
-from ingot.passes.base import Draft, Pass, RuleTable, apply_rules, args_of
+from ingot.passes.base import Pass, ProgramDraft, RuleTable, apply_rules, args_of
 from ingot.passes.normalize import argument, respell, val
 from ingot.program.graph import same_numbers
 
@@ -24,7 +24,7 @@ simplify_rules = RuleTable()
 class Simplify(Pass):
     name: ClassVar[str] = "simplify"
 
-    def rewrite(self, draft: Draft) -> list[str]:
+    def rewrite(self, draft: ProgramDraft) -> list[str]:
         return apply_rules(draft, simplify_rules)
 
 
@@ -49,7 +49,7 @@ def same_kind(node: Node, source: Any) -> bool:
     )
 
 
-def become(draft: Draft, node: Node, source: Any) -> Node | None:
+def become(draft: ProgramDraft, node: Node, source: Any) -> Node | None:
     """`node` computes `source` again, in memory of its own: the source stands for it, or a plain
     copy where the user must get one."""
     if not same_kind(node, source):
@@ -61,13 +61,13 @@ def become(draft: Draft, node: Node, source: Any) -> Node | None:
     return respell(node, aten.clone.default, (source,))
 
 
-def reuse(draft: Draft, node: Node, source: Node) -> Node | None:
+def reuse(draft: ProgramDraft, node: Node, source: Node) -> Node | None:
     """`node` is a view that shows all of `source` as it is."""
     return source if same_kind(node, source) and draft.may_stand_for(node, source) else None
 
 
 @simplify_rules.on(aten.mul.Tensor)
-def times_one(draft: Draft, node: Node) -> Node | None:
+def times_one(draft: ProgramDraft, node: Node) -> Node | None:
     a, b = args_of(node)
     if number(b) == 1:
         return become(draft, node, a)
@@ -75,12 +75,12 @@ def times_one(draft: Draft, node: Node) -> Node | None:
 
 
 @simplify_rules.on(aten.div.Tensor)
-def divided_by_one(draft: Draft, node: Node) -> Node | None:
+def divided_by_one(draft: ProgramDraft, node: Node) -> Node | None:
     return become(draft, node, args_of(node)[0]) if number(args_of(node)[1]) == 1 else None
 
 
 @simplify_rules.on(aten.sub.Tensor)
-def minus_zero(draft: Draft, node: Node) -> Node | None:
+def minus_zero(draft: ProgramDraft, node: Node) -> Node | None:
     zero = number(args_of(node)[1])
     if zero != 0 or math.copysign(1, zero) < 0 or not _is_plain(node.kwargs.get("alpha", 1)):
         return None
@@ -88,7 +88,7 @@ def minus_zero(draft: Draft, node: Node) -> Node | None:
 
 
 @simplify_rules.on(aten.add.Tensor)
-def plus_zero(draft: Draft, node: Node) -> Node | None:
+def plus_zero(draft: ProgramDraft, node: Node) -> Node | None:
     """Exact for integers, and for floats if the zero is negative."""
     a, b = args_of(node)
     exact = not val(node).dtype.is_floating_point and not val(node).dtype.is_complex
@@ -109,7 +109,7 @@ _POWERS = {0.5: aten.sqrt.default, -0.5: aten.rsqrt.default, -1: aten.reciprocal
 
 
 @simplify_rules.on(aten.pow.Tensor_Scalar)
-def small_power(draft: Draft, node: Node) -> Node | None:
+def small_power(draft: ProgramDraft, node: Node) -> Node | None:
     """As eager's kernel computes it; but the one for f16 takes no roots, which shows at -0.0."""
     base, exponent = args_of(node)
     dtype = val(node).dtype
@@ -127,7 +127,7 @@ def small_power(draft: Draft, node: Node) -> Node | None:
 
 
 @simplify_rules.on(aten._to_copy.default)
-def cast_of_cast(draft: Draft, node: Node) -> Node | None:
+def cast_of_cast(draft: ProgramDraft, node: Node) -> Node | None:
     """Through a dtype that holds every value of the first, straight to the last."""
     inner = args_of(node)[0]
     if inner.target is not aten._to_copy.default or set(inner.kwargs) != {"dtype"}:
@@ -174,13 +174,13 @@ def _holds(wide: torch.dtype, narrow: torch.dtype) -> bool:
 
 
 @simplify_rules.on(aten.sum.dim_IntList, aten.amax.default, aten.amin.default)
-def reduction_of_nothing(draft: Draft, node: Node) -> Node | None:
+def reduction_of_nothing(draft: ProgramDraft, node: Node) -> Node | None:
     """A number is its own sum."""
     return become(draft, node, args_of(node)[0]) if not args_of(node)[1] else None
 
 
 @simplify_rules.on(aten.where.self)
-def choice_made(draft: Draft, node: Node) -> Node | None:
+def choice_made(draft: ProgramDraft, node: Node) -> Node | None:
     condition = number(args_of(node)[0])
     if condition is None:
         return None
@@ -188,19 +188,19 @@ def choice_made(draft: Draft, node: Node) -> Node | None:
 
 
 @simplify_rules.on(aten.cat.default)
-def join_of_one(draft: Draft, node: Node) -> Node | None:
+def join_of_one(draft: ProgramDraft, node: Node) -> Node | None:
     parts = args_of(node)[0]
     return become(draft, node, parts[0]) if len(parts) == 1 else None
 
 
 @simplify_rules.on(aten.constant_pad_nd.default)
-def pad_by_nothing(draft: Draft, node: Node) -> Node | None:
+def pad_by_nothing(draft: ProgramDraft, node: Node) -> Node | None:
     nothing = all(isinstance(pad, int) and pad == 0 for pad in args_of(node)[1])
     return become(draft, node, args_of(node)[0]) if nothing else None
 
 
 @simplify_rules.on(aten.expand.default, aten.slice.Tensor, aten.squeeze.dims)
-def view_of_all(draft: Draft, node: Node) -> Node | None:
+def view_of_all(draft: ProgramDraft, node: Node) -> Node | None:
     """The same sizes and a step of one leave nothing out."""
     if node.target is aten.slice.Tensor and argument(node, 4, "step", 1) != 1:
         return None
@@ -208,7 +208,7 @@ def view_of_all(draft: Draft, node: Node) -> Node | None:
 
 
 @simplify_rules.on(aten.view.default)
-def view_of_view(draft: Draft, node: Node) -> Node | None:
+def view_of_view(draft: ProgramDraft, node: Node) -> Node | None:
     source, sizes = args_of(node)
     if (same := reuse(draft, node, source)) is not None:
         return same
@@ -221,7 +221,7 @@ def view_of_view(draft: Draft, node: Node) -> Node | None:
 
 
 @simplify_rules.on(aten.permute.default)
-def permute_of_permute(draft: Draft, node: Node) -> Node | None:
+def permute_of_permute(draft: ProgramDraft, node: Node) -> Node | None:
     source, dims = args_of(node)
     if list(dims) == list(range(len(dims))):
         return source if draft.may_stand_for(node, source) else None
@@ -235,7 +235,7 @@ def permute_of_permute(draft: Draft, node: Node) -> Node | None:
 
 
 @simplify_rules.on(aten.expand.default)
-def expand_of_expand(draft: Draft, node: Node) -> Node | None:
+def expand_of_expand(draft: ProgramDraft, node: Node) -> Node | None:
     source, sizes = args_of(node)[:2]
     if source.target is not aten.expand.default or val(source).dim() != val(node).dim():
         return None
@@ -243,7 +243,7 @@ def expand_of_expand(draft: Draft, node: Node) -> Node | None:
 
 
 @simplify_rules.on(aten.squeeze.dims)
-def squeeze_of_unsqueeze(draft: Draft, node: Node) -> Node | None:
+def squeeze_of_unsqueeze(draft: ProgramDraft, node: Node) -> Node | None:
     source, dims = args_of(node)
     if source.target is not aten.unsqueeze.default or list(dims) != [source.args[1]]:
         return None

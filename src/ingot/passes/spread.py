@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import torch
 from torch.fx import Node
 
-from ingot.passes.base import Draft, Pass, args_of
+from ingot.passes.base import Pass, ProgramDraft, args_of
 from ingot.passes.normalize import named_dims, respell, val
 from ingot.program.graph import same_numbers
 from ingot.program.native_ops import spread
@@ -24,7 +24,7 @@ SUM = aten.sum.dim_IntList
 class Spread(Pass):
     name: ClassVar[str] = "spread"
 
-    def rewrite(self, draft: Draft) -> list[str]:
+    def rewrite(self, draft: ProgramDraft) -> list[str]:
         found = 0
         for node in draft.graph.find_nodes(op="call_function", target=SUM):
             distance = _distance(node)

@@ -13,14 +13,14 @@ from dataclasses import replace
 import torch
 from torch.fx import Node
 
-from ingot.passes.convolution_call import Call
+from ingot.passes.convolution_call import ConvolutionCall
 from ingot.passes.images import Images
 from ingot.passes.normalize import val
 
 aten = torch.ops.aten
 
 
-def flipped(images: Images, call: Call) -> Call:
+def flipped(images: Images, call: ConvolutionCall) -> ConvolutionCall:
     """The plain call, for one without a stride."""
     read, made = call.channels
     window, dims = list(call.window), range(len(call.window))
@@ -34,7 +34,9 @@ def flipped(images: Images, call: Call) -> Call:
     return replace(call, weight=weight, padding=padding, transposed=False)
 
 
-def patched(images: Images, call: Call, convolved: Callable[[Call], Node]) -> Node:
+def patched(
+    images: Images, call: ConvolutionCall, convolved: Callable[[ConvolutionCall], Node]
+) -> Node:
     """The result, for one with a stride; `convolved` writes a plain call."""
     patches, dims = call.patches(), len(call.stride)
     plain = replace(
@@ -55,7 +57,7 @@ def patched(images: Images, call: Call, convolved: Callable[[Call], Node]) -> No
     return _cropped(images, image, call)
 
 
-def _patch_weight(images: Images, call: Call) -> Node:
+def _patch_weight(images: Images, call: ConvolutionCall) -> Node:
     """(pixels of a patch · channels made, channels read, patches…): the window is cut into patches,
     and their order is turned around."""
     read, made = call.channels
@@ -69,13 +71,13 @@ def _patch_weight(images: Images, call: Call) -> Node:
     return images.call(aten.view.default, images.copied(weight), sizes)
 
 
-def _patch_bias(images: Images, call: Call) -> Node | None:
+def _patch_bias(images: Images, call: ConvolutionCall) -> Node | None:
     if call.bias is None:
         return None
     return images.call(aten.repeat.default, call.bias, [math.prod(call.stride)])
 
 
-def _cropped(images: Images, image: Node, call: Call) -> Node:
+def _cropped(images: Images, image: Node, call: ConvolutionCall) -> Node:
     """Without the pixels that padding takes away."""
     for dim, (first, more) in enumerate(zip(call.padding, call.output_padding, strict=True)):
         if first:

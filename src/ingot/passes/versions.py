@@ -19,7 +19,7 @@ from torch.utils._sympy.numbers import int_oo
 from torch.utils._sympy.value_ranges import ValueRanges
 
 from ingot.journal import Entry
-from ingot.passes.base import Draft
+from ingot.passes.base import ProgramDraft
 from ingot.passes.facts import Known, opposite
 from ingot.passes.inline import inline_branch, replace_call
 from ingot.program.graph import placeholders
@@ -78,7 +78,7 @@ class _Splitter:
 
 def _resolved(program: Program, known: Known, symbols: Mapping[sympy.Symbol, Any]) -> Program:
     """The program with the branches that are taken in any case."""
-    draft = Draft(program)
+    draft = ProgramDraft(program)
     when = "here" if known.facts else "always"
     notes: list[str] = []
     before = len(program.graph.nodes)

@@ -12,15 +12,15 @@ from typing import Any, ClassVar
 import torch
 from torch.fx import Node
 
-from ingot.codegen.attention import attends
-from ingot.codegen.machine import library_multiplies
-from ingot.codegen.values import HALVES
-from ingot.fuse.shapes import arguments_of
+from ingot.machine import library_multiplies
+from ingot.ops.dtypes import HALVES
+from ingot.ops.kernel_shapes import attends
 from ingot.passes.attention import FLASH
-from ingot.passes.base import Draft, Pass, args_of
-from ingot.passes.lasting import lasting_values, prepare
+from ingot.passes.base import Pass, ProgramDraft, args_of
+from ingot.passes.frozen import freeze, frozen_values
 from ingot.passes.normalize import val
 from ingot.program.graph import is_item
+from ingot.program.shapes import arguments_of
 
 aten = torch.ops.aten
 CONVERT = torch.ops.prims.convert_element_type.default
@@ -32,8 +32,8 @@ WIDE = torch.float32
 class Widen(Pass):
     name: ClassVar[str] = "widen"
 
-    def rewrite(self, draft: Draft) -> list[str]:
-        writer = _Writer(draft, lasting_values(draft))
+    def rewrite(self, draft: ProgramDraft) -> list[str]:
+        writer = _Writer(draft, frozen_values(draft))
         found = [node for node in draft.graph.nodes if _is_narrow(node)]
         for node in found:
             if node.target is FLASH:
@@ -67,8 +67,8 @@ def _is_half(*nodes: Node) -> bool:
 
 @dataclass(frozen=True)
 class _Writer:
-    draft: Draft
-    lasting: set[Node]
+    draft: ProgramDraft
+    frozen: set[Node]
     known: dict[Node, Node] = field(default_factory=dict)
     """Values that were made wide already."""
 
@@ -81,8 +81,8 @@ class _Writer:
         def widened(arg: Any) -> Any:
             if arg not in self.known:
                 self.known[arg] = self.converted(node, arg, WIDE)
-                if arg in self.lasting:
-                    prepare(self.known[arg])
+                if arg in self.frozen:
+                    freeze(self.known[arg])
             return self.known[arg]
 
         args, kwargs = torch.fx.node.map_arg((args_of(node), node.kwargs), widened)

@@ -11,11 +11,11 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 from torch import fx
 
+from ingot.fuse.fused import CallStep, Step
 from ingot.fuse.region import Region
-from ingot.fuse.shapes import size_of, tensor_of
 from ingot.fuse.views import base_of, is_view
 from ingot.plan.products import Product, root_of
-from ingot.stages import CallStep, Step
+from ingot.program.shapes import size_of, tensor_of
 
 NEAR = 4
 """Products of other inputs that may stand between two of one input."""

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 
 from torch import fx
 
-from ingot.fuse.index import Size
-from ingot.fuse.shapes import shape_of, strides_of
 from ingot.kernels.family import Claim, Pair, broadcast
 from ingot.program.native_ops import attention
+from ingot.program.shapes import Size, shape_of, strides_of
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,8 @@ def make_attributes(name: str, values: Mapping[str, Any]) -> Attributes:
 
 def attributes_fault(record: Attributes) -> str | None:
     """A field whose value has another type than the record declares."""
-    for name, hint in _hints(type(record)).items():
+    kind: Any = type(record)
+    for name, hint in _hints(kind).items():
         value = getattr(record, name)
         if not matches(value, hint):
             return f"{type(record).__name__}.{name} cannot be {value!r:.60}"

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 import torch
 from torch import fx
 
-from ingot.fuse.index import Size
-from ingot.fuse.shapes import arguments_of, shape_of, strides_of, tensor_of
 from ingot.kernels.family import Claim, Pair, broadcast
+from ingot.program.shapes import Size, arguments_of, shape_of, strides_of, tensor_of
 
 aten = torch.ops.aten
 LARGE = 1 << 24

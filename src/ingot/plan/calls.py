@@ -11,12 +11,12 @@ from torch import fx
 
 from ingot.errors import UnsupportedError
 from ingot.fuse.reductions import reduction_of
-from ingot.fuse.shapes import size_of
 from ingot.fuse.views import is_view
 from ingot.plan.derived import is_derived
 from ingot.plan.ir import Call, Computation, Entries, Items, Opaque, Operand, Ref
 from ingot.plan.resources import Resources
 from ingot.plan.sizes import is_printable
+from ingot.program.shapes import size_of
 
 Refer = Callable[[fx.Node], Any]
 _PLAIN = (

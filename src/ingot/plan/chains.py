@@ -16,15 +16,16 @@ import torch
 from torch import fx
 
 from ingot.codegen.chain import FIELDS, ROW, STAGE, chain_functions
-from ingot.codegen.gemm import DEPTH, tile_shape
-from ingot.codegen.machine import this_machine
-from ingot.fuse.shapes import shape_of
+from ingot.codegen.gemm import DEPTH
 from ingot.kernels.family import Claim, Pair
 from ingot.kernels.native_call import NativeCall
+from ingot.machine import this_machine
+from ingot.ops.kernel_shapes import tile_shape
 from ingot.plan.attributes import register
 from ingot.plan.convolutions import Convolution, DirectConvolution, bits, tile_numbers
 from ingot.plan.geometry import Geometry, offsets
 from ingot.plan.ir import Expansion
+from ingot.program.shapes import shape_of
 
 MOST_STAGES = 4
 MOST_TWICE = 20

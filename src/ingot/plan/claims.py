@@ -12,6 +12,7 @@ from torch import fx
 
 from ingot.codegen.kernels import Kernels
 from ingot.fallback.boundary import blaming
+from ingot.fuse.fused import CallStep, Fused, KernelStep, Step
 from ingot.kernels.family import Claim, Family
 from ingot.kernels.registry import claimed
 from ingot.plan.chains import chains_of
@@ -19,10 +20,9 @@ from ingot.plan.control import fits
 from ingot.plan.convolutions import Convolution
 from ingot.plan.derived import is_derived
 from ingot.plan.places import native_view
-from ingot.program.control import Control, control_of
+from ingot.program.higher_order import Control, control_of
 from ingot.program.spec import is_symbolic_arithmetic
 from ingot.program.symbols import symbols_before
-from ingot.stages import CallStep, Fused, KernelStep, Step
 
 aten = torch.ops.aten
 SIZE_QUERIES = {aten.sym_size.int, aten.sym_numel.default, aten.sym_stride.int}
@@ -47,7 +47,7 @@ class Claims:
         return None if found is None else found[1]
 
     def _find_calls(self, fused: Fused) -> None:
-        frozen = fused.program.lasting()
+        frozen = fused.program.frozen_inputs()
         frozen |= {node for node in fused.program.graph.nodes if is_derived(node)}
         found: dict[fx.Node, CallStep] = {}
         for step in fused.steps:

@@ -11,11 +11,11 @@ import torch
 from torch import fx
 
 from ingot.codegen.executor import MOST_ARGUMENTS
-from ingot.fuse.shapes import shape_of, strides_of
-from ingot.program.control import Control
+from ingot.fuse.fused import CallStep
 from ingot.program.graph import output_values, placeholders, same_numbers
+from ingot.program.higher_order import Control
+from ingot.program.shapes import shape_of, strides_of
 from ingot.program.symbols import symbol_names
-from ingot.stages import CallStep
 
 FIXED_WORDS = 4
 """Of a loop's step, besides two for each value that it moves."""

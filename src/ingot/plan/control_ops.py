@@ -12,13 +12,12 @@ import sympy
 import torch
 from torch import fx
 
-from ingot.fuse.index import Size
-from ingot.fuse.shapes import shape_of, strides_of, tensor_of
+from ingot.fuse.fused import CallStep, Fused
 from ingot.plan.ir import AtMost, Branch, Carried, Kind, Loop, Op, Operand, Pointer, Sliced
 from ingot.plan.products import root_of
-from ingot.program.control import Control
 from ingot.program.graph import output_values, placeholders
-from ingot.stages import CallStep, Fused
+from ingot.program.higher_order import Control
+from ingot.program.shapes import Size, shape_of, strides_of, tensor_of
 
 if TYPE_CHECKING:
     from ingot.plan.select import Selector

@@ -16,18 +16,18 @@ import torch
 from torch import fx
 
 from ingot.codegen.convolution import FIELDS, convolution_functions
-from ingot.codegen.gemm import packed, tile_shape
+from ingot.codegen.gemm import packed
 from ingot.codegen.tiles import Tile, tile_function
-from ingot.fuse.index import Size
-from ingot.fuse.shapes import arguments_of, shape_of, strides_of, tensor_of
 from ingot.kernels.family import Claim, Pair, broadcast
 from ingot.kernels.native_call import NativeCall
+from ingot.ops.kernel_shapes import tile_shape
 from ingot.plan.attributes import register
 from ingot.plan.derived import derived
 from ingot.plan.geometry import Geometry, border_ranges, offsets
 from ingot.plan.ir import Attributes, Expansion, Packing
 from ingot.plan.places import bytes_of
 from ingot.program import native_ops
+from ingot.program.shapes import Size, arguments_of, shape_of, strides_of, tensor_of
 
 
 @register

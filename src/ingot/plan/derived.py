@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from ingot.passes.lasting import PREPARED
+from ingot.program.annotations import FROZEN
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Derived:
 
 
 def is_derived(node: fx.Node) -> bool:
-    return bool(node.meta.get(PREPARED))
+    return bool(node.meta.get(FROZEN))
 
 
 def derived(*wanted: fx.Node) -> Derived:

@@ -12,11 +12,9 @@ import sympy
 import torch
 from torch import fx
 
-from ingot.dispatch.ways import Ways
+from ingot.dispatch.variants import Variants
 from ingot.errors import Place as SourceLine
 from ingot.fuse.accesses import Condition
-from ingot.fuse.index import Size
-from ingot.fuse.shapes import shape_of, size_of, strides_of, tensor_of
 from ingot.fuse.views import base_of
 from ingot.plan.calls import ComputationBuilder, recipe_calls, size_expr
 from ingot.plan.derived import derived, is_derived
@@ -47,6 +45,7 @@ from ingot.plan.places import native_view
 from ingot.plan.requirements import requirement
 from ingot.plan.resources import Entry, Resources, content
 from ingot.program.program import SymbolRange
+from ingot.program.shapes import Size, shape_of, size_of, strides_of, tensor_of
 from ingot.program.source import node_place
 
 Place = tuple[str, Size]
@@ -70,7 +69,7 @@ class Names:
 
 class Draft:
     def __init__(
-        self, resources: Resources, ways: Ways, symbols: dict[str, SymbolRange], names: Names
+        self, resources: Resources, ways: Variants, symbols: dict[str, SymbolRange], names: Names
     ):
         self.resources, self.ways, self.names = resources, ways, names
         self.ranges = symbols

@@ -13,16 +13,16 @@ from dataclasses import dataclass, replace
 from torch import fx
 
 from ingot.codegen.follower import FollowerNest, follower_nest, same_memory
-from ingot.codegen.gemm import product_shape
 from ingot.errors import UnsupportedError
+from ingot.fuse.fused import CallStep, Fused, KernelStep, Step
 from ingot.fuse.region import Region
-from ingot.fuse.shapes import tensor_of
 from ingot.fuse.views import base_of, is_view
+from ingot.ops.kernel_shapes import product_shape
 from ingot.plan.abreast import Unit, abreast
 from ingot.plan.derived import is_derived
 from ingot.plan.products import Product, products_of
 from ingot.program.graph import output_values
-from ingot.stages import CallStep, Fused, KernelStep, Step
+from ingot.program.shapes import tensor_of
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def with_followers(fused: Fused) -> tuple[Fused, dict[Region, Follower]]:
 
 def _products(fused: Fused) -> dict[Step, Product]:
     """Of calls that are one product each."""
-    lasting = fused.program.lasting()
+    lasting = fused.program.frozen_inputs()
     lasting |= {node for node in fused.program.graph.nodes if is_derived(node)}
     calls = [step for step in fused.steps if isinstance(step, CallStep)]
     found = {step: products_of(step.node, lasting) for step in calls}

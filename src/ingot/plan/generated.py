@@ -8,21 +8,21 @@ from typing import Any
 from torch import fx
 
 from ingot.codegen.kernels import Kernel
-from ingot.codegen.rules import pointwise_rules
 from ingot.dispatch.threads import kernel_work
 from ingot.errors import Place
 from ingot.fuse.elements import looks_up
 from ingot.fuse.region import Region
-from ingot.fuse.shapes import tensor_of
 from ingot.fuse.views import base_of, is_view
 from ingot.kernels.family import useful_threads
 from ingot.kernels.matmul.family import Epilogue, Member
+from ingot.ops.rules import pointwise_rules
 from ingot.plan.choices import length_of, reduction_table
 from ingot.plan.draft import Draft
 from ingot.plan.followers import Follower
 from ingot.plan.ir import Argument, Launch, Op, Parameter
 from ingot.plan.resources import text_digest
 from ingot.plan.variants import choose
+from ingot.program.shapes import tensor_of
 from ingot.program.source import node_place
 
 

@@ -13,9 +13,9 @@ from itertools import pairwise, product
 from weakref import WeakValueDictionary
 
 from ingot.codegen.gemm import DEPTH
-from ingot.fuse.index import Size
 from ingot.plan.attributes import register
 from ingot.plan.ir import Attributes
+from ingot.program.shapes import Size
 
 SHORT = 16
 """Runs below this are taken term by term."""

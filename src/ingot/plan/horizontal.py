@@ -14,8 +14,7 @@ from ingot.codegen.executor import MOST_ARGUMENTS
 from ingot.codegen.follower import row_step
 from ingot.codegen.kernels import Kernels
 from ingot.codegen.product import EACH, FIELDS
-from ingot.fuse import index as ix
-from ingot.fuse.index import Size
+from ingot.fuse.fused import CallStep, Fused, KernelStep, Step
 from ingot.fuse.region import Region
 from ingot.kernels.matmul.family import is_packed, stored_dtype
 from ingot.plan.abreast import rows_read, seen_through
@@ -25,7 +24,7 @@ from ingot.plan.fallback import region_inputs
 from ingot.plan.followers import Follower
 from ingot.plan.places import native_view
 from ingot.plan.products import Product
-from ingot.stages import CallStep, Fused, KernelStep, Step
+from ingot.program.shapes import Size, same_size
 
 
 @dataclass(frozen=True)
@@ -153,4 +152,4 @@ def _is_in_step(member: Member, earlier: Member, node: fx.Node) -> bool:
         step = row_step(earlier.follower.code.nest, node)
     if read is None or step is None:
         return False
-    return ix.same_size(member.product.sizes[0], 1) or ix.same_size(read, step)
+    return same_size(member.product.sizes[0], 1) or same_size(read, step)

@@ -12,12 +12,12 @@ import torch
 from torch import fx
 
 from ingot.codegen.kernels import Kernels
-from ingot.codegen.rules import pointwise_rules
+from ingot.fuse.fused import CallStep, Fused, KernelStep
 from ingot.fuse.region import Region
-from ingot.fuse.shapes import shape_of, strides_of, tensor_of
 from ingot.fuse.views import is_view
+from ingot.ops.rules import pointwise_rules
 from ingot.program.graph import is_item, memory_root, output_values, placeholders
-from ingot.stages import CallStep, Fused, KernelStep
+from ingot.program.shapes import shape_of, strides_of, tensor_of
 
 aten = torch.ops.aten
 WRITING: dict[Any, Any] = {

@@ -18,7 +18,7 @@ import sympy
 import torch
 
 from ingot.errors import Place
-from ingot.fuse.index import Size
+from ingot.program.shapes import Size
 
 
 class Kind(Enum):
@@ -103,8 +103,8 @@ class Attributes:
 
 @dataclass(frozen=True)
 class Expansion(Attributes):
-    """Of a launch that becomes calls of native functions once sizes are known: their tables depend on
-    them."""
+    """Of a launch that becomes calls of native functions once sizes are known, because their tables
+    depend on them."""
 
     def sizes(self) -> tuple[Size, ...]:
         """What the calls depend on."""

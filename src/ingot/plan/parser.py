@@ -307,7 +307,8 @@ class _PlanReader(ValueReader):
             condition = AtMost(left, self.side())
         step = self.step()
         self.expect("{")
-        then, otherwise = self.block(), ()
+        then = self.block()
+        otherwise: tuple[Op, ...] = ()
         if self.accept_word("else"):
             self.expect("{")
             otherwise = self.block()

@@ -13,9 +13,8 @@ from functools import cache
 import torch
 from torch import fx
 
-from ingot.fuse.index import Size
-from ingot.fuse.shapes import shape_of, size_of, strides_of, tensor_of
 from ingot.fuse.views import base_of, is_view
+from ingot.program.shapes import Size, shape_of, size_of, strides_of, tensor_of
 
 
 @dataclass(frozen=True)

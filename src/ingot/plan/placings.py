@@ -11,9 +11,8 @@ import torch
 from torch import fx
 
 from ingot.codegen.placing import ELEMENTS, WITHIN
-from ingot.fuse.index import Size
-from ingot.fuse.shapes import arguments_of, shape_of, strides_of, tensor_of
 from ingot.kernels.family import Claim, Pair
+from ingot.program.shapes import Size, arguments_of, shape_of, strides_of, tensor_of
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ingot.codegen.kernels import Kernels
-from ingot.dispatch.ways import Ways
+from ingot.dispatch.variants import Variants
+from ingot.fuse.fused import CallStep, Fused
 from ingot.fuse.region import Region
 from ingot.journal import Entry, Journal
 from ingot.passes.versions import Question, Versions
@@ -24,7 +25,6 @@ from ingot.plan.passes.place_allocations import PlaceAllocations
 from ingot.plan.resources import Resources
 from ingot.plan.select import Selector
 from ingot.program.program import Program
-from ingot.stages import CallStep, Fused
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Planned:
 
 
 def plan_versions(
-    program: Program, tree: Versions, versions: Sequence[Version], ways: Ways
+    program: Program, tree: Versions, versions: Sequence[Version], ways: Variants
 ) -> Planned:
     """`versions` are in the order of the tree's leaves."""
     draft = Draft(Resources(ways.options.weight_guard), ways, dict(program.symbols), Names())

@@ -12,15 +12,13 @@ from typing import Any
 import torch
 from torch import fx
 
-from ingot.codegen.values import HALVES
-from ingot.fuse import index as ix
-from ingot.fuse.index import Size
-from ingot.fuse.shapes import arguments_of, shape_of, strides_of, tensor_of
 from ingot.fuse.views import base_of
 from ingot.kernels.family import Claim, Pair
+from ingot.ops.dtypes import HALVES
 from ingot.passes.widen import CONVERT, WIDE
 from ingot.plan.derived import derived, is_derived
 from ingot.plan.places import native_view
+from ingot.program.shapes import Size, arguments_of, same_size, shape_of, strides_of, tensor_of
 
 aten = torch.ops.aten
 
@@ -107,7 +105,7 @@ def _of_matrices(
         if not shape or shape[-1] != weight.shape[1] or strides[-1] != 1:
             return []
         if len(shape) == 2:
-            if not ix.same_size(shape[0], m):
+            if not same_size(shape[0], m):
                 return []
             step = strides[0]
     rows = (strides_of(left)[0], strides_of(node)[0], step)
@@ -147,7 +145,7 @@ def _pixels_are_rows(image: fx.Node) -> bool:
     _, channels, height, width = shape_of(image)
     wanted = (height * width * channels, 1, width * channels, channels)
     return all(
-        ix.same_size(have, want) or ix.same_size(size, 1)
+        same_size(have, want) or same_size(size, 1)
         for have, want, size in zip(strides_of(image), wanted, shape_of(image), strict=True)
     )
 

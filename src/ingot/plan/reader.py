@@ -15,10 +15,10 @@ import sympy
 import torch
 
 from ingot.errors import Place, PlanTextError, did_you_mean
-from ingot.fuse.index import Size
 from ingot.plan.ir import Function, Operand, Pointer, Ref
 from ingot.plan.values import NAME, TARGET, WORD, contiguous
 from ingot.program.expressions import ExpressionError, is_condition, parse_expression
+from ingot.program.shapes import Size
 from ingot.program.text import SHORT_DTYPES
 
 T = TypeVar("T")

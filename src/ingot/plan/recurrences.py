@@ -8,11 +8,10 @@ from dataclasses import dataclass
 
 from torch import fx
 
-from ingot.fuse.index import Size
-from ingot.fuse.shapes import shape_of, strides_of
 from ingot.kernels.family import Claim, Pair
 from ingot.plan.derived import derived
 from ingot.program.native_ops import lstm
+from ingot.program.shapes import Size, shape_of, strides_of
 
 
 @dataclass(frozen=True)

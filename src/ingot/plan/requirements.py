@@ -9,8 +9,9 @@ import sympy
 
 from ingot.errors import InputError
 from ingot.fuse.accesses import Condition
-from ingot.fuse.index import Div, Index, Mod, Size, Var
+from ingot.fuse.index import Div, Index, Mod, Var
 from ingot.plan.ir import Affine, Iteration, Quotient, Remainder, Requirement
+from ingot.program.shapes import Size
 from ingot.program.source import node_place
 
 Values = Mapping[sympy.Symbol, int]

@@ -17,8 +17,8 @@ from torch import fx
 from ingot.codegen.kernels import Kernels
 from ingot.fallback.boundary import blaming
 from ingot.fuse.accesses import conditions_of
+from ingot.fuse.fused import CallStep, Fused, KernelStep, Step
 from ingot.fuse.region import Region
-from ingot.fuse.shapes import strides_of
 from ingot.fuse.views import is_view
 from ingot.kernels.matmul.family import Member, packed_launch
 from ingot.plan.calls import argument, call_of, size_expr, symbol_of
@@ -47,12 +47,12 @@ from ingot.plan.ir import (
     Steered,
 )
 from ingot.plan.places import native_view
-from ingot.program.control import control_of
 from ingot.program.graph import output_node, output_values, placeholders
+from ingot.program.higher_order import control_of
 from ingot.program.program import Program
+from ingot.program.shapes import strides_of
 from ingot.program.source import node_place
 from ingot.program.spec import is_pure
-from ingot.stages import CallStep, Fused, KernelStep, Step
 
 aten = torch.ops.aten
 

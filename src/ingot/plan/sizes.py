@@ -11,7 +11,7 @@ import sympy
 from torch.utils._sympy.functions import CleanDiv, FloorDiv, Max, Min, Mod, PythonMod
 
 from ingot.errors import UnsupportedError
-from ingot.fuse.index import Size
+from ingot.program.shapes import Size
 
 OPERATORS = {
     "FloorDiv": "//",

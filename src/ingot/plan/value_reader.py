@@ -8,7 +8,6 @@ from typing import Any
 import torch
 
 from ingot.errors import did_you_mean
-from ingot.fuse.index import Size
 from ingot.plan.attributes import known_attributes, make_attributes
 from ingot.plan.ir import (
     Affine,
@@ -25,6 +24,7 @@ from ingot.plan.ir import (
 )
 from ingot.plan.reader import Reader
 from ingot.plan.values import CONSTANTS
+from ingot.program.shapes import Size
 
 _OF_TORCH = {
     str(value): value

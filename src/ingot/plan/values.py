@@ -13,7 +13,6 @@ import sympy
 import torch
 
 from ingot.errors import Place
-from ingot.fuse.index import Size
 from ingot.plan.attributes import attributes_name
 from ingot.plan.ir import (
     Affine,
@@ -34,6 +33,7 @@ from ingot.plan.ir import (
     Step,
 )
 from ingot.program.expressions import expression_text
+from ingot.program.shapes import Size
 from ingot.program.text import SHORT_DTYPES
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.]*")

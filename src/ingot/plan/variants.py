@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from ingot.dispatch.ranges import Table
-from ingot.fuse.index import Size
+from ingot.dispatch.ranges import RangeTable
 from ingot.plan.ir import NOWHERE, AtMost, Branch, Op
+from ingot.program.shapes import Size
 
 
-def choose(table: Table, size: Size, makers: Mapping[str, Callable[[], Sequence[Op]]]) -> list[Op]:
+def choose(
+    table: RangeTable, size: Size, makers: Mapping[str, Callable[[], Sequence[Op]]]
+) -> list[Op]:
     """The ops of the variant that the table names, or branches between those that it names. Only
     these are made."""
     names = dict.fromkeys(row.serves for row in table.rows)

@@ -10,9 +10,9 @@ from typing import Any
 import sympy
 
 from ingot.errors import did_you_mean
-from ingot.fuse.index import Size
 from ingot.plan.ir import Buffer, Eager, Kind, Loop, Op, Operand, Plan, Ref, Steered, walk
 from ingot.plan.liveness import lifetimes, uses
+from ingot.program.shapes import Size
 
 WRITABLE = frozenset({Kind.INPUT, Kind.ARENA, Kind.RESULT, Kind.EAGER, Kind.CURSOR})
 

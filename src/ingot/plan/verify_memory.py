@@ -142,7 +142,9 @@ def _arena(context: Context) -> None:
     elif any(b.offset is not None for b in placed):
         raise Fault(None, "a fixed offset in an arena whose sizes are symbolic")
     elif None not in sizes:
-        lives = [Lifetime(*b.lifetime, n) for b, n in zip(placed, sizes)]  # type: ignore[misc,arg-type]
+        known = [size for size in sizes if size is not None]
+        spans = (b.lifetime or (0, 0) for b in placed)
+        lives = [Lifetime(first, last, n) for (first, last), n in zip(spans, known, strict=True)]
         _overlaps(placed, arranged(lives)[0], sizes)
 
 

@@ -185,7 +185,7 @@ def _verify_recipe(recipe: Recipe, target: Buffer, subject: str) -> None:
         if any(symbols_in(recipe.packing)):
             raise Fault(subject, "weights are packed for all sizes: no symbols here")
         if getattr(recipe.packing, "dtype", target.dtype) is not target.dtype:
-            raise Fault(subject, f"it packs {recipe.packing.dtype}, not {target.dtype}")  # type: ignore[attr-defined]
+            raise Fault(subject, f"it packs {recipe.packing.dtype}, not {target.dtype}")
     elif recipe.packing is not None or len(recipe.results) != 1:
         raise Fault(subject, "a folded buffer is one result, and is not packed")
 

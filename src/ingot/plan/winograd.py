@@ -9,15 +9,15 @@ from dataclasses import dataclass, fields, replace
 
 import torch
 
-from ingot.codegen.gemm import tile_shape
-from ingot.codegen.machine import this_machine
 from ingot.codegen.tiles import Tile, tile_function
 from ingot.codegen.winograd import FIELDS, PLACES, transformed, winograd_functions
-from ingot.fuse.index import Size
 from ingot.kernels.native_call import NativeCall
+from ingot.machine import this_machine
+from ingot.ops.kernel_shapes import tile_shape
 from ingot.plan.attributes import register
 from ingot.plan.convolutions import Convolution, DirectConvolution, FilterPanels, launched
 from ingot.plan.geometry import Geometry, offsets
+from ingot.program.shapes import Size
 
 WINDOW = 9
 FEWEST_CHANNELS = 32

@@ -22,9 +22,9 @@ from ingot.program.assumptions import (
     check_writable,
     in_known_layout,
 )
+from ingot.program.eager_run import run_graph
 from ingot.program.graph import placeholders
 from ingot.program.program import CallSpec, Fixed, Program
-from ingot.program.run import run_graph
 
 
 def call_program(program: Program, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

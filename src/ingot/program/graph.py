@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -71,25 +71,43 @@ def _is_view_target(target: Any) -> bool:
     return alias is not None and not alias.is_write
 
 
+def shares_first_argument(node: Node) -> bool:
+    """The node's value may share memory with its first argument: it is a view, or one of the views
+    that an op returns."""
+    source = node.args[0] if node.args else None
+    if not isinstance(source, Node):
+        return False
+    return is_view(node) or (is_item(node) and is_view(source))
+
+
+def view_chain(
+    node: Node, is_step: Callable[[Node], bool] = shares_first_argument
+) -> Iterator[Node]:
+    """The node, what it is a view of, and so on; the last has memory of its own. `is_step`: is this
+    node a view of its first argument?"""
+    yield node
+    while is_step(node):
+        source = node.args[0]
+        assert isinstance(source, Node)
+        node = source
+        yield node
+
+
+def chain_root(node: Node, is_step: Callable[[Node], bool] = shares_first_argument) -> Node:
+    """The last of the chain."""
+    for last in view_chain(node, is_step):
+        node = last
+    return node
+
+
 def memory_root(node: Node) -> Node:
     """The node whose memory `node` is a view of; itself if it has its own."""
-    while True:
-        source = node.args[0] if node.args else None
-        if not isinstance(source, Node):
-            return node
-        if not is_view(node) and not (is_item(node) and is_view(source)):
-            return node
-        node = source
+    return chain_root(node)
 
 
 def views_between(node: Node) -> list[Node]:
     """The views that lead from its memory root to `node`, which is the last."""
-    found = []
-    root = memory_root(node)
-    while node is not root:
-        found.append(node)
-        node = node.args[0]  # type: ignore[assignment]
-    return found[::-1]
+    return [*view_chain(node)][-2::-1]
 
 
 def is_item(node: Node) -> bool:

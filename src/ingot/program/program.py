@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import sympy
 import torch
@@ -21,13 +21,11 @@ from torch.export import ExportedProgram
 from torch.fx import Graph, GraphModule, Node
 from torch.utils import _pytree as pytree
 
+from ingot.extensions import extension
 from ingot.journal import Journal
 from ingot.program.graph import copy_module, fake_mode, memory_root, output_values, placeholders
+from ingot.program.mlir import MlirComparison, MlirText
 from ingot.program.mutation import lift_mutations
-
-if TYPE_CHECKING:
-    from ingot.emit.module import MlirModule
-    from ingot.emit.verify import Comparison
 
 InputKind = Literal["user", "parameter", "buffer", "constant", "symbol"]
 OutputKind = Literal["user", "mutation", "gradient"]
@@ -136,7 +134,7 @@ class Program:
     def graph(self) -> Graph:
         return self.graph_module.graph
 
-    def lasting(self) -> set[Node]:
+    def frozen_inputs(self) -> set[Node]:
         """Inputs whose memory is the same tensor's in every call: the module's own that are not
         written here, and constants."""
         written = {spec.target for spec in self.signature.outputs if spec.target is not None}
@@ -150,9 +148,7 @@ class Program:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What the model returns for these arguments, its writes included."""
-        from ingot.program.call import call_program
-
-        return call_program(self, args, kwargs)
+        return extension("Program.__call__")(self, args, kwargs)
 
     def to_mlir(
         self,
@@ -161,17 +157,14 @@ class Program:
         decompositions: Mapping[Any, Callable[..., Any] | str] | None = None,
         partial: bool = False,
         checks: bool = False,
-    ) -> MlirModule:
+    ) -> MlirText:
         """The program in `dialect`: "torch", "linalg", "tosa" or "stablehlo". `decompositions`
-        takes more ops apart, the user's own above all: in Python, or as MLIR text that holds one
-        function in the dialect. With `partial` what the dialect cannot take stays a call of a
-        function that is only declared. With `checks` what the program asserts while it runs is
-        kept."""
-        from ingot.emit.emit import to_mlir
-
-        lowered = self.lowered("aten")
-        return to_mlir(
-            lowered, dialect, decompositions=decompositions, partial=partial, checks=checks
+        maps further ops, the user's own above all, to a Python function or to MLIR text that holds
+        one function in the dialect. With `partial` an op that the dialect does not support stays a
+        call of a function that is only declared. With `checks` what the program asserts while it
+        runs is kept."""
+        return extension("Program.to_mlir")(
+            self, dialect, decompositions=decompositions, partial=partial, checks=checks
         )
 
     def verify(
@@ -183,58 +176,41 @@ class Program:
         lockstep: bool = False,
         decompositions: Mapping[Any, Callable[..., Any] | str] | None = None,
         checks: bool = False,
-    ) -> Comparison:
+    ) -> MlirComparison:
         """Write the program in `dialect`, run that natively and compare with eager. A difference
         raises MismatchError; with `lockstep` it names the first operation that differs. The others
         are those of `to_mlir`."""
-        from ingot.emit.lockstep import verify_in_lockstep
-        from ingot.emit.verify import verify_program
-
-        program = self.lowered("aten")
-        if lockstep:
-            verify_in_lockstep(program, dialect, args, kwargs or {}, decompositions)
-        return verify_program(
-            program, dialect, args, kwargs or {}, decompositions=decompositions, checks=checks
-        )
+        return extension("Program.verify")(
+            self, dialect, args, kwargs,
+            lockstep=lockstep, decompositions=decompositions, checks=checks,
+        )  # fmt: skip
 
     @staticmethod
     def from_exported(exported: ExportedProgram, keep: Iterable[OpOverload] = ()) -> Program:
         """torch.export's program at pre-dispatch level. `keep`: composite ops outside of ATen whose
         schema the caller vouches for."""
-        from ingot.capture.functionalize import pre_dispatch_program
-
-        return pre_dispatch_program(exported, keep)
+        return extension("Program.from_exported")(exported, keep)
 
     def to_exported(self) -> ExportedProgram:
         """For PyTorch's own tools; regions are PyTorch's own operators there."""
-        from ingot.capture.to_exported import program_to_exported
-
-        return program_to_exported(self)
+        return extension("Program.to_exported")(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Graph, signature and tensors in one file, without pickles."""
-        from ingot.artifact.store import save_program
-
-        save_program(self, path)
+        extension("Program.save")(self, path)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Program:
         """A program that `save` wrote. The file need not be trusted: nothing in it is evaluated,
         imported or unpickled, and whatever is wrong with it is a FileError."""
-        from ingot.artifact.store import load_program
-
-        return load_program(path)
+        return extension("Program.load")(path)
 
     def lowered(self, level: str) -> Program:
         """The same program at a lower level; itself if it is that low already."""
-        from ingot.passes.lower import lower_program
-
-        return lower_program(self, Level(level))
+        return extension("Program.lowered")(self, Level(level))
 
     def as_text(self) -> str:
-        from ingot.program.text import program_to_text
-
-        return program_to_text(self)
+        return extension("Program.as_text")(self)
 
     def __str__(self) -> str:
         return self.as_text()

@@ -14,7 +14,6 @@ from functools import cache
 import torch
 from torch.fx import Node
 
-import ingot
 from ingot.errors import Place
 
 _FRAME = re.compile(r'^\s*File "(?P<file>.+)", line (?P<line>\d+)(?:, in .*)?$')
@@ -61,7 +60,7 @@ def trace_places(trace: str) -> list[Place]:
 def _library_folders() -> tuple[str, ...]:
     paths = {sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")}
     paths.add(os.path.dirname(torch.__file__))
-    paths.update(ingot.__path__)
+    paths.add(os.path.dirname(os.path.dirname(__file__)))
     return tuple(sorted(path for path in paths if path))
 
 

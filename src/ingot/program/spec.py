@@ -14,9 +14,9 @@ from torch._ops import HigherOrderOperator, OpOverload
 from torch.fx import Node
 from torch.utils import _pytree as pytree
 
-from ingot.program.liars import liars, writes_silently
 from ingot.program.native_ops import PURE_NAMESPACES
 from ingot.program.program import Level
+from ingot.program.schema_violations import schema_violations, writes_silently
 
 aten = torch.ops.aten
 
@@ -87,15 +87,15 @@ def _raises(node: Node) -> bool:
 
 
 def _illegal_before_dispatch(node: Node, target: OpOverload) -> str:
-    """Nothing writes, and no op lies about what it returns."""
+    """Nothing writes, and no op violates its schema in what it returns."""
     if target._schema.is_mutable and target._schema.returns:
         return "it writes to its arguments"
-    ways = liars().get(target, frozenset())
-    if "fresh" in ways:
+    kinds = schema_violations().get(target, frozenset())
+    if "fresh" in kinds:
         return "it returns a view or a copy as it likes; its honest form stands here"
     if writes_silently(target, node.args, node.kwargs):
         return "it writes to an argument without saying so"
-    if "alias" in ways and _shares_memory(node):
+    if "alias" in kinds and _shares_memory(node):
         return "it returns its argument's memory though its schema promises a fresh tensor"
     return ""
 

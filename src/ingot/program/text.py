@@ -17,8 +17,8 @@ from torch.fx import Graph, GraphModule, Node
 from torch.utils._python_dispatch import _disable_current_modes
 
 from ingot.program.graph import output_values
+from ingot.program.mode_regions import is_region, region_body, region_kinds, region_parts
 from ingot.program.program import InputSpec, Program, SymbolRange
-from ingot.program.regions import is_region, region_body, region_kinds, region_parts
 
 SHORT_DTYPES = {
     torch.float64: "f64",

@@ -21,8 +21,8 @@ from ingot.program.graph import (
     placeholders,
     same_numbers,
 )
+from ingot.program.mode_regions import is_region, region_body, region_parts
 from ingot.program.program import Level, Program
-from ingot.program.regions import is_region, region_body, region_parts
 from ingot.program.source import node_place
 from ingot.program.spec import illegal
 from ingot.program.text import is_reference, node_line, value_names

@@ -9,11 +9,11 @@ from typing import Any
 
 import sympy
 
-from ingot.fuse.index import Size
 from ingot.plan.arena import Lifetime, arranged
 from ingot.plan.ir import AtMost, Branch, Kind, Op, Plan, blocks
 from ingot.plan.liveness import uses
 from ingot.plan.sizes import evaluator, symbols_in
+from ingot.program.shapes import Size
 from ingot.runtime.table import remember
 
 Facts = tuple[sympy.Basic, ...]

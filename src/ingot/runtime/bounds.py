@@ -21,9 +21,9 @@ from ingot.codegen.bounds_runtime import (
     enter_function,
 )
 from ingot.codegen.executor import is_steering
-from ingot.fuse.index import Size
 from ingot.kernels.native_call import NativeCall
 from ingot.plan.ir import Buffer, Kind, Launch
+from ingot.program.shapes import Size
 from ingot.runtime.table import ARENA, ZERO, AnyStep, NativeStep, SizedStep, Word
 
 SHIFT = 1 << 15

@@ -25,7 +25,6 @@ from ingot.execute.presence import Look
 from ingot.execute.workspace import LARGE as LARGE_ARENA
 from ingot.execute.workspace import borrow, borrow_any, give_back, give_back_any
 from ingot.fallback.recovery import RUNNER, WRITES, guarded, no_recovery
-from ingot.fuse.index import Size
 from ingot.options import Options
 from ingot.plan.ir import (
     NOWHERE,
@@ -55,6 +54,7 @@ from ingot.plan.prepared import Prepared
 from ingot.plan.recipes import prepared_by
 from ingot.plan.resources import Resources
 from ingot.plan.sizes import SizePrinter, identifier
+from ingot.program.shapes import Size
 from ingot.runtime.arena_layout import ArenaLayout
 from ingot.runtime.bounds import SHIFT, Extents, with_checks
 from ingot.runtime.lowering import FIRST_BASE, Bases, Lowering

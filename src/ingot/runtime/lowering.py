@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from ingot.codegen.executor import steering_address
-from ingot.fuse.index import Size
 from ingot.plan.ir import (
     Argument,
     AtMost,
@@ -24,6 +23,7 @@ from ingot.plan.ir import (
     Pointer,
 )
 from ingot.plan.resources import Resources
+from ingot.program.shapes import Size
 from ingot.runtime.table import ARENA, ZERO, AnyStep, NativeStep, Share, SizedStep, Word
 
 FIRST_BASE = 2

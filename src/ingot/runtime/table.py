@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import sympy
 
-from ingot.fuse.index import Size
 from ingot.kernels.native_call import NativeCall
 from ingot.plan.ir import Requirement
 from ingot.plan.requirements import check, sizes_of
 from ingot.plan.sizes import evaluator, symbols_in
+from ingot.program.shapes import Size
 
 if TYPE_CHECKING:
     from ingot.runtime.arena_layout import ArenaLayout

@@ -13,8 +13,8 @@ from torch import fx
 
 from ingot.options import Options
 from ingot.program.program import program_from_fx
-from ingot.targets.base import Target
 from ingot.targets.run import place
+from ingot.targets.target import Target
 
 
 def _iree() -> Target:

@@ -19,8 +19,8 @@ from ingot.plan.prepared import OFF, Weights
 from ingot.program.graph import placeholders
 from ingot.program.program import Program
 from ingot.program.text import target_name
-from ingot.targets.base import Moved, Runner, Target
-from ingot.targets.split import Stage, returned_names, split
+from ingot.targets.placement import Stage, returned_names, split
+from ingot.targets.target import Runner, Target, Transfer
 
 HostRunner = Callable[[list[Any]], Sequence[Any]]
 Kept = dict[str, tuple[Weights, Any]]
@@ -178,7 +178,7 @@ class _Values:
             self.kept[name] = weights, sent
         return sent
 
-    def _sent(self, tensor: torch.Tensor) -> Moved:
+    def _sent(self, tensor: torch.Tensor) -> Transfer:
         moved = self.target.upload(tensor)
         self.traffic.uploads += moved.copied
         return moved

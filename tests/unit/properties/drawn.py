@@ -11,7 +11,8 @@ import sympy
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from ingot.fuse.index import Atom, Div, Index, Mod, Size, Var
+from ingot.fuse.index import Atom, Div, Index, Mod, Var
+from ingot.program.shapes import Size
 
 MOST_POINTS = 600
 Point = Mapping[Var, int]

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from ingot.errors import InputError
 from ingot.fuse import index as ix
 from ingot.fuse.accesses import Condition
-from ingot.fuse.index import Index, Size, Var
+from ingot.fuse.index import Index, Var
+from ingot.program.shapes import Size
 
 from .drawn import examples, factors, number, points, value
 

@@ -14,9 +14,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ingot.fuse import index as ix
-from ingot.fuse.index import Index, Size, Var
-from ingot.fuse.shapes import strides_of
+from ingot.fuse.index import Index, Var
 from ingot.fuse.views import resolve, view_rules
+from ingot.program.shapes import Size, strides_of
 
 from .drawn import divisors, examples, factorisations, factors, number, points, shapes, value
 

@@ -10,11 +10,11 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from ingot.fuse.likeness import likeness
 from torch import Tensor
 
 from ingot.codegen.kernels import draft_kernel
 from ingot.fuse.group import fuse
-from ingot.fuse.likeness import likeness
 from ingot.fuse.region import Region
 from ingot.options import Options
 from ingot.program.program import Program

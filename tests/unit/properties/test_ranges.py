@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from ingot.dispatch.ranges import (
     Range,
     RangeError,
+    RangeTable,
     Row,
-    Table,
     boxes,
     check_disjoint,
     ranges_from,
@@ -97,7 +97,7 @@ def test_pairs_that_follow_each_other_cover_without_gaps(
 
 
 @st.composite
-def tables(draw: st.DrawFn) -> Table:
+def tables(draw: st.DrawFn) -> RangeTable:
     """Boxes of a grid, not all of them, served by few candidates."""
     parts = [ranges_from(sorted(set(draw(bounds)))) for _ in range(draw(st.integers(1, 2)))]
     rows = [
@@ -105,10 +105,10 @@ def tables(draw: st.DrawFn) -> Table:
         for box in boxes(parts)
         if draw(st.integers(0, 5))
     ]
-    return Table(tuple(draw(st.permutations(rows))))
+    return RangeTable(tuple(draw(st.permutations(rows))))
 
 
-def served(table: Table, sizes: tuple[int, ...]) -> str | None:
+def served(table: RangeTable, sizes: tuple[int, ...]) -> str | None:
     """By the definition: the row whose box holds the sizes."""
     for row in table.rows:
         if all(size in held(part) for size, part in zip(sizes, row.box, strict=True)):
@@ -118,7 +118,7 @@ def served(table: Table, sizes: tuple[int, ...]) -> str | None:
 
 @examples()
 @given(tables())
-def test_merging_changes_no_answer(table: Table) -> None:
+def test_merging_changes_no_answer(table: RangeTable) -> None:
     if not table.rows:
         assert table.merged() == table
         return

@@ -9,7 +9,6 @@ from torch import fx
 
 from ingot.codegen.attention import FIELDS, attention_function
 from ingot.dispatch.threads import attention_work
-from ingot.fuse.shapes import shape_of, tensor_of
 from ingot.kernels.family import Family, fields
 from ingot.plan.attentions import Attention, attentions_of
 from ingot.plan.choices import attention_table
@@ -17,6 +16,7 @@ from ingot.plan.draft import Draft
 from ingot.plan.ir import Launch, Op
 from ingot.plan.variants import choose
 from ingot.program.native_ops import attention
+from ingot.program.shapes import shape_of, tensor_of
 
 
 class AttentionFamily(Family[Attention]):

@@ -8,12 +8,11 @@ import torch
 from torch import fx
 
 from ingot.codegen.placing import FIELDS, placing_function
-from ingot.fuse.index import Size
-from ingot.fuse.shapes import tensor_of
 from ingot.kernels.family import Family, fields
 from ingot.plan.draft import Draft
 from ingot.plan.ir import Argument, Call, Computation, Launch, Op, Pointer, Ref
 from ingot.plan.placings import Placing, placings_of
+from ingot.program.shapes import Size, tensor_of
 
 
 class IndexCopy(Family[Placing]):

@@ -13,11 +13,10 @@ from ingot.codegen.gemm import packed_as
 from ingot.codegen.library import FIELDS as LIBRARY_FIELDS
 from ingot.codegen.library import library_function
 from ingot.codegen.product import EACH, FIELDS, product_function, share_function
-from ingot.dispatch.own import always
-from ingot.dispatch.ranges import Table
+from ingot.dispatch.builtin_variants import always
+from ingot.dispatch.ranges import RangeTable
 from ingot.dispatch.threads import product_work
 from ingot.fuse import index as ix
-from ingot.fuse.shapes import tensor_of
 from ingot.kernels.family import Family, fields, useful_threads
 from ingot.plan.attributes import register
 from ingot.plan.choices import product_table
@@ -25,6 +24,7 @@ from ingot.plan.draft import Draft
 from ingot.plan.ir import Argument, Function, Launch, Op, Packing, Parameter, Pointer
 from ingot.plan.products import Product, Weight, products_of
 from ingot.plan.variants import choose
+from ingot.program.shapes import tensor_of
 
 aten = torch.ops.aten
 
@@ -81,7 +81,7 @@ class Matmul(Family[Product]):
         begin(dtype)
 
 
-def table_of(draft: Draft, product: Product) -> Table:
+def table_of(draft: Draft, product: Product) -> RangeTable:
     if is_narrow(draft, product):
         return always("packed", "weights=int8")
     return product_table(draft.ways, product, draft.ranges)

@@ -9,13 +9,13 @@ import torch
 from torch import fx
 
 from ingot.codegen.recurrence import FIELDS, lstm_function, packed_gates
-from ingot.fuse.shapes import tensor_of
 from ingot.kernels.family import Family, fields
 from ingot.plan.attributes import register
 from ingot.plan.draft import Draft
 from ingot.plan.ir import Op, Packing
 from ingot.plan.recurrences import Recurrence, recurrences_of
 from ingot.program.native_ops import lstm
+from ingot.program.shapes import tensor_of
 
 
 @register

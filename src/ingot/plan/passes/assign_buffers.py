@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from ingot.fuse.index import Size
 from ingot.plan.ir import Check, Define, Eager, Kind, Op, Plan, Return, Steered, refs, walk
 from ingot.plan.passes.base import Notes, PlanPass
+from ingot.program.shapes import Size
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from typing import ClassVar
 
 from torch.utils._sympy.functions import Max
 
-from ingot.fuse.index import Size
 from ingot.plan.ir import Branch, Launch, Loop, Op, Parallel, Plan, Segment
 from ingot.plan.passes.base import Notes, PlanPass, count, on_eager_blocks
+from ingot.program.shapes import Size
 
 MOST_SMALL = 2
 """Small launches in a row for which a team waits rather than being sent home and woken again."""

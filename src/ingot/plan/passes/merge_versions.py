@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, ClassVar
 
-from ingot.fuse import index as ix
 from ingot.plan.control_ops import compared
 from ingot.plan.ir import Branch, Buffer, Fold, Kind, Op, Plan, Ref, Return, is_native
 from ingot.plan.passes.base import Notes, PlanPass
+from ingot.program.shapes import same_size
 
 
 @dataclass(frozen=True)
@@ -89,8 +89,8 @@ def _alike(a: Buffer, b: Buffer) -> bool:
         a.kind is b.kind is Kind.ARENA
         and a.dtype is b.dtype
         and len(a.shape) == len(b.shape)
-        and all(map(ix.same_size, a.shape, b.shape))
-        and all(map(ix.same_size, a.strides, b.strides))
+        and all(map(same_size, a.shape, b.shape))
+        and all(map(same_size, a.strides, b.strides))
     )
 
 

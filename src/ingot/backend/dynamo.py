@@ -1,0 +1,176 @@
+"""torch.compile(backend="ingot"): Dynamo's graph is traced once where that is enough, else it goes
+through AOTAutograd; either hands over functional ATen graphs (inference, forward, backward), and
+each becomes a Compiled. What holds: mutations of inputs are copies at the end of the graph, so the
+compiled code writes them; random ops keep eager's order and generator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import fx
+
+from ingot.capture.sources import forgetting_sources
+from ingot.collection import set_aside_while_compiling, with_the_rest_aside
+from ingot.exclusive import exclusively
+from ingot.options import Options, make_options, options_of_mode
+from ingot.program.symbols import symbol_names
+from ingot.stages import Compiled
+
+# When the backend itself is called Dynamo is done, and no earlier hook says who will be.
+set_aside_while_compiling()
+
+
+def ingot(
+    gm: fx.GraphModule,
+    example_inputs: Sequence[Any],
+    *,
+    options: Mapping[str, Any] | None = None,
+    mode: str = "default",
+) -> Callable[..., Any]:
+    """The backend that the entry point `torch_dynamo_backends` names."""
+    from ingot.machine_guard import protect_from_amx
+
+    protect_from_amx()
+    chosen = {**options_of_mode(mode), **(options or {})}
+    return aot_compile(gm, example_inputs, make_options(chosen))
+
+
+@exclusively()
+@forgetting_sources()
+@with_the_rest_aside
+def aot_compile(
+    gm: fx.GraphModule, example_inputs: Sequence[Any], options: Options
+) -> Callable[..., Any]:
+    """Where capture fails, Dynamo's graph runs as it is: in eager."""
+    from ingot.fallback.boundary import Boundary
+    from ingot.fallback.reproducer import Source
+
+    if options.target:
+        return _captured(gm, example_inputs, options)
+    boundary = Boundary(Source(gm, "dynamo", grad=torch.is_grad_enabled()), options)
+
+    def eager(error: Exception) -> Callable[..., Any]:
+        boundary.fell_back("the graph runs in eager", error)
+        return gm.forward
+
+    return boundary.attempt("capture", lambda: _captured(gm, example_inputs, options), eager)
+
+
+def _captured(
+    gm: fx.GraphModule, example_inputs: Sequence[Any], options: Options
+) -> Callable[..., Any]:
+    from torch._inductor import config as inductor_config
+
+    from ingot.backend.direct import directly
+    from ingot.capture.fakes import with_fakes
+    from ingot.capture.hidden_aliases import reveal_calls
+    from ingot.capture.recompiles import note_recompile
+    from ingot.capture.scalar_indices import index_by_tensors
+    from ingot.capture.single_trace import single_trace, static_inputs
+    from ingot.codegen import foresight
+    from ingot.passes.decompose import decomposition_table, early_table
+    from ingot.passes.decompositions.random_ops import order_random_ops
+    from ingot.passes.decompositions.recurrent import dropout_between_layers, trained_layers
+    from ingot.pipeline import compile_graph
+
+    note_recompile()
+    order_random_ops(gm)
+    reveal_calls(gm)
+    index_by_tensors(gm)
+    foresight.begin(gm.graph)
+    # PyTorch's dead code elimination keeps random ops, which move the generator, only under this
+    # setting.
+    with (
+        inductor_config.patch(fallback_random=True),
+        trained_layers(),
+        dropout_between_layers(),
+    ):
+        if options.target or not _is_plain(gm):
+            return _through_autograd(gm, example_inputs, options, decomposition_table())
+        inputs = with_fakes(example_inputs)
+        graph = single_trace(gm, inputs)
+        if graph is None:
+            return _through_autograd(gm, inputs, options, early_table())
+        return directly(compile_graph(graph, options, static_inputs(gm, len(inputs))), gm)
+
+
+def _through_autograd(
+    gm: fx.GraphModule, inputs: Sequence[Any], options: Options, decompositions: Mapping[Any, Any]
+) -> Callable[..., Any]:
+    from ingot.backend.alias_guard import guard_aliases
+    from ingot.backend.direct import shortened
+    from ingot.capture.autograd import through_aot_autograd
+    from ingot.capture.partition import partition
+
+    inference: list[Compiled] = []
+
+    def compile_inference(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
+        boxed = compile_fx_forward(graph, inputs, options, _static_inputs())
+        if hasattr(boxed, "compiled"):  # not where another target runs the graph
+            inference.append(boxed.compiled)
+        return boxed
+
+    wrapped = through_aot_autograd(
+        gm,
+        inputs,
+        fw_compiler=lambda g, x: compile_fx_forward(g, x, options),
+        bw_compiler=lambda g, x: compile_fx_forward(g, x, options),
+        inference_compiler=compile_inference,
+        decompositions=decompositions,
+        partition_fn=partition,
+        keep_inference_input_mutations=True,
+    )
+    called = shortened(wrapped, inference[0] if inference else None, gm, len(inputs))
+    return guard_aliases(called, gm, inputs)
+
+
+def _is_plain(gm: fx.GraphModule) -> bool:
+    """No gradients, no graphs inside the graph, no symbols: each op can be looked at by itself."""
+    if torch.is_grad_enabled() or any(isinstance(m, fx.GraphModule) for m in gm.children()):
+        return False
+    return not any(_is_symbolic(node.meta.get("example_value")) for node in gm.graph.nodes)
+
+
+def _is_symbolic(value: Any) -> bool:
+    """Is it a number that PyTorch keeps track of, even one that it has settled, or made of such?"""
+    return isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool) or bool(
+        symbol_names(value)
+    )
+
+
+def _static_inputs() -> list[int]:
+    """Inputs that are parameters and buffers of the module that is compiled, as AOTAutograd noted
+    them."""
+    from torch._guards import TracingContext
+
+    context = TracingContext.try_get()
+    meta = context.fw_metadata if context is not None else None
+    return list(meta.static_input_indices) if meta is not None else []
+
+
+def compile_fx_forward(
+    gm: fx.GraphModule,
+    example_inputs: Sequence[Any],
+    options: Options | None = None,
+    static_inputs: Sequence[int] = (),
+) -> Callable[..., Any]:
+    """A functional ATen graph to a callable in AOTAutograd's boxed convention."""
+    from ingot import pipeline
+
+    options = options or make_options()
+    if options.target:
+        from ingot.targets.backend import compile_for_target
+
+        return compile_for_target(gm, options, static_inputs)
+    compiled = pipeline.compile_graph(gm, options, static_inputs)
+    run = compiled.run
+
+    def boxed(inputs: list[Any]) -> Sequence[Any]:
+        return run(inputs)
+
+    boxed._boxed_call = True  # type: ignore[attr-defined]
+    boxed.compiled = compiled  # type: ignore[attr-defined]
+    return boxed

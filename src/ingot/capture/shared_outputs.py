@@ -1,0 +1,125 @@
+"""What functionalization forgets of an exported program: which of the user's outputs lie in the
+memory of an input, and which constants are written. Both are read from the graph before it is made
+functional.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind as TorchInputKind
+from torch.fx import Node
+
+from ingot.capture.hidden_aliases import shares_storage, view_of
+from ingot.program.from_exported import OUTPUT_KINDS, Shared
+from ingot.program.graph import chain_root, output_values, placeholders, shares_first_argument
+
+
+def shared_outputs(exported: ExportedProgram) -> dict[int, Shared]:
+    """The user's outputs in the memory of an input (`x.add_(1); return x.t()`). Read from the graph
+    before it is made functional, which forgets it where the input is written."""
+    found = {}
+    for i, source in enumerate(_user_values(exported)):
+        result, views = source, []
+        while isinstance(source, Node) and (_writes_first(source) or _is_fixed_view(source)):
+            if not _writes_first(source):
+                views.append(source)
+            source = source.args[0]
+        if isinstance(source, Node) and source.op == "placeholder":
+            found[i] = Shared(source.name, tuple(reversed(views)))
+        elif isinstance(result, Node):
+            by_storage = _by_storage(exported, result)
+            if by_storage is not None:
+                found[i] = by_storage
+    return found
+
+
+def _by_storage(exported: ExportedProgram, result: Node) -> Shared | None:
+    """Of a result that operations lead to whose schemas do not say that they are views."""
+    value = result.meta.get("val")
+    if not isinstance(value, torch.Tensor) or value.layout is not torch.strided:
+        return None
+    numbers = (*value.shape, *value.stride(), value.storage_offset())
+    if not all(isinstance(number, int) for number in numbers):
+        return None
+    for node in placeholders(exported.graph):
+        given = node.meta.get("val")
+        if isinstance(given, torch.Tensor) and shares_storage(value, given):
+            if given.dtype is not value.dtype or given.is_conj() or given.is_neg():
+                return None
+            geometry = (list(value.shape), list(value.stride()), value.storage_offset())
+            return Shared(node.name, (), geometry)
+    return None
+
+
+def _is_fixed_view(node: Node) -> bool:
+    """Is it surely a view of its first argument, by numbers that are known?"""
+    source = view_of(node)
+    if source is None:
+        return False
+    result, given = node.meta.get("val"), source.meta.get("val")
+    if isinstance(result, list | tuple):  # the parts are looked at one by one
+        return True
+    if isinstance(given, list | tuple):
+        given = source.args[0].meta.get("val")  # type: ignore[union-attr]
+    return (
+        isinstance(result, torch.Tensor)
+        and isinstance(given, torch.Tensor)
+        and shares_storage(result, given)
+    )
+
+
+def buffers_of_written_constants(exported: ExportedProgram) -> ExportedProgram:
+    """The same with buffers in place of tensors that the model holds but did not register, where
+    they are written to: torch.export lowers no program that writes to a constant, or to what has a
+    history."""
+    written = {
+        _source(value).name
+        for node in exported.graph.nodes
+        for value in _written_values(node)
+        if isinstance(value, Node)
+    }
+    for node, spec in zip(placeholders(exported.graph), exported.graph_signature.input_specs):
+        if spec.kind is TorchInputKind.CONSTANT_TENSOR and spec.arg.name in written:
+            spec.kind, spec.persistent = TorchInputKind.BUFFER, False
+            assert spec.target is not None
+            exported.constants[spec.target] = exported.constants[spec.target].detach()
+            node.meta["val"] = node.meta["val"].detach()
+    return exported
+
+
+def _written_values(node: Node) -> list[Any]:
+    schema = getattr(node.target, "_schema", None)
+    if node.op != "call_function" or schema is None:
+        return []
+    given = {**dict(zip([a.name for a in schema.arguments], node.args)), **node.kwargs}
+    return [
+        given.get(a.name)
+        for a in schema.arguments
+        if a.alias_info is not None and a.alias_info.is_write
+    ]
+
+
+def _source(node: Node) -> Node:
+    """Whose memory it is, as far as views and writes tell."""
+    return chain_root(node, _passes_memory_on)
+
+
+def _passes_memory_on(node: Node) -> bool:
+    return shares_first_argument(node) or (_writes_first(node) and isinstance(node.args[0], Node))
+
+
+def _user_values(exported: ExportedProgram) -> list[Any]:
+    specs = exported.graph_signature.output_specs
+    values = output_values(exported.graph)
+    return [v for v, spec in zip(values, specs) if OUTPUT_KINDS.get(spec.kind) == "user"]
+
+
+def _writes_first(node: Node) -> bool:
+    schema = getattr(node.target, "_schema", None)
+    if node.op != "call_function" or schema is None or not schema.arguments:
+        return False
+    alias = schema.arguments[0].alias_info
+    return alias is not None and alias.is_write and len(schema.returns) == 1

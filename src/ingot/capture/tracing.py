@@ -1,0 +1,204 @@
+"""A PyTorch callable traced by torch.export, and the trace as a functional Program that is called
+like the model. Non-strict tracing is tried first, strict tracing where that fails. Parameters,
+buffers and constants are the model's own tensors, outside of the graph; the model is left as it
+was.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import wraps
+from typing import Any
+
+import torch
+from torch import nn
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.export import ExportedProgram
+
+from ingot.capture.attributes import refusing_changes, writing_attributes_back
+from ingot.capture.check_messages import Check, noting_checks, restore_texts
+from ingot.capture.hidden_aliases import reveal_aliases, shared_by_strides
+from ingot.capture.plain_checks import plain_checks
+from ingot.capture.same_tensor import one_input_each
+from ingot.capture.shared_outputs import buffers_of_written_constants, shared_outputs
+from ingot.capture.structures import register_structures
+from ingot.capture.trouble import capture_error, error_place, quiet
+from ingot.capture.unseen import data_is_detached
+from ingot.errors import CaptureError
+from ingot.exclusive import exporting_here
+from ingot.passes.composites import casting_parts, composite_table
+from ingot.passes.decompositions.random_ops import order_random_ops, random_decompositions
+from ingot.passes.decompositions.recurrent import dropout_between_layers
+from ingot.program.from_exported import program_from_exported
+from ingot.program.program import Level, Program
+from ingot.program.source import is_library
+from ingot.program.verify import verify
+
+
+def capture(
+    model: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any] | None,
+    dynamic_shapes: Any, make: Callable[[ExportedProgram], Program], *, refuse: bool = False,
+) -> Program:  # fmt: skip
+    """The program that `make` makes of the model's trace. With `refuse`, a change of the model that
+    has no place in a program is an error."""
+    checks: list[Check] = []
+    exported = _trace(model, tuple(args), dict(kwargs or {}), dynamic_shapes, checks, refuse)
+    with dropout_between_layers():
+        program = make(exported)
+    restore_texts(program.graph, checks)
+    verify(program)
+    return program
+
+
+def _trace(
+    model: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    dynamic_shapes: Any,
+    checks: list[Check],
+    refuse: bool,
+) -> ExportedProgram:
+    """`checks` is filled with the texts of torch._check. With `refuse` a change of the model that a
+    program has no place for is an error."""
+    module = model if isinstance(model, nn.Module) else _Function(model)
+    register_structures((args, kwargs))
+    first: Exception | None = None
+    for strict in (False, True):
+        try:
+            seeing = _strictly(refuse) if strict else _seeing(module, checks, refuse)
+            named = _naming_keywords(module, kwargs, dynamic_shapes)
+            with (
+                _structures_of_results(module),
+                _user_lines(),
+                quiet(),
+                seeing,
+                named,
+                plain_checks(),
+            ):
+                exported = torch.export.export(
+                    module, args, kwargs, dynamic_shapes=dynamic_shapes, strict=strict
+                )
+            if not any(isinstance(t, FakeTensor) for t in exported.constants.values()):
+                return one_input_each(exported)
+            # Strict tracing lost sight of a tensor, and took it for a constant.
+            first = first or CaptureError("a tensor of the program was taken for a constant")
+        except CaptureError as error:  # our own: strict tracing would not see what it is about
+            place = error.place or error_place(error)
+            raise CaptureError(error.why, place=place, hints=error.hints) from None
+        except Exception as error:
+            first = first or error
+    assert first is not None
+    raise capture_error(first) from first
+
+
+@contextmanager
+def _seeing(module: nn.Module, checks: list[Check], refuse: bool) -> Iterator[None]:
+    """What the tracer would forget."""
+    with (
+        noting_checks(checks),
+        writing_attributes_back(module, refuse),
+        data_is_detached(),
+        exporting_here(),
+    ):
+        yield
+
+
+def _strictly(refuse: bool) -> AbstractContextManager[None]:
+    return refusing_changes() if refuse else nullcontext()
+
+
+class _Function(nn.Module):
+    """A plain function for torch.export, which takes modules, under its own signature."""
+
+    def __init__(self, function: Callable[..., Any]):
+        super().__init__()
+        try:
+            inspect.signature(function)
+        except ValueError:  # a builtin
+            self.forward = lambda *args: function(*args)
+        else:
+            self.forward = function
+
+
+@contextmanager
+def _structures_of_results(module: nn.Module) -> Iterator[None]:
+    """What the model returns is registered before torch.export looks at it."""
+    hook = module.register_forward_hook(lambda _, __, result: register_structures(result))
+    try:
+        yield
+    finally:
+        hook.remove()
+
+
+@contextmanager
+def _naming_keywords(module: nn.Module, kwargs: dict[str, Any], shapes: Any) -> Iterator[None]:
+    """Keywords that `forward` takes as `**kwargs` and that `shapes` has an entry for are arguments
+    of its own while it is traced: torch.export finds no place for them in any form of shapes."""
+    signature = inspect.signature(module.forward)
+    named = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    known = {p.name for p in named}
+    more = [name for name in kwargs if name not in known]
+    if not isinstance(shapes, Mapping) or not any(name in shapes for name in more):
+        yield
+        return
+    forward, before = module.forward, module.__dict__.get("forward")
+    names = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in more]
+
+    @wraps(forward)
+    def explicit(*args: Any, **kwargs: Any) -> Any:
+        return forward(*args, **kwargs)
+
+    explicit.__signature__ = signature.replace(parameters=[*named, *names])  # type: ignore[attr-defined]
+    module.forward = explicit
+    try:
+        yield
+    finally:
+        del module.forward
+        if before is not None:
+            module.forward = before
+
+
+class _UserFrames:
+    """Contains (file, function) if the file is the user's."""
+
+    def __contains__(self, frame: tuple[str, str]) -> bool:
+        return not is_library(frame[0])
+
+
+@contextmanager
+def _user_lines() -> Iterator[None]:
+    """Nodes remember every line of the user's. By itself the tracer keeps only frames of functions
+    that are called `forward`, and those it is told of as anchors."""
+    anchors = torch.fx.proxy._STACK_TRACE_ANCHORS
+    torch.fx.proxy._STACK_TRACE_ANCHORS = _UserFrames()  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        torch.fx.proxy._STACK_TRACE_ANCHORS = anchors
+
+
+def functional(exported: ExportedProgram, table: Mapping[Any, Any], train: bool) -> Program:
+    """At aten level, with the ops of `table` taken apart."""
+    from ingot.capture.joint import with_gradients
+
+    order_random_ops(exported.graph_module)
+    _forget_bases(exported)
+    table = {**random_decompositions, **table}
+    exported = buffers_of_written_constants(reveal_aliases(exported))
+    shared = {} if train else shared_outputs(exported)
+    by_strides = shared_by_strides(exported)
+    with quiet(), plain_checks(), exporting_here():
+        if train:
+            functional = with_gradients(exported, table)
+        else:
+            with casting_parts(composite_table()) as composites:
+                functional = exported.run_decompositions({**composites, **table})
+    return program_from_exported(functional, Level.ATEN, shared, by_strides)
+
+
+def _forget_bases(exported: ExportedProgram) -> None:
+    """An example that is a view has a base, and torch.export may put a guard on its sizes; the
+    arguments of a call, and the fakes that decompositions are traced with, have none."""
+    exported._guards_code = [guard for guard in exported._guards_code if "._base." not in guard]

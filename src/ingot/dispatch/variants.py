@@ -1,0 +1,223 @@
+"""The variant that serves each choice of the compiler's own, as a table from sizes to variants. One
+that was fixed by hand is taken; else what is known of this machine, on disk or in memory. What is
+not known is measured, in a share of the time that compiling takes in this process; where there is
+no time for it, the built-in table serves.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+
+from ingot.dispatch.builtin_variants import CHOICES, THREADS, Form, always, tensors
+from ingot.dispatch.declare import Dispatch
+from ingot.dispatch.folders import has_tuning_files
+from ingot.dispatch.ranges import Range, RangeTable, Row
+from ingot.dispatch.records import Record, known_record
+from ingot.errors import OptionError, did_you_mean
+from ingot.forks import fork_safe_lock
+from ingot.options import Options
+
+MOST_SECONDS = 3.0
+"""For one choice."""
+LEAST_SECONDS = 1.0
+"""With less nothing is begun: compiling the candidates of one choice takes about this long."""
+SURE = 0.8
+"""How sure a measurement has to be to be preferred to what is built in."""
+BUSY = 0.75
+"""Of the number of cores: the load from which on nothing is measured, unless all is to be."""
+BY_HAND = "fixed by hand"
+Arguments = Callable[[], Mapping[str, Any]]
+
+
+class _Thread(threading.local):
+    since: float | None = None
+    """When this thread's compilation began, later by what was measured in it."""
+
+
+class Account:
+    """Seconds that compiling and measuring took in this process. What is measured while a program
+    is compiled does not count as compiling."""
+
+    def __init__(self) -> None:
+        self.measuring = 0.0
+        self._compiling = 0.0
+        self._lock = fork_safe_lock()
+        self._thread = _Thread()
+
+    def left(self, share: float) -> float:
+        """For measuring, if it may take this share of compiling."""
+        if math.isinf(share):
+            return MOST_SECONDS
+        since = self._thread.since
+        running = 0.0 if since is None else time.perf_counter() - since
+        return min(MOST_SECONDS, share * (self._compiling + running) - self.measuring)
+
+    @contextmanager
+    def compile(self) -> Iterator[None]:
+        thread = self._thread
+        if thread.since is not None:
+            yield
+            return
+        thread.since = time.perf_counter()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._compiling += time.perf_counter() - thread.since
+            thread.since = None
+
+    @contextmanager
+    def measure(self) -> Iterator[None]:
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            seconds = time.perf_counter() - start
+            with self._lock:
+                self.measuring += seconds
+            if self._thread.since is not None:
+                self._thread.since += seconds
+
+
+account = Account()
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A choice that was made, for the report."""
+
+    name: str
+    setting: str
+    """The arguments, but for the size that decides."""
+    variants: tuple[str, ...]
+    table: RangeTable
+    seconds: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
+    """By size and variant, where it was measured."""
+
+    def times(self) -> tuple[str, ...]:
+        """A line for each size that was measured."""
+        return tuple(
+            f"{size}: " + ", ".join(f"{variant} {s * 1e6:.1f} µs" for variant, s in times.items())
+            for size, times in self.seconds.items()
+        )
+
+
+class Variants:
+    """The choices of one compilation."""
+
+    def __init__(self, options: Options):
+        self.options = options
+        self.fixed = fixed_variants(options.variants)
+        self.made: dict[tuple[str, str], Chosen] = {}
+        """By choice and setting."""
+        self._tables: dict[Any, RangeTable] = {}
+        """What was answered before: the layers of a model ask the same."""
+
+    @property
+    def packs(self) -> bool:
+        """May weights of products be packed? What runs with a product needs that."""
+        return self.fixed.get("product") != "library"
+
+    def table(
+        self,
+        name: str,
+        forms: Mapping[str, Form],
+        built_in: RangeTable,
+        needed: Range | None = None,
+    ) -> RangeTable:
+        """Who serves which size, of arguments of these forms. `needed`: the sizes that may come."""
+        asked = (name, tuple(forms.items()), built_in, needed)
+        if asked not in self._tables:
+            self._tables[asked] = self._looked_up(name, forms, built_in, needed)
+        return self._tables[asked]
+
+    def _looked_up(
+        self, name: str, forms: Mapping[str, Form], built_in: RangeTable, needed: Range | None
+    ) -> RangeTable:
+        choice = CHOICES[name]
+        if name in self.fixed:
+            return self._noted(name, "", always(self.fixed[name], BY_HAND), None)
+        alone = choice.variants == THREADS and torch.get_num_threads() == 1
+        operation = choice.operation
+        record = None if alone else self.record(operation, lambda: tensors(**forms), needed)
+        if record is None:
+            return self._noted(name, "", covered(RangeTable(()), built_in), None)
+        known = [
+            row
+            for row in record.table.rows
+            if row.serves in choice.variants and row.confidence >= SURE
+        ]
+        table = covered(RangeTable(tuple(known)), built_in)
+        return self._noted(name, record.setting, table, record)
+
+    def record(
+        self, operation: Dispatch, arguments: Arguments, needed: Range | None = None
+    ) -> Record | None:
+        """What is known of an operation, measured now if there is time for it."""
+        from ingot.dispatch.tune import record_for
+
+        if not self.options.tune and not has_tuning_files(self.options.tuning):
+            return None
+        bound = arguments()
+        seconds = account.left(self.options.tune)
+        if seconds < LEAST_SECONDS or _busy(self.options.tune):
+            return known_record(operation, bound, self.options)
+        quiet = replace(self.options, tune=0.0)
+        wanted = None if needed is None else [needed]
+        with account.measure():
+            return record_for(operation, bound, needed=wanted, budget=seconds, options=quiet)
+
+    def _noted(
+        self, name: str, setting: str, table: RangeTable, record: Record | None
+    ) -> RangeTable:
+        samples = {} if record is None else {s.sizes[0]: s.seconds for s in record.samples}
+        chosen = Chosen(name, setting, CHOICES[name].variants, table, samples)
+        self.made[name, setting] = chosen
+        return table
+
+
+def _busy(share: float) -> bool:
+    return not math.isinf(share) and os.getloadavg()[0] > BUSY * (os.cpu_count() or 1)
+
+
+def covered(known: RangeTable, built_in: RangeTable) -> RangeTable:
+    """The rows that are known, and the built-in ones where there is none."""
+    rows = list(known.rows)
+    starts = sorted({r.box[0].low for r in (*known.rows, *built_in.rows)}
+                    | {r.box[0].high + 1 for r in rows if r.box[0].high is not None})  # fmt: skip
+    found = []
+    for k, low in enumerate(starts):
+        row = known.row([low]) or built_in.row([low])
+        assert row is not None, "a built-in table leaves no size out"
+        high = starts[k + 1] - 1 if k + 1 < len(starts) else None
+        found.append(Row((Range(low, high),), row.serves, row.confidence, row.why))
+    return RangeTable(tuple(found)).merged()
+
+
+def fixed_variants(text: str) -> dict[str, str]:
+    """From the option `variants`, such as "product=library, reduction=split"."""
+    found = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        name, _, variant = part.partition("=")
+        if name not in CHOICES:
+            raise OptionError(f"variants={text!r}", hints=[did_you_mean(name, CHOICES)])
+        known = CHOICES[name].variants
+        if variant not in known:
+            why = f"unknown variant for {name}: {variant!r}; choose {_alternatives(known)}"
+            raise OptionError(f"variants={text!r}", hints=[why])
+        found[name] = variant
+    return found
+
+
+def _alternatives(names: Sequence[str]) -> str:
+    quoted = [repr(name) for name in names]
+    return " or ".join(quoted) if len(quoted) < 3 else f"{', '.join(quoted[:-1])} or {quoted[-1]}"

@@ -1,0 +1,131 @@
+"""`ingot.export`: a PyTorch callable as a whole Program at the level asked for, with dispatched
+operations resolved; and the same for `ingot.compile`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
+
+from torch._ops import OpOverload
+from torch.export import ExportedProgram
+
+from ingot.capture.example_sizes import check_example
+from ingot.capture.mode_changes import keeping_toggles
+from ingot.capture.same_tensor import in_own_memory
+from ingot.capture.tracing import capture, functional
+from ingot.errors import OptionError, did_you_mean
+from ingot.exclusive import exclusively
+from ingot.fallback.boundary import Boundary
+from ingot.fallback.reproducer import Source
+from ingot.options import Options, make_options
+from ingot.passes.base import run_passes
+from ingot.passes.decompose import decomposition_table
+from ingot.passes.decompositions.recurrent import whole_layers
+from ingot.passes.native import core_passes
+from ingot.program.program import Program
+from ingot.program.verify import verify
+
+if TYPE_CHECKING:
+    from ingot.dispatch.declare import Dispatch
+
+
+@exclusively()
+def export(
+    model: Callable[..., Any],
+    args: Sequence[Any] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    dynamic_shapes: Any = None,
+    level: str = "aten",
+    train: bool = False,
+    keep: Iterable[OpOverload | Dispatch] = (),
+) -> Program:
+    """The model as a Program. `dynamic_shapes` is torch.export's own form; `level` is one of
+    "pre-dispatch" (composite operations kept), "aten" and "core". With `train` the first single
+    number that the model returns is the loss, and a call of the program also adds the gradients of
+    all parameters, as loss.backward() does. `keep` are composite operations outside of ATen whose
+    schema the caller vouches for: pre-dispatch level keeps them too; and dispatched operations that
+    are to stay whole, where by default they become their implementations."""
+    make = _LEVELS.get(level)
+    if make is None:
+        raise OptionError(f"level={level!r}", hints=[did_you_mean(level, _LEVELS)])
+    if train and level == "pre-dispatch":
+        raise OptionError("train=True at level='pre-dispatch'", hints=["use level='aten'"])
+    kept = frozenset(op if isinstance(op, OpOverload) else op.target for op in keep)
+    with keeping_toggles() if level == "pre-dispatch" else nullcontext():
+        return capture(model, args, kwargs, dynamic_shapes, lambda e: make(e, train, kept),
+                         refuse=level == "pre-dispatch")  # fmt: skip
+
+
+@exclusively()
+def export_to_run(
+    model: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any] | None,
+    dynamic_shapes: Any, options: Options,
+) -> Program:  # fmt: skip
+    """At core level, for native code: recurrent layers stay whole. Where lowering to that level
+    fails, at PyTorch's own; where that fails as well, NotLowered, or with `strict` the failure."""
+
+    def make(exported: ExportedProgram) -> Program:
+        check_example(exported)
+        boundary = Boundary(Source(exported.graph_module, "aten"), options)
+
+        def plain(error: Exception) -> Program:
+            try:
+                program = functional(exported, {}, False)
+                verify(program)
+            except Exception:
+                raise NotLowered(exported, error) from error
+            boundary.fell_back("PyTorch lowers the program by its own rules", error)
+            return program
+
+        def core() -> Program:
+            program = _core(exported, False, frozenset())
+            verify(program)
+            return program
+
+        return boundary.attempt("lowering", core, plain)
+
+    args, kwargs = in_own_memory((tuple(args), dict(kwargs or {})))
+    with whole_layers():
+        return capture(model, args, kwargs, dynamic_shapes, make)
+
+
+class NotLowered(Exception):
+    """PyTorch captured the program but cannot make it functional: two inputs that share memory and
+    one of which is written, an input whose shape is changed in place."""
+
+    def __init__(self, exported: ExportedProgram, failure: Exception):
+        super().__init__(str(failure))
+        self.exported, self.failure = exported, failure
+
+
+def _pre_dispatch(exported: ExportedProgram, train: bool, keep: frozenset[OpOverload]) -> Program:
+    from ingot.capture.functionalize.pre_dispatch import pre_dispatch_program
+
+    return pre_dispatch_program(exported, keep)
+
+
+def _aten(exported: ExportedProgram, train: bool, keep: frozenset[OpOverload]) -> Program:
+    return _resolved(functional(exported, {}, train), {}, keep)
+
+
+def _core(exported: ExportedProgram, train: bool, keep: frozenset[OpOverload]) -> Program:
+    program = functional(exported, decomposition_table(), train)
+    return run_passes(_resolved(program, decomposition_table(), keep), core_passes())
+
+
+def _resolved(program: Program, table: Mapping[Any, Any], keep: frozenset[Any]) -> Program:
+    """With the implementations of dispatched operations in their place."""
+    from ingot.dispatch.resolve import Resolve, has_dispatch
+
+    if not has_dispatch(program):
+        return program
+    return Resolve(make_options(), table, keep).run(program)
+
+
+_LEVELS: dict[str, Callable[[ExportedProgram, bool, frozenset[OpOverload]], Program]] = {
+    "pre-dispatch": _pre_dispatch,
+    "aten": _aten,
+    "core": _core,
+}

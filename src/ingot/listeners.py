@@ -1,0 +1,31 @@
+"""Who is told of an event. Without a listener an event costs nothing."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Listeners(Generic[T]):
+    """The listeners of one kind of event. Each is told of what its own thread does."""
+
+    def __init__(self) -> None:
+        self._entries: list[tuple[int, Callable[[T], object]]] = []
+
+    def tell(self, event: T) -> None:
+        for thread, listener in list(self._entries):
+            if thread == threading.get_ident():
+                listener(event)
+
+    @contextmanager
+    def listening(self, listener: Callable[[T], object]) -> Iterator[None]:
+        entry = (threading.get_ident(), listener)
+        self._entries.append(entry)
+        try:
+            yield
+        finally:
+            self._entries.remove(entry)

@@ -1,0 +1,313 @@
+"""Ops on values in registers, written one by one. Comes in: calls such as `b.add(x, y)`; goes out:
+MLIR text in the arith, math, vector, scf and llvm dialects. What holds: a value knows its torch
+dtype and how many lanes it has (1 is a scalar, uniform over the vector); mixing lanes broadcasts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import torch
+
+from ingot.ops.dtypes import REGISTER, UNSIGNED, is_float
+from ingot.ops.values import Val, literal, vector_type
+
+HANDS_NANS_ON = frozenset(
+    {
+        "arith.addf", "arith.subf", "arith.mulf", "arith.divf", "arith.negf", "arith.maximumf",
+        "arith.minimumf", "math.fma", "math.absf", "math.sqrt",
+    }
+)  # fmt: skip
+
+
+class OpBuilder:
+    """Writes the body of one function. `lanes` is the width that vector code of this function
+    uses."""
+
+    def __init__(self, lanes: int):
+        self.lanes = lanes
+        self.lines: list[str] = []
+        self.declarations: dict[str, str] = {}
+        self.failures: list[tuple[Val, int]] = []
+        self.short_nans: set[str] = set()
+        """Names of f32 values that are no NaN or one with nothing in its lower 16 bits."""
+        self._constants: dict[tuple[str, str], str] = {}
+        self._count = 0
+        self._depth = 2
+
+    # -- text --------------------------------------------------------------------------------------
+
+    def line(self, text: str) -> None:
+        self.lines.append("  " * self._depth + text)
+
+    def fresh(self) -> str:
+        self._count += 1
+        return f"%{self._count}"
+
+    def assign(self, text: str, dtype: torch.dtype, lanes: int) -> Val:
+        name = self.fresh()
+        self.line(f"{name} = {text}")
+        return Val(name, dtype, lanes)
+
+    @contextmanager
+    def indented(self) -> Iterator[None]:
+        self._depth += 1
+        yield
+        self._depth -= 1
+
+    def constant_lines(self) -> list[str]:
+        """The constants the body used; they go to the function's top."""
+        lines = []
+        for (text, kind), name in self._constants.items():
+            typed = text if kind == "i1" else f"{text} : {kind}"
+            lines.append(f"    {name} = arith.constant {typed}")
+        return lines
+
+    def _constant(self, text: str, kind: str) -> str:
+        key = (text, kind)
+        if key not in self._constants:
+            self._constants[key] = f"%c{len(self._constants)}"
+        return self._constants[key]
+
+    # -- constants and lanes -----------------------------------------------------------------------
+
+    def const(self, value: complex, dtype: torch.dtype, lanes: int = 1) -> Val:
+        """A number, rounded to `dtype`; the bits are written, so that NaN, -0.0 and the last ulp
+        survive."""
+        element = REGISTER[dtype]
+        text = literal(value, dtype)
+        kind = vector_type(element, lanes)
+        name = self._constant(text if lanes == 1 else f"dense<{text}>", kind)
+        self.short_nans.add(name)
+        return Val(name, dtype, lanes)
+
+    def broadcast(self, x: Val, lanes: int) -> Val:
+        if x.lanes == lanes:
+            return x
+        assert x.lanes == 1, f"cannot make {lanes} lanes of {x.lanes}"
+        target = Val("", x.dtype, lanes)
+        text = f"vector.broadcast {x.name} : {x.type} to {target.type}"
+        return self._nans_of([x], self.assign(text, x.dtype, lanes))
+
+    def _nans_of(self, operands: Sequence[Val], result: Val) -> Val:
+        """A processor hands a NaN on with its bits, and makes new ones without any."""
+        if all(operand.name in self.short_nans for operand in operands):
+            self.short_nans.add(result.name)
+        return result
+
+    def same_lanes(self, *values: Val) -> list[Val]:
+        lanes = max(v.lanes for v in values)
+        return [self.broadcast(v, lanes) for v in values]
+
+    # -- arithmetic --------------------------------------------------------------------------------
+
+    def op(self, name: str, *operands: Val, dtype: torch.dtype | None = None) -> Val:
+        """An op whose operands and result have one type: `%r = name %a, %b : type`."""
+        values = self.same_lanes(*operands)
+        first = values[0]
+        names = ", ".join(v.name for v in values)
+        result = self.assign(f"{name} {names} : {first.type}", dtype or first.dtype, first.lanes)
+        return self._nans_of(values, result) if name in HANDS_NANS_ON else result
+
+    def _by_kind(self, float_op: str, int_op: str, *operands: Val) -> Val:
+        return self.op(float_op if is_float(operands[0].dtype) else int_op, *operands)
+
+    def add(self, x: Val, y: Val) -> Val:
+        return self._by_kind("arith.addf", "arith.addi", x, y)
+
+    def sub(self, x: Val, y: Val) -> Val:
+        return self._by_kind("arith.subf", "arith.subi", x, y)
+
+    def mul(self, x: Val, y: Val) -> Val:
+        return self._by_kind("arith.mulf", "arith.muli", x, y)
+
+    def div(self, x: Val, y: Val) -> Val:
+        """True division of floats; truncating division of integers (the divisor must not be 0, nor
+        MIN / -1)."""
+        return self._by_kind(
+            "arith.divf", "arith.divui" if x.dtype in UNSIGNED else "arith.divsi", x, y
+        )
+
+    def rem(self, x: Val, y: Val) -> Val:
+        """C's remainder of integers."""
+        return self.op("arith.remui" if x.dtype in UNSIGNED else "arith.remsi", x, y)
+
+    def fma(self, x: Val, y: Val, z: Val) -> Val:
+        return self.op("math.fma", x, y, z)
+
+    def neg(self, x: Val) -> Val:
+        return (
+            self.op("arith.negf", x) if is_float(x.dtype) else self.sub(self.const(0, x.dtype), x)
+        )
+
+    def maximum(self, x: Val, y: Val) -> Val:
+        """NaN wins, as in torch.maximum."""
+        return self._by_kind("arith.maximumf", _signed("arith.max{}i", x.dtype), x, y)
+
+    def minimum(self, x: Val, y: Val) -> Val:
+        return self._by_kind("arith.minimumf", _signed("arith.min{}i", x.dtype), x, y)
+
+    def and_(self, x: Val, y: Val) -> Val:
+        return self.op("arith.andi", x, y)
+
+    def or_(self, x: Val, y: Val) -> Val:
+        return self.op("arith.ori", x, y)
+
+    def xor(self, x: Val, y: Val) -> Val:
+        return self.op("arith.xori", x, y)
+
+    def not_(self, x: Val) -> Val:
+        return self.xor(x, self.const(-1 if x.dtype is not torch.bool else 1, x.dtype))
+
+    def shl(self, x: Val, y: Val) -> Val:
+        return self.op("arith.shli", x, y)
+
+    def shr(self, x: Val, y: Val) -> Val:
+        """Arithmetic for signed types, logical for unsigned ones."""
+        return self.op("arith.shrui" if x.dtype in UNSIGNED else "arith.shrsi", x, y)
+
+    def shr_logical(self, x: Val, y: Val) -> Val:
+        return self.op("arith.shrui", x, y)
+
+    def math(self, name: str, *operands: Val) -> Val:
+        """An op of the math dialect that LLVM has as one instruction: sqrt, floor, ceil, trunc,
+        roundeven, absf, copysign, fma, ctpop."""
+        return self.op(f"math.{name}", *operands)
+
+    # -- comparison and choice ---------------------------------------------------------------------
+
+    def cmp(self, predicate: str, x: Val, y: Val) -> Val:
+        """eq, ne, lt, le, gt, ge; on floats ordered, but `ne`, which is true on NaN. `uno`: either
+        is NaN."""
+        a, b = self.same_lanes(x, y)
+        if is_float(x.dtype):
+            code = {"ne": "une", "uno": "uno"}.get(predicate, "o" + predicate)
+            text = f"arith.cmpf {code}, {a.name}, {b.name} : {a.type}"
+        else:
+            sign = (
+                ""
+                if predicate in ("eq", "ne")
+                else "u"
+                if x.dtype in (*UNSIGNED, torch.bool)
+                else "s"
+            )
+            text = f"arith.cmpi {sign}{predicate}, {a.name}, {b.name} : {a.type}"
+        return self.assign(text, torch.bool, a.lanes)
+
+    def isnan(self, x: Val) -> Val:
+        return self.cmp("uno", x, x)
+
+    def fail_if(self, condition: Val, code: int) -> None:
+        """Ask for an error where `condition` holds: 1 is ZeroDivisionError, 2 an index out of
+        range. The loop nest reads `failures`, leaves out the lanes that its mask turned off, and
+        reports the code."""
+        self.failures.append((condition, code))
+
+    def any(self, condition: Val) -> Val:
+        """Whether one lane at least is true."""
+        if condition.lanes == 1:
+            return condition
+        return self.assign(
+            f"vector.reduction <or>, {condition.name} : {condition.type} into i1", torch.bool, 1
+        )
+
+    def branch(self, condition: Val, then: Callable[[], Val], otherwise: Callable[[], Val]) -> Val:
+        """A real branch on a scalar, for what is rarely needed and dear; both sides give a value of
+        one type."""
+        header = len(self.lines)
+        name = self.fresh()
+        self.line("")
+        with self.indented():
+            first = then()
+            self.line(f"scf.yield {first.name} : {first.type}")
+        self.line("} else {")
+        with self.indented():
+            second = otherwise()
+            self.line(f"scf.yield {second.name} : {second.type}")
+        self.line("}")
+        self.lines[header] = (
+            "  " * self._depth + f"{name} = scf.if {condition.name} -> ({first.type}) {{"
+        )
+        return Val(name, first.dtype, first.lanes)
+
+    def repeat_while(
+        self,
+        start: Sequence[Val],
+        condition: Callable[[Sequence[Val]], Val],
+        step: Callable[[Sequence[Val]], Sequence[Val]],
+    ) -> list[Val]:
+        """Values that `step` renews as long as `condition`, a scalar of them, holds."""
+        kinds = [v.type for v in start]
+        names, before, inside = ([self.fresh() for _ in start] for _ in range(3))
+
+        def typed(fresh: Sequence[str]) -> list[Val]:
+            return [Val(n, v.dtype, v.lanes) for n, v in zip(fresh, start, strict=True)]
+
+        joined = ", ".join(kinds)
+        given = ", ".join(f"{n} = {v.name}" for n, v in zip(before, start, strict=True))
+        self.line(f"{names[0]}:{len(names)} = scf.while ({given}) : ({joined}) -> ({joined}) {{")
+        with self.indented():
+            held = condition(typed(before))
+            self.line(f"scf.condition({held.name}) {', '.join(before)} : {joined}")
+        self.line("} do {")
+        arguments = ", ".join(f"{n}: {k}" for n, k in zip(inside, kinds, strict=True))
+        self.line(f"^bb0({arguments}):")
+        with self.indented():
+            renewed = step(typed(inside))
+            self.line(f"scf.yield {', '.join(v.name for v in renewed)} : {joined}")
+        self.line("}")
+        return [Val(f"{names[0]}#{i}", v.dtype, v.lanes) for i, v in enumerate(start)]
+
+    def select(self, condition: Val, x: Val, y: Val) -> Val:
+        c, a, b = self.same_lanes(condition, x, y)
+        text = f"arith.select {c.name}, {a.name}, {b.name} : {c.type}, {a.type}"
+        return self._nans_of([a, b], self.assign(text, x.dtype, a.lanes))
+
+    # -- calls and lanes ---------------------------------------------------------------------------
+
+    def call(self, symbol: str, operands: Sequence[Val], dtype: torch.dtype) -> Val:
+        """A C function over whole vectors, such as Sleef's."""
+        values = self.same_lanes(*operands)
+        kinds = ", ".join(v.type for v in values)
+        result = Val("", dtype, values[0].lanes).type
+        self.declarations[symbol] = f"  llvm.func @{symbol}({kinds}) -> {result}"
+        names = ", ".join(v.name for v in values)
+        return self.assign(
+            f"llvm.call @{symbol}({names}) : ({kinds}) -> {result}", dtype, values[0].lanes
+        )
+
+    def places(self, lanes: int) -> list[int]:
+        """Where, counted from the first, the element of each lane stands."""
+        return list(range(lanes))
+
+    def iota(self, lanes: int) -> Val:
+        """0, 1, 2 … as i64, in the order of the lanes."""
+        if lanes == 1:
+            return self.const(0, torch.int64)
+        text = f"dense<[{', '.join(map(str, self.places(lanes)))}]>"
+        return Val(self._constant(text, f"vector<{lanes}xi64>"), torch.int64, lanes)
+
+    def shuffle(self, x: Val, y: Val, indices: Sequence[int]) -> Val:
+        """Lanes of x followed by those of y, picked by index. Both are vectors, and so is the
+        result."""
+        picks = ", ".join(map(str, indices))
+        text = f"vector.shuffle {x.name}, {y.name} [{picks}] : {x.type}, {y.type}"
+        return self.assign(text, x.dtype, len(indices))
+
+    def from_lanes(self, values: Sequence[Val]) -> Val:
+        """Scalars side by side as one vector."""
+        kind = vector_type(REGISTER[values[0].dtype], len(values))
+        names = ", ".join(v.name for v in values)
+        return self.assign(f"vector.from_elements {names} : {kind}", values[0].dtype, len(values))
+
+    def lane(self, x: Val, index: int) -> Val:
+        if x.lanes == 1:
+            return x
+        return self.assign(
+            f"vector.extract {x.name}[{index}] : {Val('', x.dtype).type} from {x.type}", x.dtype, 1
+        )
+
+
+def _signed(pattern: str, dtype: torch.dtype) -> str:
+    return pattern.format("u" if dtype in (*UNSIGNED, torch.bool) else "s")

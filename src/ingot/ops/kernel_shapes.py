@@ -1,0 +1,80 @@
+"""Shapes that the native kernels of matrix products, attention and LSTMs take: register tiles, head
+widths, padded gates. Passes ask here before they hand an op to a kernel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from ingot.machine import this_machine
+
+DTYPES = (torch.float32, torch.float64)
+GATES = 4
+"""Of an LSTM cell."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A tile of C in registers: `rows` by `vectors` of `lanes`."""
+
+    dtype: torch.dtype
+    rows: int
+    vectors: int
+    lanes: int
+    stored: torch.dtype
+    """How B's elements lie, a half type for f32; int8: each panel begins with the scales of its
+    columns."""
+
+    @property
+    def columns(self) -> int:
+        return self.vectors * self.lanes
+
+    @property
+    def scaled(self) -> bool:
+        return self.stored is torch.int8
+
+    @property
+    def head(self) -> int:
+        """Elements of B in front of a panel's first."""
+        return self.columns * self.dtype.itemsize // self.stored.itemsize if self.scaled else 0
+
+
+ROWS = {512: {1: 12, 2: 12, 4: 6}, 256: {1: 6, 2: 6}, 128: {1: 6, 2: 6}}
+"""Of a tile, by the bits of a vector and by vectors: as many sums as leave room for a row of B and
+an element of A."""
+
+
+def tile_shape(dtype: torch.dtype, vectors: int = 2, stored: torch.dtype | None = None) -> Shape:
+    bits = this_machine().vector_bits
+    return Shape(dtype, ROWS[bits][vectors], vectors, bits // 8 // dtype.itemsize, stored or dtype)
+
+
+def product_shape(dtype: torch.dtype, stored: torch.dtype | None = None) -> Shape:
+    """The widest: few rows of A, which may lie in the way of each other in the first cache level
+    (one of 8 places is all that there is for elements some 4 KB apart)."""
+    return tile_shape(dtype, max(ROWS[this_machine().vector_bits]), stored)
+
+
+def dividing_shape(dtype: torch.dtype, columns: int) -> Shape | None:
+    """The widest that leaves none of so many columns over."""
+    shapes = (tile_shape(dtype, n) for n in sorted(ROWS[this_machine().vector_bits], reverse=True))
+    return next((shape for shape in shapes if columns % shape.columns == 0), None)
+
+
+def attends(dtype: torch.dtype, width: object) -> bool:
+    """Is there a native attention kernel for heads of this width?"""
+    return (
+        dtype in DTYPES
+        and isinstance(width, int)
+        and width > 0
+        and width <= 512
+        and dividing_shape(dtype, width) is not None
+    )
+
+
+def padded_units(units: int, dtype: torch.dtype) -> int:
+    """Units of one gate, filled up to whole panels."""
+    width = product_shape(dtype).columns
+    return -(-units // width) * width

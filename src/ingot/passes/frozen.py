@@ -1,0 +1,40 @@
+"""Frozen values depend on nothing but parameters, buffers and constants that the program does not
+write. One that is marked is computed once and kept until a weight changes, not in each call.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch.fx import Node
+
+from ingot.passes.base import ProgramDraft
+from ingot.program.annotations import FROZEN
+from ingot.program.graph import placeholders
+from ingot.program.spec import is_pure
+
+
+def frozen_values(draft: ProgramDraft) -> set[Node]:
+    found: set[Node] = set()
+    inputs = placeholders(draft.graph)
+    for node, spec in zip(inputs, draft.signature.inputs, strict=True):
+        if spec.kind in ("parameter", "buffer", "constant") and node not in draft.overwritten:
+            found.add(node)
+    for node in draft.graph.nodes:
+        if node.op == "get_attr" or (
+            node.op == "call_function"
+            and node.all_input_nodes
+            and all(source in found for source in node.all_input_nodes)
+            and isinstance(node.meta.get("val"), torch.Tensor)
+            and is_pure(node)
+        ):
+            found.add(node)
+    return found
+
+
+def freeze(node: Node) -> None:
+    """Mark the value and all that it is computed from."""
+    if node.op != "call_function" or node.meta.get(FROZEN):
+        return
+    node.meta[FROZEN] = True
+    for source in node.all_input_nodes:
+        freeze(source)
