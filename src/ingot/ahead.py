@@ -13,7 +13,6 @@ from ingot.capture.sources import forgetting_sources
 from ingot.capture.specialization import ordinary_sizes
 from ingot.errors import CaptureError
 from ingot.exclusive import exclusively
-from ingot.execute.executable import EagerExecutable, Executable
 from ingot.fallback.boundary import Boundary
 from ingot.fallback.reproducer import Source
 from ingot.frontend import NotLowered, export_to_run
@@ -21,6 +20,7 @@ from ingot.machine_guard import protect_from_amx
 from ingot.options import Options, make_options
 from ingot.pipeline import compile_program
 from ingot.program.program import Program
+from ingot.runtime.executable import EagerExecutable, Executable
 
 
 def compile(

@@ -13,12 +13,12 @@ from contextlib import contextmanager
 from types import CodeType, FrameType, FunctionType
 from typing import Any
 
-PACKAGES = ("passes", "ops", "fuse", "plan", "kernels", "codegen", "execute", "runtime")
+PACKAGES = ("passes", "ops", "fuse", "plan", "kernels", "codegen", "runtime")
 CAPTURING = ("ingot.passes.decompositions.recurrent",)
 """Patches of PyTorch around a capture: there is no program yet that could run in eager."""
-EAGER = ("ingot.execute.outcome", "ingot.plan.host_ops")
+EAGER = ("ingot.runtime.outcome", "ingot.plan.host_ops")
 """They raise eager's errors, or are what a failure falls back to."""
-TOO_LATE = ("ingot.execute.workspace.give_back", "ingot.execute.workspace.give_back_any")
+TOO_LATE = ("ingot.runtime.workspace.give_back", "ingot.runtime.workspace.give_back_any")
 """Inputs are gone by then: the call cannot run again."""
 FAULTS: tuple[type[Exception], ...] = (RuntimeError, AssertionError, KeyError, RecursionError)
 hits: list[str] = []

@@ -67,9 +67,9 @@ def test_guards_hold_after_loading(tmp_path: Path) -> None:
 
 def test_an_offset_known_only_at_run_time_is_kept(tmp_path: Path) -> None:
     """The view that `x[n]` is begins at an offset with a symbol of its own."""
-    from ingot.execute.executable import Executable
     from ingot.options import make_options
     from ingot.pipeline import compile_program
+    from ingot.runtime.executable import Executable
 
     program = PROGRAMS["data_dependent"]()
     program.save(tmp_path / "it.ingot")

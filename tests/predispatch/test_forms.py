@@ -15,12 +15,12 @@ from torch import nn
 from torch.fx import GraphModule
 
 import ingot
-from ingot.execute.executable import Executable
 from ingot.options import make_options
 from ingot.pipeline import compile_program
 from ingot.program.call import bind
 from ingot.program.program import Level
 from ingot.program.verify import verify
+from ingot.runtime.executable import Executable
 from tests.programs.check import observed
 
 from .check import compare, plain_control_flow, targets

@@ -11,8 +11,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 import ingot
-from ingot.execute.executable import Executable
 from ingot.program.native_ops import attention
+from ingot.runtime.executable import Executable
 from tests.plans import native_call_nodes
 
 Sizes = tuple[int, int, int, int, int]

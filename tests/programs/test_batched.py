@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 import ingot
-from ingot.execute.executable import Executable
 from ingot.plan.batches import Batch, batches_of
+from ingot.runtime.executable import Executable
 from tests.plans import native_call_nodes
 
 SIZES = [

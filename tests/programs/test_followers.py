@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 import ingot
-from ingot.execute.executable import Executable
+from ingot.runtime.executable import Executable
 
 Follow = Callable[[Tensor, Tensor], Tensor]
 

@@ -11,9 +11,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 import ingot
-from ingot.execute.executable import Executable
 from ingot.passes import widen
 from ingot.plan.prepared import prepared_bytes
+from ingot.runtime.executable import Executable
 
 STRICT = {"strict": True}
 HALVES = [torch.bfloat16, torch.float16]

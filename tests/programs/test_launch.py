@@ -15,8 +15,8 @@ from torch import Tensor, nn
 
 import ingot
 from ingot.codegen.launcher import UNUSUAL
-from ingot.execute import launch as launch_module
-from ingot.execute.launch import Launch
+from ingot.runtime import launch as launch_module
+from ingot.runtime.launch import Launch
 
 
 @pytest.fixture(autouse=True)

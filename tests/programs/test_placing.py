@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 import ingot
-from ingot.execute.executable import Executable
 from ingot.plan.placings import placings_of
+from ingot.runtime.executable import Executable
 from tests.plans import native_call_nodes
 
 CASES = [

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 import ingot
-from ingot.execute.executable import Executable
 from ingot.program.native_ops import lstm
+from ingot.runtime.executable import Executable
 from tests.plans import native_call_nodes
 from tests.programs.check import check
 

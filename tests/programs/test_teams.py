@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 import ingot
-from ingot.execute.executable import Executable
 from ingot.plan.ir import Parallel
+from ingot.runtime.executable import Executable
 from tests.plans import ops_of
 from tests.programs.check import by_threads
 

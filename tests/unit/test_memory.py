@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from ingot.execute import memory
-from ingot.execute.memory import IDLE, KEPT, LARGE, empty_large
+from ingot.runtime import memory
+from ingot.runtime.memory import IDLE, KEPT, LARGE, empty_large
 
 COUNT = LARGE // 4
 

@@ -12,8 +12,8 @@ from torch import nn
 
 import ingot
 from ingot import FallbackWarning, InputError
-from ingot.execute import model_state
-from ingot.execute.model_state import ModelState
+from ingot.runtime import model_state
+from ingot.runtime.model_state import ModelState
 
 GLOBAL = torch.randn(4)
 

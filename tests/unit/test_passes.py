@@ -185,7 +185,7 @@ def test_swapped_inputs_are_swapped() -> None:
     x, y = torch.zeros(3), torch.ones(3)
     core = _core(swap, x.clone(), y.clone())
     values = core.graph_module(x, y)
-    for spec, value in zip(core.signature.outputs, values, strict=True):  # as execute/ does
+    for spec, value in zip(core.signature.outputs, values, strict=True):  # as runtime/ does
         if spec.target is not None:
             (x, y)[spec.target].copy_(value)
     assert torch.equal(x, torch.ones(3)) and torch.equal(y, torch.zeros(3))

@@ -10,8 +10,8 @@ import torch
 import torch.nn.functional as F
 
 import ingot
-from ingot.execute import idle, memory, workspace
-from ingot.execute.workspace import LARGE, PATIENCE, borrow_any, give_back_any
+from ingot.runtime import idle, memory, workspace
+from ingot.runtime.workspace import LARGE, PATIENCE, borrow_any, give_back_any
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ import torch
 from torch import fx
 from torch._guards import TracingContext
 
-from ingot.execute.apart import apart, written_first
+from ingot.runtime.apart import apart, written_first
 
 
 def guard_aliases(

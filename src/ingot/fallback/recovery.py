@@ -21,7 +21,7 @@ from ingot.program.spec import is_pure
 
 RUNNER = "<ingot runner>"
 _PACKAGE = str(Path(__file__).parent.parent)
-_EAGER = (str(Path("execute", "outcome.py")), str(Path("plan", "host_ops.py")))
+_EAGER = (str(Path("runtime", "outcome.py")), str(Path("plan", "host_ops.py")))
 """Files whose errors are eager's: they raise them for it, or run its operations."""
 WRITES = "  # writes"
 """Ends each line of a runner that may write to an input, draw random numbers or do anything else

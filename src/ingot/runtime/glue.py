@@ -15,15 +15,6 @@ import torch
 from torch._C._dynamo.guards import _empty_strided_cpu  # type: ignore[attr-defined]
 
 from ingot.codegen.launcher import UNUSUAL, presence
-from ingot.execute.checked import CheckedLaunch
-from ingot.execute.control import steered
-from ingot.execute.launch import Base, Bound, Unbound, Use
-from ingot.execute.launch import Launch as Binding
-from ingot.execute.memory import LARGE, empty_kept, empty_large, extent
-from ingot.execute.outcome import broken, failed
-from ingot.execute.presence import Look
-from ingot.execute.workspace import LARGE as LARGE_ARENA
-from ingot.execute.workspace import borrow, borrow_any, give_back, give_back_any
 from ingot.fallback.recovery import RUNNER, WRITES, guarded, no_recovery
 from ingot.options import Options
 from ingot.plan.ir import (
@@ -57,9 +48,18 @@ from ingot.plan.sizes import SizePrinter, identifier
 from ingot.program.shapes import Size
 from ingot.runtime.arena_layout import ArenaLayout
 from ingot.runtime.bounds import SHIFT, Extents, with_checks
+from ingot.runtime.checked import CheckedLaunch
+from ingot.runtime.control import steered
+from ingot.runtime.launch import Base, Bound, Unbound, Use
+from ingot.runtime.launch import Launch as Binding
 from ingot.runtime.lowering import FIRST_BASE, Bases, Lowering
+from ingot.runtime.memory import LARGE, empty_kept, empty_large, extent
+from ingot.runtime.outcome import broken, failed
+from ingot.runtime.presence import Look
 from ingot.runtime.table import AnyStep
 from ingot.runtime.table import Segment as NativeSegment
+from ingot.runtime.workspace import LARGE as LARGE_ARENA
+from ingot.runtime.workspace import borrow, borrow_any, give_back, give_back_any
 
 Run = Callable[[list[Any]], Sequence[Any]]
 

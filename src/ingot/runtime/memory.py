@@ -21,8 +21,8 @@ from torch._C._dynamo.guards import (  # type: ignore[attr-defined]
     _reinterpret_tensor,
 )
 
-from ingot.execute.idle import sweeper
 from ingot.forks import fork_safe_lock
+from ingot.runtime.idle import sweeper
 
 LARGE = 1 << 20
 """Bytes from which a block is kept. The C library keeps some of up to 32 MB, and gives them back to

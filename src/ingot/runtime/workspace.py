@@ -12,8 +12,8 @@ from typing import Any
 
 import torch
 
-from ingot.execute.idle import sweeper
-from ingot.execute.memory import in_huge_pages
+from ingot.runtime.idle import sweeper
+from ingot.runtime.memory import in_huge_pages
 from ingot.runtime.table import ARENA
 
 SLACK = 64

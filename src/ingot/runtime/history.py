@@ -16,10 +16,10 @@ from torch.autograd.graph import saved_tensors_hooks
 from torch.fx import Node
 from torch.utils import _pytree as pytree
 
-from ingot.execute.call_state import CallState
 from ingot.program.call import call_spec
 from ingot.program.graph import memory_root, output_values, placeholders
 from ingot.program.program import Fixed, Program
+from ingot.runtime.call_state import CallState
 
 Run = Callable[[list[Any]], Sequence[Any]]
 

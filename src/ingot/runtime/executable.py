@@ -17,12 +17,6 @@ import torch
 from torch.utils import _pytree as pytree
 
 from ingot.errors import IngotError, InputError
-from ingot.execute.binding import UNFIT, quick_call
-from ingot.execute.call_state import CallState
-from ingot.execute.eager_call import EagerCall, is_strange
-from ingot.execute.history import History, why_no_history
-from ingot.execute.model_state import ModelState
-from ingot.execute.strides import apart, stride_symbols
 from ingot.plan.prepared import refresh
 from ingot.plan.sizes import evaluator, symbols_in
 from ingot.program.assumptions import check_aliases
@@ -32,6 +26,12 @@ from ingot.program.overlap import overlaps_itself
 from ingot.program.plain_tensor import memory_fault
 from ingot.program.program import Fixed, Program
 from ingot.program.shapes import shape_of, strides_of
+from ingot.runtime.binding import UNFIT, quick_call
+from ingot.runtime.call_state import CallState
+from ingot.runtime.eager_call import EagerCall, is_strange
+from ingot.runtime.history import History, why_no_history
+from ingot.runtime.model_state import ModelState
+from ingot.runtime.strides import apart, stride_symbols
 from ingot.stages import Compiled
 
 NO_GRAD = (

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import torch
 
 from ingot.codegen.bounds_runtime import run_checked
-from ingot.execute.launch import Base, Launch
-from ingot.execute.memory import extent
 from ingot.runtime.bounds import SHIFT
+from ingot.runtime.launch import Base, Launch
+from ingot.runtime.memory import extent
 
 
 class CheckedLaunch(Launch):

@@ -19,15 +19,15 @@ from torch.utils import _pytree as pytree
 
 from ingot.codegen.launcher import thread_state
 from ingot.codegen.thread_state import GRAD
-from ingot.execute.apart import apart, written_first
-from ingot.execute.call_state import CHANGES_MEANING, CallState
-from ingot.execute.strides import stride_symbols
 from ingot.plan.sizes import SizePrinter
 from ingot.program.call import call_spec
 from ingot.program.graph import placeholders
 from ingot.program.plain_tensor import PLAIN_TYPES, memory_fault, why_not_plain
 from ingot.program.program import Fixed, Program
 from ingot.program.shapes import Size, shape_of, size_of, strides_of
+from ingot.runtime.apart import apart, written_first
+from ingot.runtime.call_state import CHANGES_MEANING, CallState
+from ingot.runtime.strides import stride_symbols
 
 UNFIT = object()
 Run = Callable[[list[Any]], Sequence[Any]]
