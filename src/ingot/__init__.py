@@ -12,9 +12,11 @@ if TYPE_CHECKING:
     from ingot.capture.export import export
     from ingot.dispatch.declare import dispatch
     from ingot.errors import (
+        BoundsError,
         CaptureError,
         CompileError,
         DispatchError,
+        EagerCallWarning,
         EmitError,
         FallbackWarning,
         FileError,
@@ -34,9 +36,11 @@ if TYPE_CHECKING:
     from ingot.program.program import Program
 
 __all__ = [
+    "BoundsError",
     "CaptureError",
     "CompileError",
     "DispatchError",
+    "EagerCallWarning",
     "EmitError",
     "FallbackWarning",
     "FileError",
