@@ -58,12 +58,17 @@ def export(
     train: bool = False,
     keep: Iterable[OpOverload | Dispatch] = (),
 ) -> Program:
-    """The model as a Program. `dynamic_shapes` is torch.export's own form; `level` is one of
-    "pre-dispatch" (composite operations kept), "aten" and "core". With `train` the first single
-    number that the model returns is the loss, and a call of the program also adds the gradients of
-    all parameters, as loss.backward() does. `keep` are composite operations outside of ATen whose
-    schema the caller vouches for: pre-dispatch level keeps them too; and dispatched operations that
-    are to stay whole, where by default they become their implementations."""
+    """Capture a module or function as a Program that is called like it.
+
+    `dynamic_shapes` declares sizes that vary, in torch.export's form. `level` is "pre-dispatch"
+    (composite ops and autograd regions kept), "aten" or "core".
+
+    With `train` the program is a training step: the first output that is a single floating-point
+    number is the loss, and a call adds the gradients of all parameters, as `loss.backward()` does.
+
+    `keep` lists composite ops outside of ATen that pre-dispatch level keeps because the caller
+    vouches for their schema, and dispatched ops that stay whole instead of becoming their
+    implementations."""
     make = _LEVELS.get(level)
     if make is None:
         raise OptionError(f"level={level!r}", hints=[did_you_mean(level, _LEVELS)])

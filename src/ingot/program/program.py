@@ -149,7 +149,7 @@ class Program:
         return stay | {n for n in self.graph.nodes if n.op == "get_attr"}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """What the model returns for these arguments, its writes included."""
+        """Run the program. Returns what the model returns and performs its writes."""
         from ingot.program.call import call_program
 
         return call_program(self, args, kwargs)
@@ -162,11 +162,12 @@ class Program:
         partial: bool = False,
         checks: bool = False,
     ) -> MlirModule:
-        """The program in `dialect`: "torch", "linalg", "tosa" or "stablehlo". `decompositions`
-        takes more ops apart, the user's own above all: in Python, or as MLIR text that holds one
-        function in the dialect. With `partial` what the dialect cannot take stays a call of a
-        function that is only declared. With `checks` what the program asserts while it runs is
-        kept."""
+        """Write the program in `dialect`: "torch", "linalg", "tosa" or "stablehlo".
+
+        `decompositions` lowers further ops, such as custom ones: by a Python function, or by MLIR
+        text that holds one function in the dialect. With `partial`, an op that the dialect cannot
+        take stays a call of a declared function; without it, all such ops are one EmitError. With
+        `checks`, assertions of the program are kept."""
         from ingot.emit.emit import to_mlir
 
         lowered = self.lowered("aten")
@@ -184,9 +185,10 @@ class Program:
         decompositions: Mapping[Any, Callable[..., Any] | str] | None = None,
         checks: bool = False,
     ) -> Comparison:
-        """Write the program in `dialect`, run that natively and compare with eager. A difference
-        raises MismatchError; with `lockstep` it names the first operation that differs. The others
-        are those of `to_mlir`."""
+        """Write the program in `dialect`, run the module and compare with eager.
+
+        A difference raises a MismatchError; with `lockstep` it names the first op that differs.
+        `decompositions` and `checks` are those of `to_mlir`."""
         from ingot.emit.lockstep import verify_in_lockstep
         from ingot.emit.verify import verify_program
 
@@ -199,34 +201,34 @@ class Program:
 
     @staticmethod
     def from_exported(exported: ExportedProgram, keep: Iterable[OpOverload] = ()) -> Program:
-        """torch.export's program at pre-dispatch level. `keep`: composite ops outside of ATen whose
-        schema the caller vouches for."""
+        """Convert a program of torch.export to pre-dispatch level. `keep` lists composite ops
+        outside of ATen whose schema the caller vouches for."""
         from ingot.capture.functionalize import pre_dispatch_program
 
         return pre_dispatch_program(exported, keep)
 
     def to_exported(self) -> ExportedProgram:
-        """For PyTorch's own tools; regions are PyTorch's own operators there."""
+        """Convert to torch.export's form. Regions become PyTorch's higher-order ops."""
         from ingot.capture.to_exported import program_to_exported
 
         return program_to_exported(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Graph, signature and tensors in one file, without pickles."""
+        """Write graph, signature and tensors to one file, without pickles."""
         from ingot.artifact.store import save_program
 
         save_program(self, path)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Program:
-        """A program that `save` wrote. The file need not be trusted: nothing in it is evaluated,
-        imported or unpickled, and whatever is wrong with it is a FileError."""
+        """Read a program that `save` wrote. The file need not be trusted: nothing in it is
+        evaluated, imported or unpickled. Any defect is a FileError."""
         from ingot.artifact.store import load_program
 
         return load_program(path)
 
     def lowered(self, level: str) -> Program:
-        """The same program at a lower level; itself if it is that low already."""
+        """Lower the program to "aten" or "core". Returns itself if it is that low already."""
         from ingot.passes.lower import lower_program
 
         return lower_program(self, Level(level))
