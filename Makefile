@@ -17,7 +17,7 @@ demo: .venv/.installed
 test: check
 	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m "not slow" tests
 
-test-all: check .venv/.installed-peers
+test-all: check .venv/.installed-peers .venv/.installed-docs
 	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal tests
 
 # Random programs from PyTorch's op schemas, from a fresh seed (SEED= repeats one); reproducers go to fuzz-findings/.
