@@ -10,7 +10,7 @@ export ONEDNN_MAX_CPU_ISA ?= AVX512_CORE_BF16
 MINUTES ?= 10
 FUZZ_SEED := $(or $(SEED),$(shell $(PYTHON) -c "import random; print(random.randrange(1 << 40))"))
 
-.PHONY: demo test test-all fuzz check format bench clean
+.PHONY: demo test test-all fuzz check format bench docs clean
 
 demo: .venv/.installed
 	$(BIN)/python bench/demo.py
@@ -18,7 +18,7 @@ demo: .venv/.installed
 test: check
 	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m "not slow" tests
 
-test-all: check .venv/.installed-peers
+test-all: check .venv/.installed-peers .venv/.installed-docs
 	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal tests
 
 # From a fresh seed (SEED= repeats one): the properties of the mathematics on examples that `make test` does
@@ -42,6 +42,10 @@ format: .venv/.installed
 bench: .venv/.installed-bench
 	$(BIN)/python bench/results.py
 
+# The documentation as a site in site/; a broken link or an unknown page is an error.
+docs: .venv/.installed-docs
+	$(BIN)/mkdocs build --strict --quiet
+
 .venv/.installed: pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --editable ".[dev,hf]"
@@ -55,6 +59,10 @@ bench: .venv/.installed-bench
 	$(BIN)/python -m pip install --quiet --editable ".[dev,hf,bench]"
 	touch $@
 
+.venv/.installed-docs: .venv/.installed
+	$(BIN)/python -m pip install --quiet --editable ".[dev,hf,docs]"
+	touch $@
+
 clean:
-	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache
+	rm -rf build dist site .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +

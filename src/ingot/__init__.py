@@ -13,9 +13,11 @@ if TYPE_CHECKING:
     from ingot.ahead import compile, refresh
     from ingot.dispatch.declare import dispatch
     from ingot.errors import (
+        BoundsError,
         CaptureError,
         CompileError,
         DispatchError,
+        EagerCallWarning,
         EmitError,
         FallbackWarning,
         FileError,
@@ -36,9 +38,11 @@ if TYPE_CHECKING:
     from ingot.program.program import Program
 
 __all__ = [
+    "BoundsError",
     "CaptureError",
     "CompileError",
     "DispatchError",
+    "EagerCallWarning",
     "EmitError",
     "FallbackWarning",
     "FileError",

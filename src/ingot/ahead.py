@@ -31,8 +31,12 @@ def compile(
     dynamic_shapes: Any = None,
     options: Mapping[str, Any] | None = None,
 ) -> Executable:
-    """The model as native code for arguments like these: same signature, same structure of the
-    result. `dynamic_shapes` is torch.export's own form."""
+    """Compile a module or function ahead of time, as one graph specialised to these example
+    arguments.
+
+    Returns a callable with the model's signature and result structure. `dynamic_shapes` declares
+    sizes that vary, in torch.export's form. Arguments of another structure, dtype, rank or static
+    size raise an InputError."""
     checked = make_options(options)
     protect_from_amx()
     with forgetting_sources():
@@ -54,8 +58,9 @@ def compile(
 
 
 def refresh(model: nn.Module) -> None:
-    """Pack the model's weights anew in the next call of anything that was compiled of it. Needed
-    only with options={"weight_guard": "sampled"} or "off", after writes that they do not see."""
+    """Rebuild the packed weights of everything compiled from this model in its next call.
+
+    Needed only with `weight_guard="sampled"` or `"off"`, after a write that the guard misses."""
     from ingot.plan.prepared import refresh as refresh_weights
 
     refresh_weights([*model.parameters(), *model.buffers()])

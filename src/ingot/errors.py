@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Place:
-    """A line of the user's own program."""
+    """A line of the user's program."""
 
     file: str
     line: int
@@ -24,7 +24,8 @@ class Place:
 
 
 class IngotError(Exception):
-    """What all of our errors are. `headline` names the kind and is stable."""
+    """The base of all errors. `headline` names the kind and never changes; `why` is the reason,
+    `place` the user's line where it is known, `hints` are remedies."""
 
     headline = "ingot could not do this"
 
@@ -43,28 +44,38 @@ class IngotError(Exception):
 
 
 class OptionError(IngotError, ValueError):
+    """An unknown option, or a value that it does not have."""
+
     headline = "not a valid ingot option"
 
 
 class CaptureError(IngotError):
+    """The model cannot be captured as one graph, or has no functional form."""
+
     headline = "the program could not be captured"
 
 
 class InputError(IngotError, ValueError):
+    """Arguments that the program was not compiled for. Nothing was run."""
+
     headline = "the program was not made for these arguments"
 
 
 class FileError(IngotError, ValueError):
-    """`why` begins with the file, its member and the path inside of it."""
+    """A damaged or foreign file. The reason begins with the file, its member and its path."""
 
     headline = "the file cannot be loaded"
 
 
 class SaveError(IngotError, ValueError):
+    """A value in the program has no form in a file."""
+
     headline = "the program cannot be saved"
 
 
 class VerifyError(IngotError):
+    """A Program violates its specification."""
+
     headline = "the program is not well formed"
 
 
@@ -81,24 +92,34 @@ class PlanTextError(IngotError, ValueError):
 
 
 class CompileError(IngotError):
+    """Code generation or LLVM failed. Raised with `strict`."""
+
     headline = "a kernel could not be compiled"
 
 
 class BoundsError(IngotError):
+    """An access outside of its buffer, found by `checks="bounds"`. Nothing was touched."""
+
     headline = "generated code left its memory"
 
 
 class EmitError(IngotError):
+    """The program could not be written as MLIR, or its module could not be run."""
+
     headline = "the program could not be written as MLIR"
     problems: tuple[object, ...] = ()
-    """One for each operation that the dialect cannot take."""
+    """One record for each op that the dialect cannot take."""
 
 
 class MismatchError(IngotError):
+    """`Program.verify` found a difference beyond the tolerance."""
+
     headline = "the result differs from eager's"
 
 
 class DispatchError(IngotError, ValueError):
+    """An invalid declaration of a dispatched op."""
+
     headline = "not a valid dispatch"
 
 
@@ -109,15 +130,15 @@ class UnsupportedError(IngotError):
 
 
 class IngotWarning(UserWarning):
-    """What all of our warnings are."""
+    """The base of FallbackWarning and EagerCallWarning."""
 
 
 class FallbackWarning(IngotWarning):
-    """A stage of the compiler failed, and PyTorch runs what it was about."""
+    """A stage of the compiler failed, and PyTorch's kernels run that part instead."""
 
 
 class EagerCallWarning(IngotWarning):
-    """A call of a compiled program ran the model in eager: right, but not faster."""
+    """A call of a compiled program ran the model in eager."""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

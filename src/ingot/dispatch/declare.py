@@ -51,15 +51,14 @@ def dispatch(
     budget: float = BUDGET,
     tolerance: float | None = None,
 ) -> Callable[[Function], Dispatch]:
-    """Declare the decorated function as the reference of an operation with several
-    implementations.
+    """Declare the decorated function as the reference of an op with several implementations.
 
-    `on`: what the choice depends on: ("x", 1) for x.shape[1], an expression of sizes such as
-    "x.shape[0] * w.shape[1]", or a list of either. `ranges`: upper bounds ([512, 2048]), pairs of
-    the first and the last size, or "auto" to find them by measuring sizes in `span`; with several
-    sizes a list of these. `budget`: seconds that measuring may take when a program is compiled; 0
-    leaves everything that is not pinned to the reference. `tolerance`: how far an implementation
-    may be from the reference, as a share of the largest value."""
+    `on` is the size that decides: ("x", 1) for x.shape[1], an expression such as
+    "x.shape[0] * w.shape[1]", or a list of either. `ranges` are upper bounds ([512, 2048]), pairs
+    of a first and a last size, or "auto" to search within `span`; with several sizes, a list of
+    these. `budget` is the number of seconds that measuring may take when a program is compiled; 0
+    leaves everything that is not pinned to the reference. `tolerance` is the largest difference
+    from the reference, as a share of the largest value."""
 
     def declare(reference: Function) -> Dispatch:
         return Dispatch(reference, on, ranges, span=span, budget=budget, tolerance=tolerance)
@@ -68,7 +67,7 @@ def dispatch(
 
 
 class Dispatch:
-    """An operation with a reference and implementations: called like the reference."""
+    """An op with a reference and implementations. It is called like the reference."""
 
     def __init__(
         self,
@@ -127,8 +126,8 @@ class Dispatch:
         when: str | None = None,
         **parameters: Sequence[Any],
     ) -> Callable[[Function], Function]:
-        """Declare the decorated function as an implementation, valid where `when` holds. Each of
-        `parameters` is a list of values to try."""
+        """Declare the decorated function as an implementation that is valid where the expression
+        `when` holds. Each of `parameters` is a list of values to try."""
 
         def declare(function: Function) -> Function:
             self._add(name or function.__name__, function, when, parameters)
@@ -140,7 +139,7 @@ class Dispatch:
         self, text: str, *, name: str, when: str | None = None, function: str = "main"
     ) -> Function:
         """Declare a function in MLIR text as an implementation. It takes the reference's tensors
-        and then its result as memrefs, and writes the result."""
+        and the result as memrefs, and writes the result."""
         from ingot.dispatch.foreign import mlir_function
 
         made = mlir_function(self, name, text, function)
@@ -148,14 +147,13 @@ class Dispatch:
         return made
 
     def inputs(self, generator: Callable[..., Sequence[Any]]) -> Callable[..., Sequence[Any]]:
-        """Declare how arguments for measuring are made: a function of the sizes that are dispatched
-        on."""
+        """Declare how arguments for measuring are made, as a function of the sizes in `on`."""
         self.generator = generator
         return generator
 
     def pin(self, choices: Mapping[Any, str]) -> None:
-        """Fix who serves which sizes: {(1, 512): "short", (513, None): "long"}. With several sizes
-        a key has a pair for each. What is pinned is not measured."""
+        """Fix the implementation of ranges of sizes: {(1, 512): "short", (513, None): "long"}. With
+        several sizes a key has a pair for each. Pinned ranges are not measured."""
         place = _caller()
         rows = []
         for key, name in choices.items():
@@ -171,13 +169,14 @@ class Dispatch:
         self.chosen.clear()
 
     def unpin(self) -> None:
+        """Undo `pin`."""
         self.pinned = None
         self.chosen.clear()
 
     # -- measuring ---------------------------------------------------------------------------------
 
     def tune(self, *args: Any, budget: float | None = None, again: bool = False) -> Record:
-        """Measure for arguments like these, or take what the tuning file knows; `again` measures
+        """Measure for arguments like these, unless the tuning file has the result; `again` measures
         in any case."""
         from ingot.dispatch.tune import record_for
 
@@ -191,7 +190,7 @@ class Dispatch:
         return report_text(self)
 
     def plot(self, path: str | Path | None = None) -> str:
-        """Time against size for every implementation, the chosen ranges marked: as text, and as
+        """Plot time against size for every implementation, with the chosen ranges: as text, and as
         an SVG at `path`."""
         from ingot.dispatch.plot import plot
 

@@ -43,8 +43,11 @@ def explain(
     *,
     options: Mapping[str, Any] | Options | None = None,
 ) -> Report:
-    """What ingot makes of `model(*args, **kwargs)`: kernels, library calls, what is left to PyTorch
-    and why, and the time each takes. Grad mode is the caller's: to see a backward, explain a
+    """Compile and run `model(*args, **kwargs)` and report kernels, library calls, ops left to
+    PyTorch with the reason, and the time of each.
+
+    The model is compiled in a cache of its own and called up to a few dozen times; inputs, buffers
+    and the random state are restored. Grad mode is the caller's: to see a backward, explain a
     function that calls `.backward()`.
     """
     chosen = options if isinstance(options, Options) else make_options(options)

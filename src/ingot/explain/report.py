@@ -91,41 +91,41 @@ class CompileTimes:
 
 @dataclass(frozen=True)
 class Report:
-    """What `ingot.explain` found."""
+    """The result of `ingot.explain`. `print(report)` shows it as text."""
 
     name: str
-    """Of the model or function."""
+    """The name of the model or function."""
     graphs: int
-    """Graphs that were captured and compiled."""
+    """Number of captured and compiled graphs."""
     kernels: int
-    """Distinct native kernels."""
+    """Number of distinct fused kernels."""
     regions: int
-    """Groups of operations that became a kernel's work."""
+    """Number of fused groups of ops; equal ones share a kernel."""
     products: int
-    """Matrix products and convolutions that run as native code of our own."""
+    """Number of matmuls and convolutions that run as native steps."""
     library_calls: int
-    """Products, convolutions, sorts and the like, by PyTorch's libraries."""
+    """Number of calls of PyTorch's library kernels: matmuls, convolutions, sorts."""
     fallbacks: int
-    """Operations left to PyTorch for want of native code."""
+    """Number of ops left to PyTorch because they have no native lowering."""
     host_steps: int
-    """Steps that need Python: control flow, values read on the host."""
+    """Number of steps that run Python: control flow, values read by the program."""
     graph_breaks: tuple[str, ...]
-    """Why Dynamo cut the program, once for each cut."""
+    """Dynamo's reason for each graph break."""
     uncaptured: tuple[str, ...]
-    """Why Dynamo left a whole function to Python, once for each."""
+    """Dynamo's reason for each function that it left to Python."""
     kernel_rows: tuple[KernelRow, ...] = field(repr=False)
-    """The dearest first."""
+    """Fused kernels, most expensive first."""
     call_rows: tuple[CallRow, ...] = field(repr=False)
-    """The dearest first; views included."""
+    """Calls, most expensive first; views included."""
     compile_ms: CompileTimes = field(repr=False)
     run_ms: float = field(repr=False)
-    """The fastest call after the first, each step timed."""
+    """Milliseconds of the fastest call after the first, with every step timed."""
     choices: tuple[ChoiceRow, ...] = field(default=(), repr=False)
-    """Dispatched operations, and the compiler's own choices."""
+    """Dispatched ops and built-in variants, with the sizes that each serves."""
     failures: tuple[str, ...] = ()
-    """Stages of the compiler that failed, why, and what PyTorch runs in their place."""
+    """Stages of the compiler that failed, the reasons, and the parts that PyTorch runs instead."""
     notes: tuple[str, ...] = ()
-    """What the reader should know about how this was found."""
+    """Remarks: packed memory, recompilations, load of the machine."""
 
     def as_text(self, width: int = 100) -> str:
         from ingot.explain.report_text import report_to_text

@@ -49,7 +49,7 @@ SAME_STATE = "compile it in the state in which it is called"
 
 
 class Executable:
-    """`exe(*args, **kwargs)` equals the model's call."""
+    """A compiled program; `exe(*args, **kwargs)` returns what the model returns."""
 
     def __init__(self, program: Program, compiled: Compiled, model: Callable[..., Any]):
         self.compiled = compiled
@@ -74,7 +74,7 @@ class Executable:
         self._history = History(program, self._eager.model, self._run, self._state)
 
     def refresh(self) -> None:
-        """Pack the model's weights anew in the next call, whatever the weight guard says."""
+        """Rebuild packed weights in the next call, whatever the weight guard says."""
         refresh([t for t in self.program.state.values() if isinstance(t, torch.Tensor)])
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The README's table of what a dialect has no word for: every cell is tried."""
+"""The table of refusals in docs/export.md: every cell is tried."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from torch.export import Dim
 import ingot
 from tests.emit.programs import DIALECTS
 
-README = (Path(__file__).parents[2] / "README.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "export.md").read_text()
 
 
 def cells() -> dict[str, tuple[str, ...]]:
-    """Each row's programs, as the README names them, and its word for each dialect."""
+    """Each row's programs, as the page names them, and its word for each dialect."""
     head = "| program | torch | linalg | TOSA | StableHLO |"
-    lines = README[README.index(head) :].splitlines()[2:]
+    lines = PAGE[PAGE.index(head) :].splitlines()[2:]
     rows = [line.strip("| ").split(" | ") for line in lines[: lines.index("")]]
     return {row[0]: tuple(row[1:]) for row in rows}
 
@@ -140,7 +140,7 @@ EVERYWHERE: dict[str, Sample] = {
 
 
 @pytest.mark.parametrize("name", EVERYWHERE)
-def test_what_the_readme_says_goes_everywhere_does(name: str) -> None:
+def test_what_stands_beside_the_table_goes_everywhere(name: str) -> None:
     sample = EVERYWHERE[name]
     program = ingot.export(sample.run, copy.deepcopy(sample.args))
     for dialect in DIALECTS:
