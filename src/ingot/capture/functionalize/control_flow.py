@@ -135,6 +135,11 @@ control_rules: dict[Any, Rule] = {
 }
 
 
+def run_higher_order(run: Functionalizer, node: Node, args: Any, kwargs: Any) -> Any:
+    rule = control_rules.get(node.target, run_opaque)
+    return rule(run, node, args, kwargs)
+
+
 def run_opaque(run: Functionalizer, node: Node, args: Any, kwargs: Any) -> Any:
     """An operator whose bodies stay as they are; they may not write."""
 

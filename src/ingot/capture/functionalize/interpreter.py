@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -61,11 +62,27 @@ _UNSAFE_VIEWS = frozenset(
 _KEPT_META = ("stack_trace", "nn_module_stack", "source_fn_stack", "torch_fn")
 
 
+@dataclass(frozen=True)
+class Handlers:
+    """What runs the ops that need more than a call of themselves. Each takes the Functionalizer
+    first."""
+
+    write: Callable[[Functionalizer, OpOverload, Any, Any], Any]
+    """Of ops whose schema says what they write."""
+    silent_write: Callable[[Functionalizer, OpOverload, Any, Any], Any]
+    """Of ops that write what their schema does not mark."""
+    higher_order: Callable[[Functionalizer, Node, Any, Any], Any]
+    """Of control flow and other operators that take graphs."""
+
+
 class Functionalizer:
     """Runs a graph on Values and builds the functional one."""
 
-    def __init__(self, mode: FakeTensorMode, keep: frozenset[OpOverload] = frozenset()) -> None:
+    def __init__(
+        self, mode: FakeTensorMode, handlers: Handlers, keep: frozenset[OpOverload] = frozenset()
+    ) -> None:
         self.mode = mode
+        self.handlers = handlers
         self.keep = keep
         """Composite ops outside of ATen that the user vouches for."""
         self.states = States()
@@ -287,10 +304,7 @@ class Functionalizer:
         return results
 
     def _run_higher_order(self, node: Node, args: Any, kwargs: Any) -> Any:
-        from ingot.capture.functionalize.control_flow import control_rules, run_opaque
-
-        rule = control_rules.get(node.target)
-        return rule(self, node, args, kwargs) if rule else run_opaque(self, node, args, kwargs)
+        return self.handlers.higher_order(self, node, args, kwargs)
 
     def _compute(self, target: Any, args: Any, kwargs: Any, known: Any) -> Any:
         """Plain Python on numbers."""
@@ -304,18 +318,16 @@ class Functionalizer:
     # One op
 
     def call(self, op: OpOverload, args: Any, kwargs: Any, known: Any = None) -> Any:
-        from ingot.capture.functionalize.writes import run_silent_write, run_write
-
         if op is aten.detach.default:
             return self._detach(args[0], self.at is not None and UNTOLD in self.at.meta)
         if writes_silently(op, args, kwargs):
-            return run_silent_write(self, op, args, kwargs)
+            return self.handlers.silent_write(self, op, args, kwargs)
         if is_composite(op) and (
             "fresh" in schema_violations().get(op, ()) or self._is_foreign(op)
         ):
             return self.take_apart(op, args, kwargs)
         if op._schema.is_mutable:
-            return run_write(self, op, args, kwargs)
+            return self.handlers.write(self, op, args, kwargs)
         out = self.run_eager(op, args, kwargs) if known is None else fresh_copies(known)
         shared = self._shares(out)
         if not shared and not (promises_view(op) and is_composite(op)):

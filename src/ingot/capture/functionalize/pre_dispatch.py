@@ -32,10 +32,12 @@ from torch.fx import GraphModule, Node
 from torch.utils import _pytree as pytree
 
 from ingot.capture.functionalize.cells import Value
+from ingot.capture.functionalize.control_flow import run_higher_order
 from ingot.capture.functionalize.dead_code import trim
 from ingot.capture.functionalize.fake_values import like, with_history
-from ingot.capture.functionalize.interpreter import Functionalizer
+from ingot.capture.functionalize.interpreter import Functionalizer, Handlers
 from ingot.capture.functionalize.leaves import SymbolicNumber
+from ingot.capture.functionalize.writes import run_silent_write, run_write
 from ingot.errors import CaptureError
 from ingot.journal import Entry, Journal
 from ingot.program.call import call_spec
@@ -47,6 +49,7 @@ from ingot.program.program import Assumption, Level, Program
 from ingot.program.to_exported import ASSUMES, PLAIN, TRACKED
 
 aten = torch.ops.aten
+HANDLERS = Handlers(run_write, run_silent_write, run_higher_order)
 
 
 def pre_dispatch_program(exported: ExportedProgram, keep: Iterable[OpOverload] = ()) -> Program:
@@ -117,7 +120,7 @@ def _functional(
     """The functional program, and the inputs whose writes autograd sees. With `any_grad` every
     input of the user's may require grad."""
     mode = fake_mode(exported.graph) or FakeTensorMode(allow_non_fake_inputs=True)
-    run = Functionalizer(mode, keep)
+    run = Functionalizer(mode, HANDLERS, keep)
     with ExitStack() as stack:
         stack.enter_context(torch.enable_grad())
         stack.enter_context(mode)

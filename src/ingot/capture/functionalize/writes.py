@@ -16,6 +16,7 @@ from torch._ops import OpOverload
 from torch.fx import Node
 
 from ingot.capture.functionalize.cells import Value
+from ingot.capture.functionalize.custom_ops import run_custom_write
 from ingot.capture.functionalize.functional_forms import (
     FunctionalForm,
     functional_form,
@@ -87,8 +88,6 @@ def run_write(run: Functionalizer, op: OpOverload, args: Any, kwargs: Any) -> An
     if form is None and is_composite(op):
         return run.take_apart(op, args, kwargs)
     if form is None:
-        from ingot.capture.functionalize.custom_ops import run_custom_write
-
         return run_custom_write(run, op, named, out)
     for argument in written_arguments(op):
         _save_inputs(run, named[argument.name])
