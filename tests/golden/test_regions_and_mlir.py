@@ -1,27 +1,43 @@
-"""The text of regions and of the MLIR made of them, kept in `expected/`. `EXPECTTEST_ACCEPT=1
-pytest tests/golden` writes the new text: look at the diff before you commit it. Vectors are pinned
-to 256 bits, so that every machine writes the same.
+"""What matters of regions and of the MLIR made of them, by FileCheck (functions.py). A few whole
+texts in `expected/` keep the printers as they are: `EXPECTTEST_ACCEPT=1 pytest tests/golden` writes
+them anew; look at the diff before you commit it.
 """
 
 from __future__ import annotations
 
+import inspect
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
 from ingot.codegen.kernels import draft_kernel
 from ingot.fuse.fused import Fused
 from ingot.fuse.group import fuse
+from ingot.machine import this_machine
 from ingot.options import Options
 from tests.unit.tracing import trace
 
+from .check import file_check
 from .functions import CASES
 
 EXPECTED = Path(__file__).parent / "expected"
 OPTIONS = Options(vector_bits=256)
+WHOLE_REGIONS = ("normalize", "around_a_product")
+WHOLE_MLIR = ("pointwise", "row_sum_dynamic")
+
+
+@contextmanager
+def last_cache(size: int) -> Iterator[None]:
+    machine = replace(this_machine(), l3_bytes=size) if size else this_machine()
+    with patch("ingot.codegen.kernels.this_machine", lambda: machine):
+        yield
 
 
 def fused(name: str) -> Fused:
@@ -30,8 +46,32 @@ def fused(name: str) -> Fused:
 
 
 def mlir(name: str) -> str:
-    drafts = [draft_kernel(region, OPTIONS) for region in fused(name).regions()]
+    with last_cache(CASES[name].last_cache):
+        drafts = [draft_kernel(region, OPTIONS) for region in fused(name).regions()]
     return "\n".join(draft.text for draft in drafts)
+
+
+def directives(name: str) -> str:
+    text = inspect.getdoc(CASES[name].function)
+    assert text is not None, f"{name} states nothing"
+    return text
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_regions(name: str) -> None:
+    file_check(fused(name).as_text(), directives(name), "FUSED")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_mlir(name: str) -> None:
+    file_check(mlir(name), directives(name), "CODE")
+
+
+def test_a_directive_that_does_not_hold_fails() -> None:
+    with pytest.raises(AssertionError, match="region 1"):
+        file_check("region 0\n", "FUSED: region 1", "FUSED")
+    with pytest.raises(AssertionError, match="No check strings"):
+        file_check("region 0\n", "nothing", "FUSED")
 
 
 def compare(text: str, file: Path) -> None:
@@ -43,18 +83,18 @@ def compare(text: str, file: Path) -> None:
     assert text == file.read_text(), "run with EXPECTTEST_ACCEPT=1 and look at the diff"
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_regions(name: str) -> None:
+@pytest.mark.parametrize("name", WHOLE_REGIONS)
+def test_whole_text_of_regions(name: str) -> None:
     compare(fused(name).as_text(), EXPECTED / f"{name}.regions.txt")
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_mlir(name: str) -> None:
+@pytest.mark.parametrize("name", WHOLE_MLIR)
+def test_whole_text_of_mlir(name: str) -> None:
     compare(mlir(name), EXPECTED / f"{name}.mlir")
 
 
 def test_no_file_is_left_over() -> None:
-    known = {f"{name}{end}" for name in CASES for end in (".regions.txt", ".mlir")}
+    known = {f"{name}.regions.txt" for name in WHOLE_REGIONS} | {f"{n}.mlir" for n in WHOLE_MLIR}
     assert {file.name for file in EXPECTED.iterdir()} == known
 
 

@@ -10,12 +10,12 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from ingot.fuse.likeness import likeness
 from torch import Tensor
 
 from ingot.codegen.kernels import draft_kernel
 from ingot.fuse.group import fuse
 from ingot.fuse.region import Region
+from ingot.fuse.structural_key import structural_key
 from ingot.options import Options
 from ingot.program.program import Program
 from tests.unit.tracing import trace
@@ -117,7 +117,7 @@ def test_regions_of_one_key_have_one_text() -> None:
     def compare(recipe: Recipe) -> None:
         nonlocal shared
         for region in regions(program(recipe)):
-            key, _ = likeness(region)
+            key, _ = structural_key(region)
             text = written(region)
             known, where = texts.setdefault(key, (text, recipe))
             shared += known is not text
@@ -131,11 +131,11 @@ def test_regions_of_one_key_have_one_text() -> None:
 @given(recipes)
 def test_names_do_not_count(recipe: Recipe) -> None:
     core = program(recipe)
-    before = [likeness(region) for region in regions(core)]
+    before = [structural_key(region) for region in regions(core)]
     for k, node in enumerate(core.graph.nodes):
         if node.op == "call_function":
             node._rename(f"other_{k}")
-    after = [likeness(region) for region in regions(core)]
+    after = [structural_key(region) for region in regions(core)]
     assert [key for key, _ in after] == [key for key, _ in before]
     assert [nodes for _, nodes in after] == [nodes for _, nodes in before]
 
@@ -157,10 +157,12 @@ OTHERS = {
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_all_else_counts(name: str) -> None:
-    keys = [{likeness(region)[0] for region in regions(program(r))} for r in (BASE, OTHERS[name])]
+    keys = [
+        {structural_key(region)[0] for region in regions(program(r))} for r in (BASE, OTHERS[name])
+    ]
     assert keys[0] != keys[1]
 
 
 def test_zeros_of_either_sign_are_told_apart() -> None:
     one, other = (regions(program(Recipe((("where", zero),))))[0] for zero in (0.0, -0.0))
-    assert likeness(one)[0] != likeness(other)[0]
+    assert structural_key(one)[0] != structural_key(other)[0]
