@@ -184,7 +184,7 @@ class _Glue:
             self.add(f"{', '.join(names)}, = inputs")
             self.add("inputs.clear()")
         ops = self.plan.ops
-        head = next((k for k, op in enumerate(ops) if not isinstance(op, Define | Fold)), 0)
+        head = next((k for k, op in enumerate(ops) if not isinstance(op, Define | Fold | Free)), 0)
         self._ops(ops[:head])
         self._look_at_inputs()
         start = len(self.lines)
