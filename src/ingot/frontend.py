@@ -19,10 +19,7 @@ from ingot.exclusive import exclusively
 from ingot.fallback.boundary import Boundary
 from ingot.fallback.reproducer import Source
 from ingot.options import Options, make_options
-from ingot.passes.base import run_passes
-from ingot.passes.decompose import decomposition_table
 from ingot.passes.decompositions.recurrent import whole_layers
-from ingot.passes.native import core_passes
 from ingot.program.program import Program
 from ingot.program.verify import verify
 
@@ -111,6 +108,11 @@ def _aten(exported: ExportedProgram, train: bool, keep: frozenset[OpOverload]) -
 
 
 def _core(exported: ExportedProgram, train: bool, keep: frozenset[OpOverload]) -> Program:
+    # Not needed at the other levels, and slow to import.
+    from ingot.passes.base import run_passes
+    from ingot.passes.decompose import decomposition_table
+    from ingot.passes.native import core_passes
+
     program = functional(exported, decomposition_table(), train)
     return run_passes(_resolved(program, decomposition_table(), keep), core_passes())
 
