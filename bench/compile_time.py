@@ -106,7 +106,7 @@ def watch_backend(backend: str) -> Stopwatch:
 def measure_here(backend: str, name: str) -> Measurement:
     """Compile in this process, whose caches must be empty; "ingot in line" begins nothing early."""
     if backend == IN_LINE:
-        once = importlib.import_module("ingot.codegen.once")
+        once = importlib.import_module("ingot.codegen.lazy")
         once.Once.begin = lambda *_: None
         backend = "ingot"
     import torch

@@ -15,7 +15,6 @@ from torch import fx
 from torch.utils._python_dispatch import _disable_current_modes
 
 from ingot import observe
-from ingot.codegen import foresight
 from ingot.codegen.kernels import Kernels, all_kernels, build_kernels
 from ingot.collection import without_collection
 from ingot.dispatch.dispatch_matmul import DispatchMatmul, has_symbolic_matmuls
@@ -35,18 +34,19 @@ from ingot.fallback.reproducer import Source
 from ingot.fuse.fused import CallStep, Fused, KernelStep, Step
 from ingot.fuse.group import fuse
 from ingot.fuse.region import Region
+from ingot.kernels import precompile as foresight
 from ingot.options import Options
 from ingot.passes.base import Pass, run_passes
 from ingot.passes.decompose import decomposition_table
 from ingot.passes.lower import Lower
 from ingot.passes.native import native_passes
 from ingot.passes.versions import Versions, leaves, versions
-from ingot.plan.choices import reduction_ways
-from ingot.plan.followers import Follower, with_followers
-from ingot.plan.planner import Planned, Version, plan_versions
 from ingot.program.program import Level, Program, program_from_fx
 from ingot.program.verify import verify
 from ingot.runtime.glue import Run, Runner, emit
+from ingot.select.epilogues import Follower, with_followers
+from ingot.select.planner import Planned, Version, plan_versions
+from ingot.select.reductions import reduction_ways
 from ingot.stages import Compiled
 
 T = TypeVar("T")

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 import ingot
-from ingot.plan.batches import Batch, batches_of
+from ingot.kernels.batched_matmul.claim import Batch, batches_of
 from ingot.runtime.executable import Executable
 from tests.plans import native_call_nodes
 

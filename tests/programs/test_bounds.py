@@ -113,7 +113,7 @@ nest.NestWriter._checked = lambda self, e: self.b.cast(self.value(e.value), torc
 function, args = lambda x, i: x[i] + 1, (torch.randn(40), torch.tensor([1, 39, 40] * 20))
 """,
     "rows of a product": """
-from ingot.plan import products
+from ingot.kernels.matmul import claim as products
 made = products.Product.__init__
 def wrong(self, node, left, addend, sizes, rows, weight):
     made(self, node, left, addend, (sizes[0] + 1, *sizes[1:]), rows, weight)
@@ -121,7 +121,7 @@ products.Product.__init__ = wrong
 function, args = torch.nn.Linear(9, 33), (torch.randn(7, 9),)
 """,
     "keys of an attention": """
-from ingot.plan import attentions
+from ingot.kernels.attention import claim as attentions
 sizes = attentions.Attention.sizes
 def wrong(self, few, work):
     found = sizes(self, few, work)
@@ -132,7 +132,7 @@ args = tuple(torch.randn(1, 2, 5, 16) for _ in range(3))
 """,
     "pixels of a convolution": """
 from dataclasses import replace
-from ingot.plan import geometry
+from ingot.kernels.convolution import geometry
 parts = geometry.Geometry.parts
 def wrong(self):
     batch, high, *rest = self.counts

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 
 import ingot
+from ingot.kernels.convolution import depth_first as chains
 from ingot.machine import this_machine
-from ingot.plan import chains
 from tests.programs.check import by_threads
 
 pytestmark = pytest.mark.timeout(300)

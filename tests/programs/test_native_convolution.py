@@ -16,7 +16,7 @@ from torch.export import Dim
 
 import ingot
 from ingot import observe
-from ingot.plan.winograd import TransformedPanels
+from ingot.kernels.convolution.winograd import TransformedPanels
 from ingot.runtime import table
 from ingot.stages import Compiled
 from tests.plans import plan_of

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 import ingot
-from ingot.plan.placings import placings_of
+from ingot.kernels.index_copy.claim import placings_of
 from ingot.runtime.executable import Executable
 from tests.plans import native_call_nodes
 

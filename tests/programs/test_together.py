@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from torch._higher_order_ops.while_loop import while_loop
 
 import ingot
-from ingot.plan.abreast import NEAR
 from ingot.runtime.executable import Executable
+from ingot.select.reorder import NEAR
 from tests.plans import group_sizes, in_step, launches_of
 from tests.programs.check import by_threads
 

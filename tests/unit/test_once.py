@@ -10,7 +10,7 @@ import time
 import pytest
 
 from ingot.codegen.jit import compile_module
-from ingot.codegen.once import Once
+from ingot.codegen.lazy import Once
 from ingot.errors import CompileError
 
 

@@ -70,7 +70,7 @@ def _captured(
     from ingot.capture.recompiles import note_recompile
     from ingot.capture.scalar_indices import index_by_tensors
     from ingot.capture.single_trace import single_trace, static_inputs
-    from ingot.codegen import foresight
+    from ingot.kernels import precompile as foresight
     from ingot.passes.decompose import decomposition_table, early_table
     from ingot.passes.decompositions.random_ops import order_random_ops
     from ingot.passes.decompositions.recurrent import dropout_between_layers, trained_layers

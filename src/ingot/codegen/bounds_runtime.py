@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from ingot.codegen.bounds import Checker
 from ingot.codegen.jit import Native, Source, compile_module, compiled_function
-from ingot.codegen.once import Once
+from ingot.codegen.lazy import Once
 from ingot.errors import BoundsError
 
 RECORD = (

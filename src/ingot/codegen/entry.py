@@ -15,10 +15,10 @@ import torch
 from ingot.codegen.builder import FENCE
 from ingot.codegen.columns import Columns
 from ingot.codegen.jit import FUNCTION_ATTRIBUTES
-from ingot.codegen.picked import fetch_picked
+from ingot.codegen.row_prefetch import fetch_picked
 from ingot.codegen.rows import Phases, RowWriter
 from ingot.codegen.split import Cut, leave, used_chunks, within, write_chunk
-from ingot.codegen.tile import Tiles
+from ingot.codegen.transpose_tile import Tiles
 from ingot.fuse import index as ix
 from ingot.fuse.expr import Expr
 from ingot.fuse.index import Var

@@ -13,11 +13,11 @@ import ctypes
 from collections.abc import Callable
 from functools import cache
 
+from ingot.codegen.control_flow import steering_functions
 from ingot.codegen.entry import has_openmp, openmp_declarations
 from ingot.codegen.jit import Native, compile_module
-from ingot.codegen.once import Once
-from ingot.codegen.steering import steering_functions
-from ingot.codegen.team import team_functions
+from ingot.codegen.lazy import Once
+from ingot.codegen.parallel_region import team_functions
 
 MOST_ARGUMENTS = 254
 STEP_SHIFT = 8

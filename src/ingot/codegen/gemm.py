@@ -12,7 +12,7 @@ import torch
 
 from ingot.codegen.functions import I64, Writer
 from ingot.codegen.jit import FUNCTION_ATTRIBUTES, Native, compile_module
-from ingot.codegen.once import Once
+from ingot.codegen.lazy import Once
 from ingot.ops.kernel_shapes import Shape, product_shape
 from ingot.ops.values import Val
 

@@ -29,7 +29,7 @@ from ingot.codegen.entry import (
     has_openmp,
     openmp_declarations,
 )
-from ingot.codegen.follower import FollowerNest, write_follower
+from ingot.codegen.epilogue import FollowerNest, write_follower
 from ingot.codegen.jit import Native, compile_module
 from ingot.codegen.lanes import choose_lanes, in_pairs, register_bytes
 from ingot.codegen.rows import RowWriter

@@ -17,8 +17,8 @@ from functools import cache
 import torch
 
 from ingot.codegen.jit import Native, compile_module
-from ingot.codegen.once import Once
-from ingot.codegen.tensor_words import TensorWords, tensor_words
+from ingot.codegen.lazy import Once
+from ingot.codegen.tensor_layout_probe import TensorWords, tensor_words
 from ingot.codegen.thread_state import (
     STRANGE,
     ThreadState,

@@ -14,8 +14,8 @@ from functools import cache
 import torch
 
 from ingot.codegen.jit import Native, compile_module
-from ingot.codegen.once import Once
-from ingot.codegen.tensor_words import INLINE, TensorWords, tensor_words
+from ingot.codegen.lazy import Once
+from ingot.codegen.tensor_layout_probe import INLINE, TensorWords, tensor_words
 from ingot.codegen.write_tracking import PAGEMAP_SCAN, SCAN_WORDS, ioctl_address
 
 ITEMS = tuple.__basicsize__

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from ingot.codegen.once import Once
+from ingot.codegen.lazy import Once
 from ingot.dispatch.candidates import Candidate
 from ingot.dispatch.declare import Dispatch
 from ingot.dispatch.ranges import Range, RangeTable, Row
@@ -117,14 +117,17 @@ def attention_threads(q: Tensor, kv: Tensor) -> Tensor:
     return torch.nn.functional.scaled_dot_product_attention(q, kv, kv)
 
 
-_PRODUCT, _ATTENTION = ("ingot.codegen.gemm", "ingot.codegen.product"), "ingot.codegen.attention"
+_PRODUCT, _ATTENTION = (
+    ("ingot.codegen.gemm", "ingot.kernels.matmul.emit"),
+    "ingot.kernels.attention.emit",
+)
 THREADS = ("serial", "parallel")
 CHOICES = {
     choice.name: choice
     for choice in (
         Choice(
             "product", ("packed", "library"), product, ("a", 0), (1, 4, 16, 64, 256, 1024),
-            (*_PRODUCT, "ingot.codegen.library"), ("w",),
+            (*_PRODUCT, "ingot.kernels.matmul.blas"), ("w",),
         ),
         Choice(
             "attention", ("few", "many"), attention, ("q", 2), (1, 2, 4, 8, 16, 32), (_ATTENTION,)

@@ -11,11 +11,11 @@ from collections.abc import Mapping
 
 import torch
 
-from ingot.codegen.attention import WORK_PER_THREAD as ATTENTION_WORK
 from ingot.codegen.entry import WORK_PER_THREAD as KERNEL_WORK
 from ingot.codegen.gemm import WORK_PER_THREAD as PRODUCT_WORK
 from ingot.dispatch.builtin_variants import BUILT_IN, Form, up_to
 from ingot.dispatch.variants import BY_HAND, Variants
+from ingot.ops.kernel_shapes import ATTENTION_WORK
 from ingot.ops.rules import pointwise_rules
 
 NEVER = 1 << 50

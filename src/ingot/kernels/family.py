@@ -32,6 +32,10 @@ class Claim:
     def reads(self) -> list[fx.Node]:
         raise NotImplementedError
 
+    def computes(self) -> Sequence[fx.Node]:
+        """The calls that its launch stands for."""
+        return (self.node,)
+
     def equal_sizes(self) -> Iterator[Pair]:
         """Sizes of operands for which the kernel is told one number."""
         yield from ()
@@ -64,8 +68,16 @@ class Family(ABC, Generic[C]):
     def launch(self, claim: C, draft: Draft) -> list[Op]:
         """The claim as ops of a plan; memory for its result is there."""
 
+    def merge(self, claims: Sequence[C]) -> Sequence[C]:
+        """Claims that take the place of several. Each of `claims` is the only one of its call; they
+        come in the order of the program."""
+        return ()
+
+    early: ClassVar[Collection[Any]] = ()
+    """Calls in a graph that is still to be lowered which this family will probably run."""
+
     def precompile(self, node: fx.Node, dtype: torch.dtype) -> None:
-        """A graph that is still being traced has this call: begin to compile what it will need."""
+        """Begin to compile what such a call will need."""
 
 
 def fields(

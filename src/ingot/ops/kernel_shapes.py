@@ -13,6 +13,8 @@ from ingot.machine import this_machine
 DTYPES = (torch.float32, torch.float64)
 GATES = 4
 """Of an LSTM cell."""
+ATTENTION_WORK = 1 << 16
+"""Multiplications of an attention that are worth waking a thread for, where nothing was measured."""
 
 
 @dataclass(frozen=True)

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
+import torch.nn.functional as F
 from torch import fx
 
-from ingot.codegen.attention import FIELDS, attention_function
 from ingot.dispatch.threads import attention_work
+from ingot.kernels.attention.claim import Attention, attentions_of
+from ingot.kernels.attention.emit import FIELDS, attention_function
+from ingot.kernels.attention.variants import attention_table
 from ingot.kernels.family import Family, fields
-from ingot.plan.attentions import Attention, attentions_of
-from ingot.plan.choices import attention_table
+from ingot.kernels.variants import choose
 from ingot.plan.draft import Draft
 from ingot.plan.ir import Launch, Op
-from ingot.plan.variants import choose
 from ingot.program.native_ops import attention
 from ingot.program.shapes import shape_of, tensor_of
+
+aten = torch.ops.aten
 
 
 class AttentionFamily(Family[Attention]):
@@ -34,8 +37,14 @@ class AttentionFamily(Family[Attention]):
         }
         return choose(table, shape_of(claim.query)[2], makers)
 
+    early = (
+        F.scaled_dot_product_attention, aten.scaled_dot_product_attention.default,
+        aten._scaled_dot_product_flash_attention_for_cpu.default,
+    )  # fmt: skip
+
     def precompile(self, node: fx.Node, dtype: torch.dtype) -> None:
-        from ingot.codegen import attention, product
+        from ingot.kernels.attention import emit as attention
+        from ingot.kernels.matmul import emit as product
 
         product.begin(dtype)
         attention.begin(dtype)

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import torch
 from torch import fx
 
-from ingot.codegen.batched import FIELDS, batched_function, batched_share
 from ingot.dispatch.threads import product_work
 from ingot.fuse import index as ix
+from ingot.kernels.batched_matmul.claim import Batch, batches_of
+from ingot.kernels.batched_matmul.emit import FIELDS, batched_function, batched_share
 from ingot.kernels.family import Family, fields, useful_threads
-from ingot.plan.batches import Batch, batches_of
 from ingot.plan.draft import Draft
 from ingot.plan.ir import Op
 from ingot.program.shapes import tensor_of

@@ -7,18 +7,19 @@ from collections.abc import Sequence
 import torch
 from torch import fx
 
-from ingot.codegen.chain import chain_functions
-from ingot.codegen.convolution import convolution_functions
 from ingot.codegen.gemm import WORK_PER_THREAD
-from ingot.codegen.winograd import winograd_functions
+from ingot.kernels.convolution.claim import Convolution, convolutions_of
+from ingot.kernels.convolution.depth_first import Chain, chains_of
+from ingot.kernels.convolution.emit import convolution_functions
+from ingot.kernels.convolution.emit_depth_first import chain_functions
+from ingot.kernels.convolution.emit_winograd import winograd_functions
+from ingot.kernels.convolution.winograd import Winograd, faster
 from ingot.kernels.family import Family, useful_threads
-from ingot.plan.chains import Chain
-from ingot.plan.convolutions import Convolution, convolutions_of
 from ingot.plan.draft import Draft
 from ingot.plan.ir import Argument, Launch, Op, Parameter, Pointer
-from ingot.plan.winograd import Winograd, faster
 from ingot.program import native_ops
 
+aten = torch.ops.aten
 Named = dict[str, tuple[Argument, str]]
 """Arguments by name, with their access."""
 
@@ -33,8 +34,17 @@ class ConvolutionFamily(Family[Convolution | Chain]):
     def launch(self, claim: Convolution | Chain, draft: Draft) -> list[Op]:
         return [_chain(claim, draft) if isinstance(claim, Chain) else _alone(claim, draft)]
 
+    def merge(self, claims: Sequence[Convolution | Chain]) -> Sequence[Chain]:
+        return chains_of([claim for claim in claims if isinstance(claim, Convolution)])
+
+    early = (
+        torch.conv1d, torch.conv2d, torch.conv3d, aten.conv1d.default, aten.conv2d.default,
+        aten.conv3d.default, aten.convolution.default,
+    )  # fmt: skip
+
     def precompile(self, node: fx.Node, dtype: torch.dtype) -> None:
-        from ingot.codegen import convolution, winograd
+        from ingot.kernels.convolution import emit as convolution
+        from ingot.kernels.convolution import emit_winograd as winograd
 
         convolution.begin(dtype)
         value = node.args[1] if len(node.args) > 1 else node.kwargs.get("weight")

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import torch
 from torch import fx
 
-from ingot.codegen.placing import FIELDS, placing_function
 from ingot.kernels.family import Family, fields
+from ingot.kernels.index_copy.claim import Placing, placings_of
+from ingot.kernels.index_copy.emit import FIELDS, placing_function
 from ingot.plan.draft import Draft
 from ingot.plan.ir import Argument, Call, Computation, Launch, Op, Pointer, Ref
-from ingot.plan.placings import Placing, placings_of
 from ingot.program.shapes import Size, tensor_of
 
 

@@ -7,23 +7,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 from torch import fx
 
 from ingot.codegen.gemm import packed_as
-from ingot.codegen.library import FIELDS as LIBRARY_FIELDS
-from ingot.codegen.library import library_function
-from ingot.codegen.product import EACH, FIELDS, product_function, share_function
 from ingot.dispatch.builtin_variants import always
 from ingot.dispatch.ranges import RangeTable
 from ingot.dispatch.threads import product_work
 from ingot.fuse import index as ix
 from ingot.kernels.family import Family, fields, useful_threads
+from ingot.kernels.matmul.blas import FIELDS as LIBRARY_FIELDS
+from ingot.kernels.matmul.blas import library_function
+from ingot.kernels.matmul.claim import Product, Weight, products_of
+from ingot.kernels.matmul.emit import EACH, FIELDS, product_function, share_function
+from ingot.kernels.matmul.variants import product_table
+from ingot.kernels.variants import choose
 from ingot.plan.attributes import register
-from ingot.plan.choices import product_table
 from ingot.plan.draft import Draft
 from ingot.plan.ir import Argument, Function, Launch, Op, Packing, Parameter, Pointer
-from ingot.plan.products import Product, Weight, products_of
-from ingot.plan.variants import choose
 from ingot.program.shapes import tensor_of
 
 aten = torch.ops.aten
@@ -75,8 +76,13 @@ class Matmul(Family[Product]):
         }
         return choose(table_of(draft, claim), claim.sizes[0], makers)
 
+    early = (
+        F.linear, torch.addmm, torch.mm, torch.matmul, aten.addmm.default, aten.mm.default,
+        aten.linear.default,
+    )  # fmt: skip
+
     def precompile(self, node: fx.Node, dtype: torch.dtype) -> None:
-        from ingot.codegen.product import begin
+        from ingot.kernels.matmul.emit import begin
 
         begin(dtype)
 

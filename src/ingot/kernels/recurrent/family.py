@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import torch
 from torch import fx
 
-from ingot.codegen.recurrence import FIELDS, lstm_function, packed_gates
 from ingot.kernels.family import Family, fields
+from ingot.kernels.recurrent.claim import Recurrence, recurrences_of
+from ingot.kernels.recurrent.emit import FIELDS, lstm_function, packed_gates
 from ingot.plan.attributes import register
 from ingot.plan.draft import Draft
 from ingot.plan.ir import Op, Packing
-from ingot.plan.recurrences import Recurrence, recurrences_of
 from ingot.program.native_ops import lstm
 from ingot.program.shapes import tensor_of
 

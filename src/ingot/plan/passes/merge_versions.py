@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, ClassVar
 
-from ingot.plan.control_ops import compared
+from ingot.plan.facts import compared
 from ingot.plan.ir import Branch, Buffer, Fold, Kind, Op, Plan, Ref, Return, is_native
 from ingot.plan.passes.base import Notes, PlanPass
 from ingot.program.shapes import same_size

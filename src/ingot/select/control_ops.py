@@ -8,19 +8,19 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any
 
-import sympy
 import torch
 from torch import fx
 
 from ingot.fuse.fused import CallStep, Fused
+from ingot.kernels.matmul.claim import root_of
+from ingot.plan.facts import compared
 from ingot.plan.ir import AtMost, Branch, Carried, Kind, Loop, Op, Operand, Pointer, Sliced
-from ingot.plan.products import root_of
 from ingot.program.graph import output_values, placeholders
 from ingot.program.higher_order import Control
-from ingot.program.shapes import Size, shape_of, strides_of, tensor_of
+from ingot.program.shapes import shape_of, strides_of, tensor_of
 
 if TYPE_CHECKING:
-    from ingot.plan.select import Selector
+    from ingot.select.selector import Selector
 
 
 def used_results(node: fx.Node) -> dict[int, fx.Node]:
@@ -145,22 +145,3 @@ class ControlOps:
     def _block(self, body: Fused) -> tuple[Op, ...]:
         self.selector.folded(body)
         return self.selector.block(body)
-
-
-def compared(fact: Any) -> AtMost:
-    """A fact about sizes as a comparison."""
-    left, right = _sides(fact)
-    return AtMost(left, right)
-
-
-def _sides(fact: Any) -> tuple[Size, Size]:
-    match fact:
-        case sympy.Le():
-            return fact.lhs, fact.rhs
-        case sympy.Lt():
-            return fact.lhs + 1, fact.rhs
-        case sympy.Ge():
-            return fact.rhs, fact.lhs
-        case sympy.Gt():
-            return fact.rhs + 1, fact.lhs
-    return sympy.Not(fact), 0

@@ -14,7 +14,7 @@ from torch import fx
 from ingot.fuse.fused import CallStep, Step
 from ingot.fuse.region import Region
 from ingot.fuse.views import base_of, is_view
-from ingot.plan.products import Product, root_of
+from ingot.kernels.matmul.claim import Product, root_of
 from ingot.program.shapes import size_of, tensor_of
 
 NEAR = 4

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import torch
 from torch import fx
 
-from ingot.codegen.placing import ELEMENTS, WITHIN
 from ingot.kernels.family import Claim, Pair
+from ingot.kernels.index_copy.emit import ELEMENTS, WITHIN
 from ingot.program.shapes import Size, arguments_of, shape_of, strides_of, tensor_of
 
 

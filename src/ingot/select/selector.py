@@ -22,16 +22,9 @@ from ingot.fuse.region import Region
 from ingot.fuse.views import is_view
 from ingot.kernels.matmul.family import Member, packed_launch
 from ingot.plan.calls import argument, call_of, size_expr, symbol_of
-from ingot.plan.claims import Claims, is_count
-from ingot.plan.control_ops import ControlOps
 from ingot.plan.derived import is_derived
 from ingot.plan.draft import Draft, is_memory
-from ingot.plan.fallback import region_calls
-from ingot.plan.followers import Follower
-from ingot.plan.generated import native_nodes, region_launch, with_epilogue
-from ingot.plan.horizontal import Group, Grouping
 from ingot.plan.host_ops import laid_out
-from ingot.plan.in_place import WRITING, written_in_place
 from ingot.plan.ir import (
     NOWHERE,
     Call,
@@ -53,6 +46,13 @@ from ingot.program.program import Program
 from ingot.program.shapes import strides_of
 from ingot.program.source import node_place
 from ingot.program.spec import is_pure
+from ingot.select.claims import Claims, is_count
+from ingot.select.control_ops import ControlOps
+from ingot.select.epilogues import Follower
+from ingot.select.fallback import region_calls
+from ingot.select.generated import native_nodes, region_launch, with_epilogue
+from ingot.select.horizontal import Group, Grouping
+from ingot.select.in_place import WRITING, written_in_place
 
 aten = torch.ops.aten
 
@@ -331,7 +331,7 @@ class Selector:
         self.learn(node)
 
     def _body(self, body: Fused) -> Plan:
-        from ingot.plan.planner import plan_body
+        from ingot.select.planner import plan_body
 
         return plan_body(body, self.kernels, self.followers, self.draft)
 

@@ -11,7 +11,7 @@ import torch
 
 from ingot.codegen.functions import Writer
 from ingot.codegen.jit import Native, compile_module
-from ingot.codegen.once import Once
+from ingot.codegen.lazy import Once
 from ingot.linkage import has_symbol
 from ingot.ops.values import Val
 

@@ -15,15 +15,15 @@ from ingot.fuse.region import Region
 from ingot.fuse.views import base_of, is_view
 from ingot.kernels.family import useful_threads
 from ingot.kernels.matmul.family import Epilogue, Member
+from ingot.kernels.variants import choose
 from ingot.ops.rules import pointwise_rules
-from ingot.plan.choices import length_of, reduction_table
 from ingot.plan.draft import Draft
-from ingot.plan.followers import Follower
 from ingot.plan.ir import Argument, Launch, Op, Parameter
 from ingot.plan.resources import text_digest
-from ingot.plan.variants import choose
 from ingot.program.shapes import tensor_of
 from ingot.program.source import node_place
+from ingot.select.epilogues import Follower
+from ingot.select.reductions import length_of, reduction_table
 
 
 def region_launch(region: Region, kernel: Kernel, draft: Draft) -> list[Op]:

@@ -15,7 +15,7 @@ from ingot.codegen.entry import openmp_declarations
 from ingot.codegen.functions import Writer
 from ingot.codegen.gemm import DEPTH, WORK_PER_THREAD, call_tile
 from ingot.codegen.jit import Native, compile_module
-from ingot.codegen.once import Once
+from ingot.codegen.lazy import Once
 from ingot.ops.kernel_shapes import tile_shape
 from ingot.ops.values import Val
 

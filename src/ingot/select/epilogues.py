@@ -12,17 +12,17 @@ from dataclasses import dataclass, replace
 
 from torch import fx
 
-from ingot.codegen.follower import FollowerNest, follower_nest, same_memory
+from ingot.codegen.epilogue import FollowerNest, follower_nest, same_memory
 from ingot.errors import UnsupportedError
 from ingot.fuse.fused import CallStep, Fused, KernelStep, Step
 from ingot.fuse.region import Region
 from ingot.fuse.views import base_of, is_view
+from ingot.kernels.matmul.claim import Product, products_of
 from ingot.ops.kernel_shapes import product_shape
-from ingot.plan.abreast import Unit, abreast
 from ingot.plan.derived import is_derived
-from ingot.plan.products import Product, products_of
 from ingot.program.graph import output_values
 from ingot.program.shapes import tensor_of
+from ingot.select.reorder import Unit, abreast
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,14 @@ from dataclasses import dataclass, fields, replace
 
 import torch
 
-from ingot.codegen.tiles import Tile, tile_function
-from ingot.codegen.winograd import FIELDS, PLACES, transformed, winograd_functions
+from ingot.kernels.convolution.claim import Convolution, DirectConvolution, FilterPanels, launched
+from ingot.kernels.convolution.emit_winograd import FIELDS, PLACES, transformed, winograd_functions
+from ingot.kernels.convolution.geometry import Geometry, offsets
+from ingot.kernels.convolution.tiles import Tile, tile_function
 from ingot.kernels.native_call import NativeCall
 from ingot.machine import this_machine
 from ingot.ops.kernel_shapes import tile_shape
 from ingot.plan.attributes import register
-from ingot.plan.convolutions import Convolution, DirectConvolution, FilterPanels, launched
-from ingot.plan.geometry import Geometry, offsets
 from ingot.program.shapes import Size
 
 WINDOW = 9

@@ -14,7 +14,7 @@ import torch
 from ingot.codegen.entry import openmp_declarations
 from ingot.codegen.functions import I64, Writer
 from ingot.codegen.jit import Native, compile_module
-from ingot.codegen.once import Once
+from ingot.codegen.lazy import Once
 from ingot.ops.values import Val
 
 WITHIN = 4

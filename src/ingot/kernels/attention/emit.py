@@ -19,9 +19,9 @@ from ingot.codegen.entry import openmp_declarations
 from ingot.codegen.functions import Writer
 from ingot.codegen.gemm import call_tile
 from ingot.codegen.jit import Native, compile_module
-from ingot.codegen.once import Once
+from ingot.codegen.lazy import Once
 from ingot.codegen.reduce import across_lanes
-from ingot.codegen.tile import transposed
+from ingot.codegen.transpose_tile import transposed
 from ingot.ops.kernel_shapes import Shape, dividing_shape, product_shape
 from ingot.ops.polynomials.exponential import exp
 from ingot.ops.values import Val
@@ -33,8 +33,6 @@ FEW = 4
 """Queries for which packing the keys does not pay, where nothing was measured."""
 TOGETHER = 4
 """Keys whose scores are summed up at the same time."""
-WORK_PER_THREAD = 1 << 16
-"""Multiplications that are worth waking a thread for, where nothing was measured."""
 FIELDS = (
     "q", "k", "v", "mask", "out",
     "images", "heads", "queries", "keys", "width", "sharing",

@@ -12,7 +12,6 @@ from ingot.fuse.region import Region
 from ingot.journal import Entry, Journal
 from ingot.passes.versions import Question, Versions
 from ingot.plan.draft import Draft, Names
-from ingot.plan.followers import Follower
 from ingot.plan.ir import NOWHERE, Branch, Op, Plan
 from ingot.plan.passes.assign_arena import AssignArena
 from ingot.plan.passes.assign_buffers import AssignBuffers
@@ -23,8 +22,9 @@ from ingot.plan.passes.form_segments import FormSegments
 from ingot.plan.passes.merge_versions import MergeVersions
 from ingot.plan.passes.place_allocations import PlaceAllocations
 from ingot.plan.resources import Resources
-from ingot.plan.select import Selector
 from ingot.program.program import Program
+from ingot.select.epilogues import Follower
+from ingot.select.selector import Selector
 
 
 @dataclass(frozen=True)

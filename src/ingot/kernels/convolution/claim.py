@@ -15,15 +15,15 @@ from typing import Any
 import torch
 from torch import fx
 
-from ingot.codegen.convolution import FIELDS, convolution_functions
 from ingot.codegen.gemm import packed
-from ingot.codegen.tiles import Tile, tile_function
+from ingot.kernels.convolution.emit import FIELDS, convolution_functions
+from ingot.kernels.convolution.geometry import Geometry, border_ranges, offsets
+from ingot.kernels.convolution.tiles import Tile, tile_function
 from ingot.kernels.family import Claim, Pair, broadcast
 from ingot.kernels.native_call import NativeCall
 from ingot.ops.kernel_shapes import tile_shape
 from ingot.plan.attributes import register
 from ingot.plan.derived import derived
-from ingot.plan.geometry import Geometry, border_ranges, offsets
 from ingot.plan.ir import Attributes, Expansion, Packing
 from ingot.plan.places import bytes_of
 from ingot.program import native_ops

@@ -10,21 +10,21 @@ from dataclasses import dataclass
 
 from torch import fx
 
+from ingot.codegen.epilogue import row_step
 from ingot.codegen.executor import MOST_ARGUMENTS
-from ingot.codegen.follower import row_step
 from ingot.codegen.kernels import Kernels
-from ingot.codegen.product import EACH, FIELDS
 from ingot.fuse.fused import CallStep, Fused, KernelStep, Step
 from ingot.fuse.region import Region
+from ingot.kernels.matmul.claim import Product
+from ingot.kernels.matmul.emit import EACH, FIELDS
 from ingot.kernels.matmul.family import is_packed, stored_dtype
-from ingot.plan.abreast import rows_read, seen_through
-from ingot.plan.claims import Claims, is_count
 from ingot.plan.draft import Draft
-from ingot.plan.fallback import region_inputs
-from ingot.plan.followers import Follower
 from ingot.plan.places import native_view
-from ingot.plan.products import Product
 from ingot.program.shapes import Size, same_size
+from ingot.select.claims import Claims, is_count
+from ingot.select.epilogues import Follower
+from ingot.select.fallback import region_inputs
+from ingot.select.reorder import rows_read, seen_through
 
 
 @dataclass(frozen=True)

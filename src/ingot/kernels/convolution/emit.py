@@ -11,13 +11,13 @@ from collections.abc import Sequence
 
 import torch
 
-from ingot.codegen import tiles
 from ingot.codegen.entry import openmp_declarations
 from ingot.codegen.functions import I64, Writer
 from ingot.codegen.gemm import WORK_PER_THREAD
 from ingot.codegen.jit import Native, compile_module
-from ingot.codegen.once import Once
-from ingot.codegen.tiles import ARGUMENTS, tile_type
+from ingot.codegen.lazy import Once
+from ingot.kernels.convolution import tiles
+from ingot.kernels.convolution.tiles import ARGUMENTS, tile_type
 from ingot.ops.kernel_shapes import tile_shape
 from ingot.ops.values import Val
 

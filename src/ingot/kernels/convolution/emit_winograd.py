@@ -11,13 +11,13 @@ from collections.abc import Sequence
 
 import torch
 
-from ingot.codegen.convolution import FrameTask, addresses, launch
 from ingot.codegen.entry import openmp_declarations
 from ingot.codegen.functions import I64
 from ingot.codegen.gemm import packed
 from ingot.codegen.jit import Native, compile_module
-from ingot.codegen.once import Once
-from ingot.codegen.tiles import ARGUMENTS, clamped, tile_type
+from ingot.codegen.lazy import Once
+from ingot.kernels.convolution.emit import FrameTask, addresses, launch
+from ingot.kernels.convolution.tiles import ARGUMENTS, clamped, tile_type
 from ingot.ops.kernel_shapes import tile_shape
 from ingot.ops.values import Val
 

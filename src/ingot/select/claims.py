@@ -14,15 +14,13 @@ from ingot.codegen.kernels import Kernels
 from ingot.fallback.boundary import blaming
 from ingot.fuse.fused import CallStep, Fused, KernelStep, Step
 from ingot.kernels.family import Claim, Family
-from ingot.kernels.registry import claimed
-from ingot.plan.chains import chains_of
-from ingot.plan.control import fits
-from ingot.plan.convolutions import Convolution
+from ingot.kernels.registry import FAMILIES, claimed
 from ingot.plan.derived import is_derived
 from ingot.plan.places import native_view
 from ingot.program.higher_order import Control, control_of
 from ingot.program.spec import is_symbolic_arithmetic
 from ingot.program.symbols import symbols_before
+from ingot.select.control_flow import fits
 
 aten = torch.ops.aten
 SIZE_QUERIES = {aten.sym_size.int, aten.sym_numel.default, aten.sym_stride.int}
@@ -60,26 +58,25 @@ class Claims:
             if reasons:
                 self.reasons[step] = [reason.text for reason in reasons]
             found[step.node] = step
-        # The first stage of a chain reads its image later than it would alone.
+        # A merged claim reads its first operand later than it would alone.
         if not any(spec.kind == "mutation" for spec in fused.program.signature.outputs):
-            self._find_chains(found)
+            self._merge(found)
 
-    def _find_chains(self, found: dict[fx.Node, CallStep]) -> None:
-        """Convolutions that run with the last of their chain."""
-        alone: list[Convolution] = []
+    def _merge(self, found: dict[fx.Node, CallStep]) -> None:
+        """Claims that run as one with others of their family."""
+        alone: dict[str, list[Claim]] = {}
         for step in found.values():
-            match self.claims(step):
-                case [Convolution() as only]:
-                    alone.append(only)
-        for chain in chains_of(alone):
-            family, _ = self.calls[found[chain.node]]
-            for stage in chain.stages:
-                self.calls[found[stage.node]] = family, ()
-            last = found[chain.node]
-            self.calls[last] = family, (chain,)
-            self.covered[last] = [
-                s for stage in chain.stages if (s := found[stage.node]) is not last
-            ]
+            family, claims = self.calls.get(step, (None, ()))
+            if family is not None and len(claims) == 1:
+                alone.setdefault(family.name, []).extend(claims)
+        for family in FAMILIES:
+            for merged in family.merge(alone.get(family.name, ())):
+                steps = [found[node] for node in merged.computes()]
+                last = found[merged.node]
+                for step in steps:
+                    self.calls[step] = family, ()
+                self.calls[last] = family, (merged,)
+                self.covered[last] = [step for step in steps if step is not last]
 
     def _find_controls(self, fused: Fused) -> None:
         for step in fused.steps:

@@ -15,15 +15,15 @@ from itertools import pairwise
 import torch
 from torch import fx
 
-from ingot.codegen.chain import FIELDS, ROW, STAGE, chain_functions
 from ingot.codegen.gemm import DEPTH
+from ingot.kernels.convolution.claim import Convolution, DirectConvolution, bits, tile_numbers
+from ingot.kernels.convolution.emit_depth_first import FIELDS, ROW, STAGE, chain_functions
+from ingot.kernels.convolution.geometry import Geometry, offsets
 from ingot.kernels.family import Claim, Pair
 from ingot.kernels.native_call import NativeCall
 from ingot.machine import this_machine
 from ingot.ops.kernel_shapes import tile_shape
 from ingot.plan.attributes import register
-from ingot.plan.convolutions import Convolution, DirectConvolution, bits, tile_numbers
-from ingot.plan.geometry import Geometry, offsets
 from ingot.plan.ir import Expansion
 from ingot.program.shapes import shape_of
 
@@ -80,6 +80,9 @@ class Chain(Claim):
     def reads(self) -> list[fx.Node]:
         inside = {stage.node for stage in self.stages}
         return [n for stage in self.stages for n in stage.reads() if n not in inside]
+
+    def computes(self) -> list[fx.Node]:
+        return [stage.node for stage in self.stages]
 
     def equal_sizes(self) -> Iterator[Pair]:
         for stage in self.stages:

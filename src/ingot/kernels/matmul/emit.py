@@ -15,11 +15,11 @@ from functools import cache
 import torch
 
 from ingot.codegen.entry import openmp_declarations
-from ingot.codegen.follower import FOLLOWER_TYPE
+from ingot.codegen.epilogue import FOLLOWER_TYPE
 from ingot.codegen.functions import I64, Writer
 from ingot.codegen.gemm import DEPTH, begin_tiles, call_tile
 from ingot.codegen.jit import Native, compile_module
-from ingot.codegen.once import Once
+from ingot.codegen.lazy import Once
 from ingot.ops.kernel_shapes import Shape, product_shape
 from ingot.ops.values import Val
 

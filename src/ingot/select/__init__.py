@@ -1,0 +1,1 @@
+"""Kernel selection: from Fused to Plan."""
