@@ -27,7 +27,7 @@ COMMON: dict[str, Any] = {
     "database": None,
     "suppress_health_check": list(HealthCheck),
 }
-settings.register_profile("fixed", derandomize=True, max_examples=100, **COMMON)
+settings.register_profile("fixed", derandomize=True, max_examples=75, **COMMON)
 settings.register_profile("fresh", max_examples=1000, print_blob=True, **COMMON)
 settings.load_profile("fixed")
 

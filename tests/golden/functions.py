@@ -132,7 +132,8 @@ def half(x: Tensor, y: Tensor) -> Tensor:
     """Computed in f32, and rounded after every op as eager does; loads and stores are 16 bits wide.
 
     FUSED: region 0 [i0<19]
-    FUSED-NOT: region
+    FUSED-NOT: {{region|store add}}
+    FUSED: store mul[i0]
 
     CODE: scf.for
     CODE-COUNT-2: llvm.load {{.*}} -> vector<32xi16>
