@@ -14,7 +14,7 @@ DTYPES = (torch.float32, torch.float64)
 GATES = 4
 """Of an LSTM cell."""
 ATTENTION_WORK = 1 << 16
-"""Multiplications of an attention that are worth waking a thread for, where nothing was measured."""
+"""Multiplications that are worth waking a thread for, where nothing was measured."""
 
 
 @dataclass(frozen=True)
