@@ -64,7 +64,7 @@ def group_sizes(compiled: Compiled) -> list[int]:
 
 
 def products_in(launch: Launch) -> int:
-    from ingot.codegen.product import FIELDS
+    from ingot.kernels.matmul.emit import FIELDS
 
     count = launch.arguments[FIELDS.index("count")]
     assert isinstance(count, int)
@@ -73,7 +73,7 @@ def products_in(launch: Launch) -> int:
 
 def in_step(launch: Launch) -> bool:
     """May an epilogue read what the same thread has just made of an earlier product?"""
-    from ingot.codegen.product import FIELDS
+    from ingot.kernels.matmul.emit import FIELDS
 
     return bool(launch.arguments[FIELDS.index("in_step")])
 

@@ -59,7 +59,7 @@ def test_sizes_that_move() -> None:
 
 @torch.no_grad()
 def test_where_there_are_no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ingot.plan.teams.has_openmp", lambda: False)
+    monkeypatch.setattr("ingot.kernels.family.has_openmp", lambda: False)
     module, x = network(), torch.randn(32, 256)
     compiled = ingot.compile(module, (x,), options={"strict": True})
     assert teams(compiled) == 0
