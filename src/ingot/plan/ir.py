@@ -26,7 +26,7 @@ class Kind(Enum):
 
     INPUT = "input"
     CONSTANT = "constant"
-    """A tensor of the program's own, beside the plan."""
+    """A tensor or another object of the program's own, beside the plan."""
     PACKED = "packed"
     """Made of weights by a recipe, in a layout that only kernels read."""
     FOLDED = "folded"

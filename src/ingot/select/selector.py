@@ -131,7 +131,7 @@ class Selector:
                 draft.own(node, name)
                 draft.resources.constants[name] = value
             else:
-                name = draft.add(node.name, Kind.OBJECT)
+                name = draft.add(node.name, Kind.CONSTANT)
                 draft.name_as(node, name)
                 draft.resources.constants[name] = value
 
