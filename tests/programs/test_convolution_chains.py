@@ -41,19 +41,19 @@ def small_caches() -> Any:
     return mock.patch.object(chains, "this_machine", lambda: small)
 
 
-made: list[chains.Chain] = []
+made: list[chains.DepthFirst] = []
 
 
 @pytest.fixture(autouse=True)
 def watched(monkeypatch: pytest.MonkeyPatch) -> None:
     made.clear()
-    launches = chains.Chain.launches
+    launches = chains.DepthFirst.launches
 
-    def noted(self: chains.Chain, sizes: Any) -> Any:
+    def noted(self: chains.DepthFirst, sizes: Any) -> Any:
         made.append(self)
         return launches(self, sizes)
 
-    monkeypatch.setattr(chains.Chain, "launches", noted)
+    monkeypatch.setattr(chains.DepthFirst, "launches", noted)
 
 
 def check(module: nn.Module, x: Tensor) -> None:

@@ -11,12 +11,11 @@ from torch import fx
 
 from ingot.errors import UnsupportedError
 from ingot.fuse.reductions import reduction_of
-from ingot.fuse.views import is_view
-from ingot.plan.derived import is_derived
 from ingot.plan.ir import Call, Computation, Entries, Items, Opaque, Operand, Ref
 from ingot.plan.resources import Resources
 from ingot.plan.sizes import is_printable
 from ingot.program.shapes import size_of
+from ingot.program.spec import is_pure
 
 Refer = Callable[[fx.Node], Any]
 _PLAIN = (
@@ -119,17 +118,16 @@ class ComputationBuilder:
             if eager is not None:
                 self._inputs[name] = Ref(eager)
                 return Ref(name)
-            if node.op != "call_function" or not self._may_compute(node):
+            if not is_pure(node) and not self._is_pair(node):
                 raise UnsupportedError(f"nothing says where {node} is when a kernel reads it")
         call = call_of(node, name, self._value, self._resources)
         self._calls.append(call)
         return Ref(name)
 
-    def _may_compute(self, node: fx.Node) -> bool:
-        """Views, what is made of weights, and operations of which only the parts are steps."""
+    def _is_pair(self, node: fx.Node) -> bool:
+        """Is it an operation of which only the parts are steps?"""
         value = node.meta.get("val")
-        pair = isinstance(value, list | tuple) and all(map(reduction_of, node.users))
-        return is_view(node) or is_derived(node) or pair
+        return isinstance(value, list | tuple) and all(map(reduction_of, node.users))
 
 
 def recipe_calls(

@@ -3,6 +3,7 @@ objects, ops. A plan and its resources together can be run."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
@@ -64,6 +65,8 @@ def _op_name(target: Any) -> str:
     return f"{module.lstrip('_')}.{getattr(target, '__name__', type(target).__name__)}"
 
 
+_ADDRESS = re.compile(r"\b\d{13,}\b")
+"""Kernels call each other by address, which differs from process to process."""
 _digests: WeakKeyDictionary[Native, str] = WeakKeyDictionary()
 
 
@@ -75,7 +78,7 @@ def content(address: int) -> tuple[str, str, Native | None]:
     native, name = found
     digest = _digests.get(native)
     if digest is None:
-        digest = _digests[native] = text_digest(native.packed)
+        digest = _digests[native] = text_digest(_ADDRESS.sub("@", str(native.source)))
     return name, digest, native
 
 

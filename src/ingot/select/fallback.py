@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from torch import fx
 
 from ingot.fuse.reductions import reduction_of
@@ -18,13 +20,17 @@ def region_inputs(region: Region) -> list[fx.Node]:
     return list(found)
 
 
-def region_calls(region: Region) -> list[fx.Node]:
-    """The calls that lead to the stored values, in an order in which they may run."""
+def region_calls(
+    region: Region, is_known: Callable[[fx.Node], bool] = lambda node: True
+) -> list[fx.Node]:
+    """The calls that lead to the stored values, in an order in which they may run. A value that no
+    kernel would read, because others cover it, is not known either: PyTorch's ops need it."""
     found: dict[fx.Node, None] = {}
     inlined = {node for node, _ in region.inlined}
 
     def is_inside(node: fx.Node) -> bool:
-        return node in region.members or node in inlined or is_view(node) or _is_pair(node)
+        own = node in region.members or node in inlined or is_view(node) or _is_pair(node)
+        return own or (node.op == "call_function" and not is_known(node))
 
     def visit(node: fx.Node) -> None:
         if node in found:

@@ -255,8 +255,13 @@ class Selector:
 
     def _fallback(self, step: KernelStep) -> None:
         stored = step.region.stored
-        for node in region_calls(step.region):
-            if size_expr(node, self.draft.known) is None and not self.draft.is_known(node):
+        draft = self.draft
+
+        def is_known(node: fx.Node) -> bool:
+            return size_expr(node, draft.known) is not None or draft.is_known(node)
+
+        for node in region_calls(step.region, is_known):
+            if not is_known(node):
                 self._call(node, laid_out_as_traced=node in stored)
 
     def _eager(self, step: CallStep) -> None:
