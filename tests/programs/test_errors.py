@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -178,8 +179,8 @@ def test_unknown_option() -> None:
     text = compile_error({"strickt": True})
     assert "not a valid ingot option: 'strickt'" in text
     assert "did you mean 'strict'?" in text
-    for name in Options.__dataclass_fields__:
-        assert name in text
+    for option in fields(Options):
+        assert option.name in text
 
 
 def test_option_of_the_wrong_type() -> None:

@@ -104,9 +104,9 @@ class ComputationBuilder:
         return known
 
     def _found(self, node: fx.Node) -> Any:
-        size = size_expr(node)
-        if size is not None:
-            return size
+        number = _symbolic_number(node)
+        if number is not None:
+            return number
         name = f"v{self._count}"
         self._count += 1
         if node not in self._members:
@@ -128,6 +128,14 @@ class ComputationBuilder:
         """Is it an operation of which only the parts are steps?"""
         value = node.meta.get("val")
         return isinstance(value, list | tuple) and all(map(reduction_of, node.users))
+
+
+def _symbolic_number(node: fx.Node) -> Any:
+    """The value of arithmetic on sizes, as an expression; None for anything else."""
+    value = node.meta.get("val")
+    if isinstance(value, torch.SymFloat | torch.SymBool):
+        return value.node.expr
+    return size_expr(node)
 
 
 def recipe_calls(
