@@ -108,6 +108,7 @@ class _Glue:
         self._printer = SizePrinter(self._symbols)
         self._variables = {name: f"in{k}" for k, name in enumerate(plan.inputs)}
         self._targets: dict[str, str] = {}
+        self._made: dict[str, Prepared] = {}
         parameters = {k.name: [p.name for p in k.parameters] for k in plan.kernels}
         self._lowering = Lowering(self.buffers, parameters, resources, self._bases)
         self._written = _written_inputs(plan, self.buffers)
@@ -270,8 +271,10 @@ class _Glue:
         self.add(f"{self.variable(op.buffer)} = {self.capture('folded', made)}.tensor({sources})")
 
     def _prepared(self, name: str) -> Prepared:
-        made = prepared_by(self._recipes[name], self.resources)
-        self.prepared.append(made)
+        made = self._made.get(name)
+        if made is None:
+            made = self._made[name] = prepared_by(self._recipes[name], self.resources)
+            self.prepared.append(made)
         return made
 
     def _eager(self, op: Eager) -> None:
@@ -302,7 +305,8 @@ class _Glue:
         """Between versions: each of them returns."""
         self.add(f"if {self._printer.doprint(op.condition)}:")
         outer, self.indent = self.indent, self.indent + "    "
-        self._ops(op.then)
+        with self._bases.block():
+            self._ops(op.then)
         self.indent = outer
         self._ops(op.otherwise)
 
@@ -320,7 +324,7 @@ class _Glue:
 
     def _segment(self, op: Segment) -> None:
         steps = self._lowering.steps(op.ops)
-        unset, self._bases.unset = self._bases.unset, []
+        unset = self._bases.first_used()
         bases = [(self._bases.numbers[name], self._base(name)) for name in unset]
         make = CheckedLaunch if self.options.checks else Binding
         binding = make(bases)

@@ -6,6 +6,7 @@ sets.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from ingot.codegen.executor import steering_address
 from ingot.plan.ir import (
@@ -35,14 +36,26 @@ class Bases:
 
     def __init__(self) -> None:
         self.numbers: dict[str, int] = {}
-        self.unset: list[str] = []
-        """Those that the segment which is lowered at the moment is the first to use."""
+        self._set: set[str] = set()
+        self._first_used: list[str] = []
 
     def of(self, name: str) -> int:
-        if name not in self.numbers:
-            self.numbers[name] = FIRST_BASE + len(self.numbers)
-            self.unset.append(name)
-        return self.numbers[name]
+        if name not in self._set:
+            self._set.add(name)
+            self._first_used.append(name)
+        return self.numbers.setdefault(name, FIRST_BASE + len(self.numbers))
+
+    def first_used(self) -> list[str]:
+        """Those that the segment lowered last is the first to use: it has to set them."""
+        names, self._first_used = self._first_used, []
+        return names
+
+    @contextmanager
+    def block(self) -> Iterator[None]:
+        """Ops that may not run: what they set, nobody else finds set."""
+        before = set(self._set)
+        yield
+        self._set = before
 
 
 class Lowering:
