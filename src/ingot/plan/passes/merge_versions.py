@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, ClassVar
 
 from ingot.plan.facts import compared
-from ingot.plan.ir import Branch, Buffer, Fold, Kind, Op, Plan, Ref, Return, is_native
+from ingot.plan.ir import Branch, Buffer, Eager, Fold, Items, Kind, Op, Plan, Ref, Return, is_native
 from ingot.plan.passes.base import Notes, PlanPass
 from ingot.program.shapes import same_size
 
@@ -26,72 +26,106 @@ class MergeVersions(PlanPass):
         if merged is None:
             notes.add("Python branches between versions: one of them has eager ops")
             return plan
-        ops, end, renamed, folds = merged
         notes.add("the branch between versions is native")
-        left = tuple(b for b in plan.buffers if b.name not in renamed)
-        return replace(plan, ops=(*plan.ops[:-1], *folds, *ops, end), buffers=left)
+        left = tuple(b for b in plan.buffers if b.name not in merged.renamed)
+        ops = (*plan.ops[:-1], *merged.folds, *merged.ops, *merged.views, merged.end)
+        return replace(plan, ops=ops, buffers=left)
 
 
-Block = tuple[tuple[Op, ...], Return, dict[str, str], tuple[Fold, ...]]
-"""Native ops, what they return, the buffers that others stand for, and what is folded before."""
+@dataclass(frozen=True)
+class _Block:
+    """One version: native ops, behind them views of their results, and what it returns."""
+
+    ops: tuple[Op, ...]
+    views: tuple[Eager, ...]
+    end: Return
+    folds: tuple[Fold, ...] = ()
+    """What is folded before."""
+    renamed: frozenset[str] = frozenset()
+    """Buffers that others stand for now."""
 
 
-def _merged(op: Branch, buffers: Mapping[str, Buffer]) -> Block | None:
+def _merged(op: Branch, buffers: Mapping[str, Buffer]) -> _Block | None:
     then, otherwise = _block(op.then, buffers), _block(op.otherwise, buffers)
     if then is None or otherwise is None:
         return None
-    (first, end, one, folds), (second, other_end, other, more) = then, otherwise
-    names = _matched(end, other_end, buffers)
+    names = _Matching(buffers).of(then, otherwise)
     if names is None:
         return None
-    second = tuple(_renamed(each, names) for each in second)
-    branch = Branch(compared(op.condition), first, second, op.step)
-    return (branch,), end, {**one, **other, **names}, (*folds, *more)
+    second = tuple(_renamed(each, names) for each in otherwise.ops)
+    branch = Branch(compared(op.condition), then.ops, second, op.step)
+    renamed = then.renamed | otherwise.renamed | {*names}
+    return _Block((branch,), then.views, then.end, (*then.folds, *otherwise.folds), renamed)
 
 
-def _block(ops: Sequence[Op], buffers: Mapping[str, Buffer]) -> Block | None:
+def _block(ops: Sequence[Op], buffers: Mapping[str, Buffer]) -> _Block | None:
     *rest, last = ops
     folds = tuple(op for op in rest if isinstance(op, Fold))
-    body = tuple(op for op in rest if not isinstance(op, Fold))
+    body = [op for op in rest if not isinstance(op, Fold)]
+    if not isinstance(last, Return):
+        return _merged(last, buffers) if isinstance(last, Branch) and not rest else None
+    views = []
+    while body and isinstance(view := body[-1], Eager) and _is_view(view, buffers):
+        views.append(view)
+        body.pop()
     if not all(map(is_native, body)):
         return None
-    if isinstance(last, Return):
-        return body, last, {}, folds
-    if rest or not isinstance(last, Branch):
-        return None
-    return _merged(last, buffers)
+    return _Block(tuple(body), tuple(reversed(views)), last, folds)
 
 
-def _matched(one: Return, other: Return, buffers: Mapping[str, Buffer]) -> dict[str, str] | None:
-    """The buffers of the second that the first's stand for; None where results differ."""
-    names: dict[str, str] = {}
-    if len(one.values) != len(other.values):
-        return None
-    for a, b in zip(one.values, other.values, strict=True):
-        if not isinstance(a, Ref) or not isinstance(b, Ref):
-            if a != b:
+def _is_view(op: Eager, buffers: Mapping[str, Buffer]) -> bool:
+    return op.pure and buffers[op.call.result].alias is not None
+
+
+class _Matching:
+    """Which buffers of the first version stand for those of the second."""
+
+    def __init__(self, buffers: Mapping[str, Buffer]):
+        self._buffers = buffers
+        self._names: dict[str, str] = {}
+
+    def of(self, first: _Block, second: _Block) -> dict[str, str] | None:
+        """None where results differ."""
+        if len(first.views) != len(second.views):
+            return None
+        for one, other in zip(first.views, second.views, strict=True):
+            a, b = one.call, other.call
+            same = a.target == b.target and self._match((a.args, a.kwargs), (b.args, b.kwargs))
+            if not same or not _same_layout(self._buffers[a.result], self._buffers[b.result]):
                 return None
-            continue
-        if a == b:
-            continue
-        first, second = buffers[a.name], buffers[b.name]
-        if not _alike(first, second) or names.get(b.name, a.name) != a.name:
-            return None
-        if b.name not in names and a.name in names.values():
-            return None
-        names[b.name] = a.name
-    return names
+            self._names[b.result] = a.result
+        return self._names if self._match(first.end.values, second.end.values) else None
+
+    def _match(self, one: Any, other: Any) -> bool:
+        if isinstance(one, tuple) and isinstance(other, tuple):
+            return len(one) == len(other) and all(map(self._match, one, other))
+        if isinstance(one, Items) and isinstance(other, Items):
+            return self._match(one.values, other.values)
+        if not isinstance(one, Ref) or not isinstance(other, Ref):
+            return bool(one == other)
+        return one == other or self._stands_for(one.name, other.name)
+
+    def _stands_for(self, one: str, other: str) -> bool:
+        if other in self._names:
+            return self._names[other] == one
+        if one in self._names.values() or not _alike(self._buffers[one], self._buffers[other]):
+            return False
+        self._names[other] = one
+        return True
 
 
-def _alike(a: Buffer, b: Buffer) -> bool:
-    """Is each the whole of memory that its version makes, and of the same layout?"""
+def _same_layout(a: Buffer, b: Buffer) -> bool:
     return (
-        a.kind is b.kind is Kind.ARENA
-        and a.dtype is b.dtype
+        a.dtype is b.dtype
         and len(a.shape) == len(b.shape)
         and all(map(same_size, a.shape, b.shape))
         and all(map(same_size, a.strides, b.strides))
     )
+
+
+def _alike(a: Buffer, b: Buffer) -> bool:
+    """Is each the whole of memory that its version makes, and of the same layout?"""
+    return a.kind is b.kind is Kind.ARENA and _same_layout(a, b)
 
 
 def _renamed(value: Any, names: Mapping[str, str]) -> Any:
