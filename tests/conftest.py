@@ -15,11 +15,14 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from ingot.stages import Compiled
 
 # The same examples on every run; `make fuzz` draws others, from a seed that it prints.
 COMMON: dict[str, Any] = {
@@ -30,6 +33,8 @@ COMMON: dict[str, Any] = {
 settings.register_profile("fixed", derandomize=True, max_examples=75, **COMMON)
 settings.register_profile("fresh", max_examples=1000, print_blob=True, **COMMON)
 settings.load_profile("fixed")
+MOST_BUFFERS = 150
+"""Of a plan that is checked in every test: larger ones take a tenth of a second."""
 
 
 @pytest.fixture(autouse=True)
@@ -43,6 +48,34 @@ def fresh_warnings() -> None:
     from ingot.fallback.boundary import forget_announcements
 
     forget_announcements()
+
+
+@pytest.fixture(autouse=True)
+def valid_plans() -> Iterator[None]:
+    """Every plan that a test makes is valid, and its text is read back as the same plan."""
+    from ingot import observe
+    from ingot.plan.ir import Plan
+    from ingot.plan.text import parse
+    from ingot.plan.verify import verify
+
+    faults: list[str] = []
+    seen: list[Plan] = []
+
+    def check(compiled: Compiled) -> None:
+        plan = compiled.plan
+        if plan is None or len(plan.buffers) > MOST_BUFFERS or any(plan is each for each in seen):
+            return
+        seen.append(plan)
+        try:
+            verify(plan)
+            text = plan.as_text()
+            assert parse(text) == plan, f"another plan is read from this text:\n{text}"
+        except Exception as error:  # raised here, it would be a failure of the compiler's
+            faults.append(f"{type(error).__name__}: {error}")
+
+    with observe.listening(check):
+        yield
+    assert not faults, faults[0]
 
 
 @pytest.fixture(autouse=True)

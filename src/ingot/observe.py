@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ingot.codegen.kernels import Kernels
 from ingot.listeners import Listeners
 from ingot.options import Options
+from ingot.plan.resources import text_digest
 from ingot.stages import Compiled
 
 _programs: Listeners[Compiled] = Listeners()
@@ -28,5 +30,16 @@ def _dump(result: Compiled, folder: Path) -> None:
         "fused.txt": result.fused.as_text(),
         "runner.py": result.source,
     }
+    if result.plan is not None:
+        texts["plan.txt"] = result.plan.as_text()
+        texts["plan_journal.txt"] = result.plan_journal.as_text()
+    if result.native is not None:
+        texts |= _kernels(result.native)
     for name, text in texts.items():
         (folder / f"{number:03d}.{name}").write_text(text + "\n")
+
+
+def _kernels(kernels: Kernels) -> dict[str, str]:
+    """The MLIR of generated kernels, by the names that the plan gives them."""
+    found = (kernel for each in kernels.by_region.values() for kernel in (each, each.whole))
+    return {f"loops.{text_digest(k.text)}.mlir": k.text for k in found if k is not None}

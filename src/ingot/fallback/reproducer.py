@@ -58,6 +58,8 @@ def write_reproducer(source: Source, options: Options, stage: str, error: BaseEx
     }
     (folder / "about.json").write_text(json.dumps(about, indent=1, default=str))
     (folder / "traceback.txt").write_text(trace)
+    for name, text in error.__dict__.get("ingot_files", {}).items():
+        (folder / name).write_text(text)
     script = folder / SCRIPT
     script.write_text(_script(source, options, stage, error))
     return script

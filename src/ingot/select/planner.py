@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ingot.codegen.kernels import Kernels
 from ingot.dispatch.variants import Variants
+from ingot.errors import PlanError
 from ingot.fuse.fused import CallStep, Fused
 from ingot.fuse.region import Region
 from ingot.journal import Entry, Journal
@@ -130,4 +131,17 @@ def _finished(draft: Draft, inputs: Sequence[str], journal: Journal) -> tuple[Pl
         PlaceAllocations(),
         AssignArena(),
     ]
-    return run_passes(plan, passes, journal)
+    plan, journal = run_passes(plan, passes, journal)
+    if draft.ways.options.verify:
+        _verified(plan)
+    return plan, journal
+
+
+def _verified(plan: Plan) -> None:
+    from ingot.plan.verify import verify  # its records take time to import
+
+    try:
+        verify(plan)
+    except PlanError as error:
+        error.__dict__["ingot_files"] = {"plan.txt": plan.as_text()}
+        raise
