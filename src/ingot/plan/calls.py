@@ -11,6 +11,7 @@ from torch import fx
 
 from ingot.errors import UnsupportedError
 from ingot.fuse.reductions import reduction_of
+from ingot.fuse.views import base_of, is_view
 from ingot.plan.ir import Call, Computation, Entries, Items, Opaque, Operand, Ref
 from ingot.plan.resources import Resources
 from ingot.plan.sizes import is_printable
@@ -79,8 +80,8 @@ class ComputationBuilder:
         eager_name: Callable[[fx.Node], str | None],
         resources: Resources,
     ):
-        """`members`: computed here, whatever memory there is for them; `operand`: where the value
-        of another node is; None: it is computed here as well."""
+        """`members`: computed here, whatever memory there is for them, and so are views of them;
+        `operand`: where the value of another node is; None: it is computed here as well."""
         self._members = set(members)
         self._operand, self._eager_name = operand, eager_name
         self._resources = resources
@@ -109,7 +110,7 @@ class ComputationBuilder:
             return number
         name = f"v{self._count}"
         self._count += 1
-        if node not in self._members:
+        if not self._is_inside(node):
             operand = self._operand(node)
             if operand is not None:
                 self._inputs[name] = operand
@@ -123,6 +124,11 @@ class ComputationBuilder:
         call = call_of(node, name, self._value, self._resources)
         self._calls.append(call)
         return Ref(name)
+
+    def _is_inside(self, node: fx.Node) -> bool:
+        while node not in self._members and is_view(node):
+            node = base_of(node)
+        return node in self._members
 
     def _is_pair(self, node: fx.Node) -> bool:
         """Is it an operation of which only the parts are steps?"""

@@ -254,13 +254,27 @@ class Draft:
             self.resources.kernels[name] = Entry(address, share, owner or native)
         return name
 
-    def computes(self, outputs: Sequence[fx.Node], members: Iterable[fx.Node]) -> Computation:
-        builder = ComputationBuilder(members, self.operand, self._eager_name, self.resources)
+    def computes(
+        self,
+        outputs: Sequence[fx.Node],
+        members: Iterable[fx.Node],
+        read: Iterable[fx.Node] | None = None,
+    ) -> Computation:
+        """`read`: what the kernel reads, where it may do without other operands of its ops."""
+        buffers = None if read is None else {place[0] for n in read if (place := self.place(n))}
+
+        def operand(node: fx.Node) -> Operand | None:
+            found = self.operand(node)
+            if found is None or buffers is None or found.buffer in buffers:
+                return found
+            return found if self.buffers[found.buffer].kind in _GIVEN else None
+
+        builder = ComputationBuilder(members, operand, self._eager_name, self.resources)
         found = []
         for node in outputs:
-            operand = self.operand(node)
-            assert operand is not None
-            found.append((node, operand))
+            target = self.operand(node)
+            assert target is not None
+            found.append((node, target))
         return builder.built(found)
 
     def launch(
@@ -286,6 +300,10 @@ class Draft:
         lower, upper = (0, None) if known is None else (known.lower, known.upper)
         self.known.add(symbol.name)
         self.symbols[symbol.name] = Symbol(symbol.name, assumptions, lower, upper)
+
+
+_GIVEN = (Kind.INPUT, Kind.CONSTANT)
+"""Memory that no op of the plan makes."""
 
 
 def is_memory(value: Any) -> bool:

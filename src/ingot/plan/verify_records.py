@@ -33,8 +33,7 @@ _SIZES = frozenset(
      "right"}
 )  # fmt: skip
 _ACCESS = frozenset({"r", "w", "rw", "", "call"})
-_WITH_LAYOUT = frozenset({Kind.INPUT, Kind.CONSTANT, Kind.FOLDED, Kind.ARENA, Kind.RESULT,
-                          Kind.CURSOR})  # fmt: skip
+_WITH_LAYOUT = frozenset({Kind.INPUT, Kind.FOLDED, Kind.ARENA, Kind.RESULT, Kind.CURSOR})
 
 
 def verify_records(plan: Plan) -> None:

@@ -52,10 +52,9 @@ def with_epilogue(follower: Follower, kernel: Kernel, draft: Draft) -> Member:
         assert place is not None
         draft.put(product.node, place)
     name, arguments = _called(kernel, draft)
-    members = tuple(native_nodes(region))
     epilogue = Epilogue(
-        name, arguments, draft.kernels[name].parameters, tuple(region.stored), members,
-        follower.over is None and not follower.alone,
+        name, arguments, draft.kernels[name].parameters, tuple(region.stored),
+        tuple(native_nodes(region)), kernel.buffers, follower.over is None and not follower.alone,
     )  # fmt: skip
     return product, epilogue
 
@@ -79,7 +78,7 @@ def _launch(kernel: Kernel, draft: Draft) -> Launch:
     if kernel.share:
         threads = useful_threads(kernel.work, kernel_work(draft.ways))
     members = [*region.members, *(node for node, _ in region.inlined)]
-    computes = draft.computes(list(region.stored), members)
+    computes = draft.computes(list(region.stored), members, kernel.buffers)
     return draft.launch(name, arguments, computes, threads=threads, faults=_faults(region))
 
 

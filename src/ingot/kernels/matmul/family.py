@@ -55,6 +55,7 @@ class Epilogue:
     parameters: tuple[Parameter, ...]
     stored: tuple[fx.Node, ...]
     members: tuple[fx.Node, ...]
+    read: tuple[fx.Node, ...]
     product_is_read: bool
     """By others than the epilogue."""
 
@@ -135,18 +136,23 @@ def packed_launch(draft: Draft, members: Sequence[Member], in_step: bool = False
     return draft.launch(kernel, arguments, computes, threads=threads)
 
 
-def _computed(members: Sequence[Member]) -> tuple[list[fx.Node], list[fx.Node]]:
-    """(what is stored, which nodes are computed)"""
+def _computed(
+    members: Sequence[Member],
+) -> tuple[list[fx.Node], list[fx.Node], list[fx.Node]]:
+    """(what is stored, which nodes are computed, which are read)"""
     outputs: list[fx.Node] = []
     inside: list[fx.Node] = []
+    read: list[fx.Node] = []
     for product, epilogue in members:
         inside.append(product.node)
+        read += product.reads()
         if epilogue is None or epilogue.product_is_read:
             outputs.append(product.node)
         if epilogue is not None:
             outputs += epilogue.stored
             inside += epilogue.members
-    return outputs, inside
+            read += epilogue.read
+    return outputs, inside, read
 
 
 def _member(
