@@ -21,7 +21,7 @@ aten = torch.ops.aten
 @cache
 def schema_violations() -> dict[OpOverload, frozenset[str]]:
     text = files("ingot.program").joinpath("schema_violations.json").read_text()
-    table = json.loads(text)["schema_violations"]
+    table = json.loads(text)["violations"]
     return {_overload(name): frozenset(entry["kinds"]) for name, entry in table.items()}
 
 
