@@ -11,7 +11,7 @@ from torch.fx import Node
 
 from ingot.program.graph import output_values, placeholders
 from ingot.program.program import Program
-from ingot.targets.target import Runner, Transfer
+from ingot.targets.target import Moved, Runner
 
 aten = torch.ops.aten
 
@@ -53,8 +53,8 @@ class Machine:
 
         return run
 
-    def upload(self, tensor: torch.Tensor) -> Transfer:
-        return Transfer(Array(tensor.detach().numpy().copy()))
+    def upload(self, tensor: torch.Tensor) -> Moved:
+        return Moved(Array(tensor.detach().numpy().copy()))
 
-    def download(self, value: Array) -> Transfer:
-        return Transfer(torch.from_numpy(value.data.copy()))
+    def download(self, value: Array) -> Moved:
+        return Moved(torch.from_numpy(value.data.copy()))

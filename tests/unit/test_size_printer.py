@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import sympy
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.utils._sympy.functions import CleanDiv, FloorDiv, Max, Min, Mod, PythonMod
 
@@ -38,6 +38,7 @@ def random_condition(choose: random.Random) -> sympy.Basic:
     return sympy.Not(made) if choose.random() < 0.5 else made
 
 
+@settings(deadline=None)
 @given(st.randoms(use_true_random=False), st.tuples(*[st.integers(1, 9)] * 3))
 def test_text_gives_sympys_number(choose: random.Random, values: tuple[int, int, int]) -> None:
     size = random_size(choose, choose.randint(0, 4))
@@ -46,6 +47,7 @@ def test_text_gives_sympys_number(choose: random.Random, values: tuple[int, int,
     assert eval(SizePrinter(NAMES).doprint(size), scope) == int(size.subs(given_values))
 
 
+@settings(deadline=None)
 @given(st.randoms(use_true_random=False), st.tuples(*[st.integers(1, 9)] * 3))
 def test_condition_can_be_negated_as_text(
     choose: random.Random, values: tuple[int, int, int]

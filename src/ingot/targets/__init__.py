@@ -2,6 +2,6 @@
 is split between it and the host."""
 
 from ingot.targets.run import Placed, place
-from ingot.targets.target import Target, Transfer
+from ingot.targets.target import Moved, Target
 
-__all__ = ["Placed", "Target", "Transfer", "place"]
+__all__ = ["Moved", "Placed", "Target", "place"]

@@ -21,7 +21,7 @@ from ingot.emit.files import write_all
 from ingot.emit.importer import FUNCTION
 from ingot.errors import EmitError, IngotError
 from ingot.program.program import Program
-from ingot.targets.target import Runner, Transfer
+from ingot.targets.target import Moved, Runner
 
 SCOPE = "model"
 _DTYPES = (torch.float32, torch.float64, torch.int64, torch.int32, torch.int8, torch.bool)
@@ -60,13 +60,13 @@ class Iree:
 
         return run
 
-    def upload(self, tensor: torch.Tensor) -> Transfer:
+    def upload(self, tensor: torch.Tensor) -> Moved:
         """IREE reads the tensor's own memory, if its elements lie in order."""
         plain = tensor.detach().contiguous()
-        return Transfer(_lent(plain), copied=plain.data_ptr() != tensor.data_ptr())
+        return Moved(_lent(plain), copied=plain.data_ptr() != tensor.data_ptr())
 
-    def download(self, value: Any) -> Transfer:
-        return Transfer(torch.from_numpy(value.to_host()), copied=not value.is_host_accessible)
+    def download(self, value: Any) -> Moved:
+        return Moved(torch.from_numpy(value.to_host()), copied=not value.is_host_accessible)
 
 
 def _lent(tensor: torch.Tensor) -> Any:

@@ -20,7 +20,7 @@ from ingot.program.graph import placeholders
 from ingot.program.program import Program
 from ingot.program.text import target_name
 from ingot.targets.placement import Stage, returned_names, split
-from ingot.targets.target import Runner, Target, Transfer
+from ingot.targets.target import Moved, Runner, Target
 
 HostRunner = Callable[[list[Any]], Sequence[Any]]
 Kept = dict[str, tuple[Weights, Any]]
@@ -178,7 +178,7 @@ class _Values:
             self.kept[name] = weights, sent
         return sent
 
-    def _sent(self, tensor: torch.Tensor) -> Transfer:
+    def _sent(self, tensor: torch.Tensor) -> Moved:
         moved = self.target.upload(tensor)
         self.traffic.uploads += moved.copied
         return moved

@@ -6,8 +6,8 @@ copied when, the report) is ours.
         name = "mine"
         def claim(self, node): return "" if node.target in TABLE else "no kernel for it"
         def lower(self, program): return a function from device values to device values
-        def upload(self, tensor): return Transfer(the tensor as a device value)
-        def download(self, value): return Transfer(the device value as a tensor)
+        def upload(self, tensor): return Moved(the tensor as a device value)
+        def download(self, value): return Moved(the device value as a tensor)
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Runner = Callable[[Sequence[Any]], Sequence[Any]]
 
 
 @dataclass(frozen=True)
-class Transfer:
+class Moved:
     """A tensor that went from host to device, or back."""
 
     value: Any
@@ -43,8 +43,8 @@ class Target(Protocol):
     def lower(self, program: Program) -> Runner:
         """Code for a graph whose every op was claimed."""
 
-    def upload(self, tensor: torch.Tensor) -> Transfer:
+    def upload(self, tensor: torch.Tensor) -> Moved:
         """The tensor as a value of the device."""
 
-    def download(self, value: Any) -> Transfer:
+    def download(self, value: Any) -> Moved:
         """The device's value as a tensor."""
