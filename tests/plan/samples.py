@@ -49,7 +49,7 @@ plan(%x, %w) {
   define s0 = size(%x, 0)
   allocate %y
   segment {
-    requires 0 <= 0 + 2 * i(s0) + -1 * quotient(0 + 1 * i(s0), 4) < (64*s0) for \
+    requires 0 <= 0 + 2 * i(s0) + 1 * quotient(0 + 1 * i(s0), 4) < (64*s0) for \
 "aten.relu.default" at "model.py":3 "y = x.relu()"
     launch @mm(%x, %packed, %h, %scratch, @relu, s0) threads(s0) step 0:0 covers(0:2, 0:3) {
       computes {
@@ -326,7 +326,7 @@ device=device("cpu"), pin_memory=False) impure
     }
   }
   %chosen = operator.getitem(%steered, 0)
-  return %first, %pick, %chosen, [u0, (1,)], "text", {"k": %sum}
+  return %first, %pick, %chosen, [u0, (1,)], "text", {"k" = %sum}
 }
 """
 

@@ -71,7 +71,7 @@ class ValueReader(Reader):
 
     def _entry(self) -> tuple[Any, Any]:
         key = self.value()
-        self.expect(":")
+        self.expect("=")
         return key, self.value()
 
     def _word(self) -> Any:

@@ -200,7 +200,7 @@ def _record(value: Any) -> str:
         case Items():
             return f"[{_values(value.values)}]"
         case Entries():
-            inner = (f"{value_text(key)}: {value_text(each)}" for key, each in value.pairs)
+            inner = (f"{value_text(key)} = {value_text(each)}" for key, each in value.pairs)
             return f"{{{', '.join(inner)}}}"
         case AtMost():
             return f"at_most({size_text(value.left)}, {size_text(value.right)})"

@@ -183,9 +183,11 @@ class _Flow:
     def plain(self, op: Op, state: State) -> None:
         """What reads, then writes."""
         found = list(uses(op))
-        self.read((name for name, access in found if access == "r"), state)
-        self.read((name for name, access in found if access == "rw"), state)
+        if isinstance(op, Eager):
+            verify_target(op.call, self.at)
+            self.writes(op)
         self.scratch([name for name, access in found if access == "scratch"], state)
+        self.read((name for name, access in found if access in ("r", "rw")), state)
         if isinstance(op, Launch):
             self.write((name for name, access in found if access == "w"), state)
         elif isinstance(op, Eager):
@@ -226,8 +228,6 @@ class _Flow:
     # -- eager ops ---------------------------------------------------------------------------------
 
     def eager(self, op: Eager, state: State) -> None:
-        verify_target(op.call, self.at)
-        self.writes(op)
         for name in op.writes:
             self.write([name], state)
             if self.context.buffers[name].kind is Kind.INPUT and overwrites(op, name):

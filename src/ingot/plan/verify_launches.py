@@ -128,9 +128,6 @@ class _Launch:
             self.fail(f"%{buffer.name} is {buffer.kind.value}: it has no values to compute with")
         if operand.dtype is not buffer.dtype:
             self.fail(f"%{buffer.name} holds {buffer.dtype}, not {operand.dtype}")
-        if len(operand.shape) != len(operand.strides):
-            self.fail(f"a view of %{buffer.name} with {len(operand.shape)} sizes and "
-                      f"{len(operand.strides)} strides")  # fmt: skip
 
     def reached(self, access: str) -> set[str]:
         return {p.buffer for declared, p in self.pointers if access in declared.access}

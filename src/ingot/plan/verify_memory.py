@@ -122,7 +122,7 @@ def _lifetimes(context: Context) -> None:
         if not 0 <= first <= last < len(context.ops):
             raise Fault(f"%{buffer.name}", f"a lifetime of {first}..{last}")
         if first > needed[0] or last < needed[1]:
-            raise Fault(f"%{buffer.name}", f"it is in use at {needed[0]}..{needed[1]}")
+            raise Fault(f"%{buffer.name}", f"%{buffer.name} is in use at {needed[0]}..{needed[1]}")
 
 
 def _arena(context: Context) -> None:
@@ -154,7 +154,7 @@ def _overlaps(placed: list[Buffer], offsets: Iterable[int | None], sizes: list[i
     for buffer, offset, size in zip(placed, offsets, sizes):
         assert size is not None
         if offset is None or offset < 0 or offset % LINE:
-            raise Fault(f"%{buffer.name}", f"it lies at {offset} in the arena")
+            raise Fault(f"%{buffer.name}", f"%{buffer.name} lies at {offset} in the arena")
         found.append((offset, offset + size, buffer))
     found.sort(key=lambda each: each[:2])
     for k, (_, end, buffer) in enumerate(found):
@@ -162,7 +162,7 @@ def _overlaps(placed: list[Buffer], offsets: Iterable[int | None], sizes: list[i
             if start >= end:
                 break
             if behind > start and _together(buffer.lifetime, other.lifetime):
-                raise Fault(f"%{other.name}", f"it overlaps %{buffer.name} in the arena")
+                raise Fault(f"%{other.name}", f"%{other.name} overlaps %{buffer.name} in the arena")
 
 
 def _together(a: tuple[int, int] | None, b: tuple[int, int] | None) -> bool:

@@ -4,7 +4,7 @@ recipes."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any, get_type_hints
 
@@ -19,6 +19,7 @@ from ingot.plan.ir import (
     Kind,
     Loop,
     Opaque,
+    Operand,
     Plan,
     Recipe,
     walk,
@@ -78,11 +79,13 @@ def _subject(record: Any) -> str:
 _hints: dict[type, dict[str, Any]] = {}
 
 
-def _type_fault(record: Any, depth: int = 0) -> str | None:
+def _type_fault(record: Any) -> str | None:
     """A field, at any depth, that has another type than it is declared with."""
     kind = type(record)
     if isinstance(record, Attributes):
         return attributes_fault(record)
+    if isinstance(record, Operand) and len(record.shape) != len(record.strides):
+        return f"a view with {len(record.shape)} sizes, but {len(record.strides)} strides"
     if kind not in _hints:
         _hints[kind] = get_type_hints(kind)
     for field in fields(record):
@@ -92,15 +95,18 @@ def _type_fault(record: Any, depth: int = 0) -> str | None:
         if field.name in _SIZES and not _are_sizes(value):
             return f"{kind.__name__}.{field.name} is no size: {value!r:.60}"
         if field.name not in ("then", "otherwise", "body", "test", "ops", "launches", "bodies"):
-            for inner in value if isinstance(value, tuple) else (value,):
-                wrong = _type_fault(inner, depth + 1) if _is_record(inner) else None
-                if wrong:
+            for inner in _records(value):
+                if wrong := _type_fault(inner):
                     return wrong
     return None
 
 
-def _is_record(value: Any) -> bool:
-    return is_dataclass(value) and not isinstance(value, type | Place | Plan)
+def _records(value: Any) -> Iterator[Any]:
+    if isinstance(value, tuple):
+        for each in value:
+            yield from _records(each)
+    elif is_dataclass(value) and not isinstance(value, type | Place | Plan):
+        yield value
 
 
 def _are_sizes(value: Any) -> bool:
