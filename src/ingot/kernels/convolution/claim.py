@@ -1,7 +1,6 @@
-"""Native convolutions as steps of a plan. Comes in: a call of the op that passes/convolve.py
-writes; goes out: for each group of channels what the function of codegen/convolution.py needs; none
-where PyTorch does it. What holds: weights and bias are packed together, so that one check serves
-both.
+"""Claims on the convolution op that passes/convolve.py writes: one launch of the function in
+emit.py for each group of channels, or none where PyTorch runs the convolution. Weights and bias are
+packed together, so that one guard serves both.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Convolutions that run one behind the other, row by row. Comes in: the convolutions of a plan, in
-order; goes out: those that are stages of a chain, and what codegen/chain.py needs of each chain.
-What holds: nobody but the next stage reads what a stage makes; one stage at most reads several rows
-of the one before it, so that little is made twice where strips meet.
+"""Depth-first tiling of convolution chains: which convolutions of a plan form a chain, and the
+arguments of emit_depth_first.py for each chain. Only the next stage reads the result of a stage. At
+most one stage reads several rows of the stage before it, which limits the rows that are computed
+twice where strips meet.
 """
 
 from __future__ import annotations

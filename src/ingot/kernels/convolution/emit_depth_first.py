@@ -1,8 +1,7 @@
-"""Convolutions one behind the other, row by row: what one makes is read by the next while it is in
-the second cache level, and never lies in memory as a whole. Comes in: a frame with the words of
-each convolution (a stage) and a list of rows to make; goes out: the rows of the last stage in
-place. What holds: each thread has rooms of its own for the rows between stages; the list says in
-which order rows are made, and makes those at the border of two strips in both.
+"""Depth-first convolution chains: intermediate images are never materialised in full; a stage reads
+the rows of the stage before it while they are in the second cache level. The frame holds the
+arguments of each stage and a list of rows to compute, in order. Each thread has its own scratch for
+the rows between stages; rows at the border of two strips are computed in both.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ FIELDS = (
     "c", "edges", "rows", "strips", "edge_count", "strip_count", "room", "teams", "work",
 )  # fmt: skip
 """The frame's first words. `c` is the room, of `room` elements for each of `teams` threads; `edges`
-are zeros in it, as in codegen/convolution.py. `strips` says where in `rows` the rows of a strip
+are zeros in it, as in emit.py. `strips` says where in `rows` the rows of a strip
 begin; a strip is one thread's. The stages' words are behind them."""
 _POINTERS = FIELDS[:4]
 STAGE = (
@@ -35,7 +34,7 @@ ROW = ("stage", "image", "c", "addend", "pieces")
 
 
 def chain_functions(dtype: torch.dtype) -> tuple[int, int]:
-    """As in codegen/convolution.py."""
+    """As in emit.py."""
     return addresses(_compiled(dtype))
 
 

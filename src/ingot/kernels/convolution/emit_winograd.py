@@ -1,8 +1,8 @@
-"""3×3 convolutions by Winograd's way, F(2×2, 3×3): four pixels at a time from sixteen products in
-place of thirty-six. Comes in: a frame as in codegen/convolution.py, weights transformed; goes out:
-the result in place, its border zeroed. What holds: what lies between the transforms stays in the
-second cache level; errors are those of a plain sum, since the transforms only add and subtract. A
-pixel that comes out not finite, as an infinity less another, is summed up anew the plain way.
+"""3×3 convolutions by Winograd's algorithm F(2×2, 3×3): four pixels from sixteen products instead
+of thirty-six. The frame is that of emit.py, with transformed weights; the border of the result is
+zeroed. Values between the transforms stay in the second cache level. Rounding errors are those of
+a plain sum, since the transforms only add and subtract. A pixel that is not finite, such as the
+difference of two infinities, is computed again by the direct algorithm.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Where the pixels and terms of a convolution lie, as tables for codegen/convolution.py. Comes in:
-sizes and strides; goes out: arrays of offsets and how the work is cut up. What holds: any number of
-spatial dimensions, any stride, dilation and layout; padding is in the image.
+"""Tables of offsets for emit.py, made from the sizes and strides of a convolution: where its pixels
+and the terms of their sums lie, and how the work is divided. Any number of spatial dimensions, any
+stride, dilation and layout; padding is part of the image.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Which convolutions go Winograd's way, and how their patches are cut up. Comes in: a convolution
-as plan/convolutions.py describes it; goes out: what codegen/winograd.py needs. What holds: only 3×3
-windows on images of even sizes with many channels, whose transformed weights are not too large.
+"""Which convolutions of claim.py use Winograd's algorithm, and the arguments of emit_winograd.py:
+how the image is divided into patches. Only 3×3 windows on images of even sizes with many channels,
+whose transformed weights are not too large.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Slices that are copied to places in a tensor, such as new keys and values into a cache. Comes in:
-a call of index_copy; goes out: what the function needs, word by word; none where PyTorch does it.
+"""Claims on index_copy, such as new keys and values written into a cache: the arguments of the
+function in emit.py, or no claim where PyTorch runs the call.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ FIELDS = ("a", "lda", "m", "k", "useful", "in_step", "count")
 `in_step`: all are as wide, and what follows one may read the same part of those before it."""
 EACH = ("words", "b", "addend", "c", "ldc", "n", "ldadd", "follower")
 """A product in the frame, `words` in all. `addend` may be null; `ldadd` is 0 for one row that is
-added to all. `follower` is null or a function (codegen/follower.py) that gets every part of C as
+added to all. `follower` is null or a function (codegen/epilogue.py) that gets every part of C as
 soon as it is done; its own frame lies behind."""
 _EACH_POINTERS = ("b", "addend", "c", "follower")
 _PANELS = "(%frame: !llvm.ptr, %each: !llvm.ptr, %low: i64, %high: i64, %top: i64, %bottom: i64)"
