@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import torch
 
 from ingot.codegen.executor import executor, executor_address
-from ingot.codegen.launcher import FRAME, launcher
+from ingot.codegen.launcher import ANY, FRAME, launcher
+from ingot.codegen.tensor_words import dtype_number
 from ingot.codegen.weight_guard import guard_address
 from ingot.errors import InputError
 from ingot.forks import fork_safe_lock
@@ -42,6 +43,8 @@ class Bound:
     written: bool = False
     label: str = "a tensor"
     """What an error calls it."""
+    dtype: torch.dtype | None = None
+    """None where any will do."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,7 @@ class Launch:
         self._execute = executor()
         self._seen: Seen | None = None
         self._tensors = [base for _, base in bound]
-        rows = ((number, base.itemsize, base.extent) for number, base in bound)
+        rows = ((number, base.itemsize, base.extent, _dtype_of(base)) for number, base in bound)
         self._sizes = array("q", itertools.chain.from_iterable(rows))
         self._constants = array("q")
         self._frame = array("q", [0] * len(FRAME))
@@ -128,6 +131,10 @@ class Launch:
 
     def _set(self, name: str, value: int) -> None:
         self._frame[FRAME.index(name)] = value
+
+
+def _dtype_of(base: Bound) -> int:
+    return ANY if base.dtype is None else dtype_number(base.dtype)
 
 
 def readable(tensor: torch.Tensor, bound: Bound) -> torch.Tensor:
