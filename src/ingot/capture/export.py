@@ -36,10 +36,11 @@ from ingot.capture.same_tensor import in_own_memory, one_input_each
 from ingot.capture.structures import register_structures
 from ingot.capture.trouble import capture_error, error_place, quiet
 from ingot.capture.unseen import data_is_detached
-from ingot.errors import CaptureError, OptionError, did_you_mean
+from ingot.errors import CaptureError, CompileError, OptionError, did_you_mean
 from ingot.exclusive import exclusively, exporting_here
 from ingot.options import Options, make_options
 from ingot.program.program import Level, Program
+from ingot.program.quantized import why_uncertain
 from ingot.program.source import is_library
 from ingot.program.verify import verify
 
@@ -70,8 +71,15 @@ def export(
     if train and level == "pre-dispatch":
         raise OptionError("train=True at level='pre-dispatch'", hints=["use level='aten'"])
     kept = frozenset(op if isinstance(op, OpOverload) else op.target for op in keep)
+
+    def program(exported: ExportedProgram) -> Program:
+        uncertain = why_uncertain(exported.graph_module)
+        if uncertain is not None:
+            raise CaptureError(uncertain)
+        return make(exported, train, kept)
+
     with keeping_toggles() if level == "pre-dispatch" else nullcontext():
-        return _captured(model, args, kwargs, dynamic_shapes, lambda e: make(e, train, kept),
+        return _captured(model, args, kwargs, dynamic_shapes, program,
                          refuse=level == "pre-dispatch")  # fmt: skip
 
 
@@ -88,6 +96,11 @@ def export_to_run(
 
     def make(exported: ExportedProgram) -> Program:
         check_example(exported)
+        uncertain = why_uncertain(exported.graph_module)
+        if uncertain is not None and options.strict:
+            raise CaptureError(uncertain)
+        if uncertain is not None:
+            raise NotLowered(exported, CompileError(uncertain))
         boundary = Boundary(Source(exported.graph_module, "aten"), options)
 
         def plain(error: Exception) -> Program:
@@ -112,8 +125,9 @@ def export_to_run(
 
 
 class NotLowered(Exception):
-    """PyTorch captured the program but cannot make it functional: two inputs that share memory and
-    one of which is written, an input whose shape is changed in place."""
+    """PyTorch captured the program but cannot make it functional (two inputs that share memory and
+    one of which is written, an input whose shape is changed in place), or not tell what dtypes its
+    values have."""
 
     def __init__(self, exported: ExportedProgram, failure: Exception):
         super().__init__(str(failure))

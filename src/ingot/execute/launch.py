@@ -18,7 +18,7 @@ from ingot.codegen.executor import executor, executor_address
 from ingot.codegen.launcher import ANY, FRAME, launcher
 from ingot.codegen.tensor_words import dtype_number
 from ingot.codegen.weight_guard import guard_address
-from ingot.errors import InputError
+from ingot.errors import CompileError, InputError
 from ingot.forks import fork_safe_lock
 from ingot.plan.prepared import Prepared, Seen
 from ingot.program.plain_tensor import memory_fault
@@ -139,10 +139,13 @@ def _dtype_of(base: Bound) -> int:
 
 def readable(tensor: torch.Tensor, bound: Bound) -> torch.Tensor:
     """The tensor, or for one that PyTorch keeps no memory for (a ZeroTensor) the same values in
-    memory. Raises where there is nothing to read."""
+    memory. Raises where there is nothing to read, or where an operation that PyTorch ran gave
+    another dtype than its fake kernel says."""
     if tensor._is_zerotensor() and not bound.written:
         return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype).zero_()
     why = f"is on device {tensor.device}" if tensor.device.type != "cpu" else memory_fault(tensor)
     if why is not None:
         raise InputError(f"{bound.label} {why}")
+    if bound.dtype is not None and tensor.dtype is not bound.dtype:
+        raise CompileError(f"{bound.label} is {tensor.dtype}; the graph says {bound.dtype}")
     return tensor

@@ -457,8 +457,8 @@ class RunnerWriter:
             if node in self.in_place.values():
                 self.lines.append(f"{name}.data_ptr()")  # copies what is copied when written
             written = node in self.in_place.values()
-            itemsize = tensor_of(node).dtype.itemsize
-            self.unset.append(Bound(name, itemsize, known_extent(node), written, node.name))
+            dtype, extent_ = tensor_of(node).dtype, known_extent(node)
+            self.unset.append(Bound(name, dtype.itemsize, extent_, written, node.name, dtype=dtype))
         return self.bases[node]
 
     def _plain(self, node: fx.Node) -> str:
