@@ -14,13 +14,14 @@ from ingot.capture.example_sizes import check_example
 from ingot.capture.mode_changes import keeping_toggles
 from ingot.capture.same_tensor import in_own_memory
 from ingot.capture.tracing import capture, functional
-from ingot.errors import OptionError, did_you_mean
+from ingot.errors import CaptureError, CompileError, OptionError, did_you_mean
 from ingot.exclusive import exclusively
 from ingot.fallback.boundary import Boundary
 from ingot.fallback.reproducer import Source
 from ingot.options import Options, make_options
 from ingot.passes.decompositions.recurrent import whole_layers
 from ingot.program.program import Program
+from ingot.program.quantized import why_uncertain
 from ingot.program.verify import verify
 
 if TYPE_CHECKING:
@@ -50,9 +51,16 @@ def export(
     if train and level == "pre-dispatch":
         raise OptionError("train=True at level='pre-dispatch'", hints=["use level='aten'"])
     kept = frozenset(op if isinstance(op, OpOverload) else op.target for op in keep)
+
+    def program(exported: ExportedProgram) -> Program:
+        uncertain = why_uncertain(exported.graph_module)
+        if uncertain is not None:
+            raise CaptureError(uncertain)
+        return make(exported, train, kept)
+
     with keeping_toggles() if level == "pre-dispatch" else nullcontext():
-        return capture(model, args, kwargs, dynamic_shapes, lambda e: make(e, train, kept),
-                         refuse=level == "pre-dispatch")  # fmt: skip
+        return capture(model, args, kwargs, dynamic_shapes, program,
+                       refuse=level == "pre-dispatch")  # fmt: skip
 
 
 @exclusively()
@@ -65,6 +73,11 @@ def export_to_run(
 
     def make(exported: ExportedProgram) -> Program:
         check_example(exported)
+        uncertain = why_uncertain(exported.graph_module)
+        if uncertain is not None and options.strict:
+            raise CaptureError(uncertain)
+        if uncertain is not None:
+            raise NotLowered(exported, CompileError(uncertain))
         boundary = Boundary(Source(exported.graph_module, "aten"), options)
 
         def plain(error: Exception) -> Program:
@@ -89,8 +102,9 @@ def export_to_run(
 
 
 class NotLowered(Exception):
-    """PyTorch captured the program but cannot make it functional: two inputs that share memory and
-    one of which is written, an input whose shape is changed in place."""
+    """PyTorch captured the program but cannot make it functional (two inputs that share memory and
+    one of which is written, an input whose shape is changed in place), or not tell what dtypes its
+    values have."""
 
     def __init__(self, exported: ExportedProgram, failure: Exception):
         super().__init__(str(failure))

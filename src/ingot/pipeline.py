@@ -42,6 +42,7 @@ from ingot.passes.lower import Lower
 from ingot.passes.native import native_passes
 from ingot.passes.versions import Versions, leaves, versions
 from ingot.program.program import Level, Program, program_from_fx
+from ingot.program.quantized import why_uncertain
 from ingot.program.verify import verify
 from ingot.runtime.glue import Run, Runner, emit
 from ingot.select.epilogues import Follower, with_followers
@@ -72,6 +73,7 @@ def compile_graph(
     boundary = Boundary(Source(gm, "aten", static, torch.is_grad_enabled()), options)
 
     def compiled() -> Compiled:
+        _require_certain(gm)
         program = program_from_fx(gm, static_input_indices=static)
         return _with_recovery(_within(program, boundary), program, boundary, lambda: graph_run(gm))
 
@@ -89,6 +91,7 @@ def compile_program(program: Program, options: Options) -> Compiled:
     boundary = Boundary(Source(program.graph_module, level, tuple(static)), options)
 
     def compiled() -> Compiled:
+        _require_certain(program.graph_module)
         found = _within(program, boundary)
         return _with_recovery(found, program, boundary, lambda: program_run(program))
 
@@ -97,6 +100,12 @@ def compile_program(program: Program, options: Options) -> Compiled:
         compiled,
         lambda e: _eager(boundary, e, lambda r: interpreted_program(program, r)),
     )
+
+
+def _require_certain(gm: fx.GraphModule) -> None:
+    uncertain = why_uncertain(gm)
+    if uncertain is not None:
+        raise CompileError(uncertain)
 
 
 def _static(program: Program) -> Iterator[int]:

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 import ingot
 from ingot.codegen.launcher import UNUSUAL
 from ingot.runtime import launch as launch_module
-from ingot.runtime.launch import Launch
+from ingot.runtime.launch import Bound, Launch
 
 
 @pytest.fixture(autouse=True)
@@ -188,3 +188,60 @@ def test_weights_are_replaced_while_others_run() -> None:
         thread.join()
     assert not problems
     torch.testing.assert_close(compiled(x), net(x))
+
+
+@pytest.mark.parametrize("rank", [1, 3, 5, 6, 8])
+@pytest.mark.parametrize("entry", ["ahead", "torch.compile"])
+def test_dynamic_tensors_are_bound_natively_within_their_storage(
+    entry: str, rank: int, taken: list[str]
+) -> None:
+    """Up to five dimensions a tensor keeps its sizes in itself, with more of them elsewhere."""
+
+    def function(x: Tensor) -> Tensor:
+        return x.sin() * 2
+
+    def example(rows: int) -> Tensor:
+        return torch.rand(rows, *[2] * (rank - 1))
+
+    if entry == "ahead":
+        dynamic = ({0: torch.export.Dim.AUTO},)
+        compiled = ingot.compile(function, (example(3),), dynamic_shapes=dynamic)
+    else:
+        compiled = torch.compile(function, backend="ingot", dynamic=True)
+    compiled(example(3))
+    compiled(example(5))
+    taken.clear()
+    whole, memory = example(64), example(70)
+    for x in (whole, memory[6:], memory[20:64]):
+        torch.testing.assert_close(compiled(x), function(x))
+    assert taken == []
+    inside, outside = [memory[:64], memory[20:64]], [memory, memory[6:], memory[1::3]]
+    memory.untyped_storage().resize_(64 * memory[0].nbytes)
+    for x in inside:
+        torch.testing.assert_close(compiled(x), function(x))
+    for x in outside:
+        with pytest.raises(ingot.IngotError, match="storage"):
+            compiled(x)
+
+
+@pytest.mark.parametrize("rank", [2, 7])
+def test_what_pytorch_reads_is_within_its_storage(rank: int) -> None:
+    def function(x: Tensor) -> Tensor:
+        return torch.cumsum(x, 0)
+
+    sizes = [2] * (rank - 1)
+    compiled = ingot.compile(
+        function, (torch.rand(3, *sizes),), dynamic_shapes=({0: torch.export.Dim.AUTO},)
+    )
+    x = torch.rand(6, *sizes)
+    torch.testing.assert_close(compiled(x), function(x))
+    x.untyped_storage().resize_(x.nbytes - 4)
+    with pytest.raises(ingot.InputError, match="storage"):
+        compiled(x)
+
+
+def test_tensors_of_another_dtype_are_not_bound() -> None:
+    launch = Launch([(2, Bound("x", 4, 0, dtype=torch.float32))])
+    assert launch.quick is not None
+    bases = array("q", [0] * 8)
+    assert launch.quick(bases.buffer_info()[0], 0, torch.ones(3, dtype=torch.int32)) == UNUSUAL

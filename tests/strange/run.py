@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.export import Dim
 from torch.masked import MaskedTensor
 from torch.utils import _pytree as pytree
 
@@ -64,16 +65,21 @@ def compiled(entry: str, position: str) -> Callable[[], Function]:
     """Makes the function that a row calls."""
     function = POSITIONS[position]
     example = torch.rand(4, 4)
-    if entry == "ahead":
+    if entry.startswith("ahead"):
         given = {"a": [example], "b": torch.ones(4, 4)} if position == "in a structure" else example
-        made = wrapped(position, ingot.compile(function, (given,)))
+        sizes = pytree.tree_map(lambda _: {0: Dim.AUTO, 1: Dim.AUTO}, (given,))
+        dynamic = sizes if entry == "ahead, Dim.AUTO" else None
+        made = wrapped(position, ingot.compile(function, (given,), dynamic_shapes=dynamic))
         return lambda: made
 
     def just_in_time() -> Function:
         torch._dynamo.reset()
-        found = wrapped(position, torch.compile(function, backend="ingot", dynamic=False))
-        if entry == "torch.compile, after a plain one":
+        dynamic = entry == "torch.compile, dynamic"
+        found = wrapped(position, torch.compile(function, backend="ingot", dynamic=dynamic))
+        if entry != "torch.compile":
             found(torch.rand(4, 4))
+        if dynamic:
+            found(torch.rand(6, 6))
         return found
 
     return just_in_time

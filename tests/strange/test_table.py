@@ -38,6 +38,8 @@ AHEAD: dict[str, list[str]] = {
 }  # fmt: skip
 """What a program that was made for f32[4, 4] refuses though eager would take it. (Eager refuses the
 others of these, and so does the program.)"""
+OF_ANY_SIZE = {"of another size", "empty"}
+"""Of these, what a program made with Dim.AUTO takes."""
 TRACED = {
     "fake": REFUSED,
     "fake outside of its mode": REFUSED,
@@ -46,9 +48,14 @@ TRACED = {
 }
 """AOTAutograd does not take what is functional already; fake tensors that Dynamo did not make have
 no memory."""
+RERUN = {"under functionalize", "functional"}
+"""Of these, what the program for dynamic sizes takes, that was made for plain tensors."""
 UNDEFINED = {("mutated", "overlapping")}
 """What eager computes depends on the order in which it goes over the elements."""
-ENDS_PYTORCH = {("torch.compile, after a plain one", "nested, strided")}
+ENDS_PYTORCH = {
+    ("torch.compile, after a plain one", "nested, strided"),
+    ("torch.compile, dynamic", "nested, strided"),
+}
 """Dynamo's own guards ask it for strides, and C++ ends the process, whatever the backend."""
 JUST_IN_TIME: dict[str, dict[str, str]] = {
     "argument": TRACED,
@@ -58,9 +65,13 @@ JUST_IN_TIME: dict[str, dict[str, str]] = {
 
 
 def expected(entry: str, position: str) -> dict[str, str]:
-    if entry == "ahead":
-        return dict.fromkeys(AHEAD[position], REFUSED)
-    return {**dict.fromkeys(NO_MEMORY, REFUSED), **JUST_IN_TIME[position]}
+    if entry.startswith("ahead"):
+        taken = OF_ANY_SIZE if entry == "ahead, Dim.AUTO" else ()
+        return {name: REFUSED for name in AHEAD[position] if name not in taken}
+    known = {**dict.fromkeys(NO_MEMORY, REFUSED), **JUST_IN_TIME[position]}
+    if entry == "torch.compile, dynamic":
+        known = {name: outcome for name, outcome in known.items() if name not in RERUN}
+    return known
 
 
 def outcomes(entry: str, position: str) -> dict[str, str]:
@@ -98,14 +109,21 @@ def test_ahead() -> None:
     check("ahead", "argument")
 
 
+def test_ahead_of_any_size() -> None:
+    check("ahead, Dim.AUTO", "argument")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("position", [p for p in AHEAD if p != "argument"])
-def test_ahead_elsewhere(position: str) -> None:
-    check("ahead", position)
+@pytest.mark.parametrize("entry", ["ahead", "ahead, Dim.AUTO"])
+def test_ahead_elsewhere(entry: str, position: str) -> None:
+    check(entry, position)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("position", JUST_IN_TIME)
-@pytest.mark.parametrize("entry", ["torch.compile", "torch.compile, after a plain one"])
+@pytest.mark.parametrize("entry", [
+    "torch.compile", "torch.compile, after a plain one", "torch.compile, dynamic",
+])  # fmt: skip
 def test_torch_compile(entry: str, position: str) -> None:
     check(entry, position)

@@ -18,7 +18,7 @@ import torch
 
 from ingot.codegen.jit import Native, compile_module
 from ingot.codegen.lazy import Once
-from ingot.codegen.tensor_layout_probe import TensorWords, tensor_words
+from ingot.codegen.tensor_layout_probe import INLINE, TensorWords, tensor_words
 from ingot.codegen.thread_state import (
     STRANGE,
     ThreadState,
@@ -34,8 +34,12 @@ FRAME = (
     "tensor_count", "keeper",
 )  # fmt: skip
 """Two functions; how many weights come first and the frame in which they were noted, 0: in none;
-where pairs (base, word) and triples (base, bytes of an element, bytes from the first element to the
-end of the last) lie and how many; the object that holds what was made of the weights."""
+where pairs (base, word) and rows of tensors (base, then TENSOR_ROW) lie and how many; the object
+that holds what was made of the weights."""
+TENSOR_ROW = ("itemsize", "extent", "dtype")
+"""Bytes of an element; bytes from the first element to the end of the last, 0: those that the
+tensor's own sizes and strides give; the number of the dtype, -1: any."""
+ANY = -1
 KIND = object.__basicsize__ - 8
 """Where an object's type stands in it."""
 DATA = bytes.__basicsize__ - 1
@@ -200,36 +204,81 @@ def _set_constant(t: _Text, k: str) -> None:
 
 
 def _set_tensor(t: _Text, k: str, words: TensorWords, zero: str) -> None:
-    base, size, extent = _row(t, t.field("tensors", "!llvm.ptr"), k, 3)
+    base, *row = _row(t, t.field("tensors", "!llvm.ptr"), k, 1 + len(TENSOR_ROW))
     weights, two = t.field("weights"), t.constant(2)
     before, position = t.name(), t.name()
     t.add(
         f"{before} = llvm.add {weights}, {two} : i64", f"{position} = llvm.add {before}, {k} : i64"
     )
     tensor = t.item("%args", position, "!llvm.ptr")
-    t.set_base(base, _address_of(t, tensor, words, size, extent, zero))
+    t.set_base(base, _address_of(t, tensor, words, row, zero))
 
 
-def _address_of(
-    t: _Text, tensor: str, words: TensorWords, size: str, extent: str, zero: str
-) -> str:
-    """Of the first element. Unusual are other classes and storages that do not hold all of it."""
+def _address_of(t: _Text, tensor: str, words: TensorWords, row: Sequence[str], zero: str) -> str:
+    """Of the first element. Unusual are other classes and dtypes, and storages that do not hold all
+    of it."""
+    size, extent, dtype = row
     t.branch_unless(_is_plain_type(t, tensor), "^ordinary")
     inside = t.load(tensor, words.tensor, "!llvm.ptr")
+    t.branch_unless(_is_dtype(t, t.load(inside, words.dtype, "i16"), dtype), "^typed")
     storage = t.load(inside, words.storage)
     t.branch_unless(t.compare("ne", storage, zero), "^stored")
     pointer = t.name()
     t.add(f"{pointer} = llvm.inttoptr {storage} : i64 to !llvm.ptr")
     memory = t.load(pointer, words.memory)
     t.branch_unless(t.compare("ne", memory, zero), "^there")
+    needed = _extent_of(t, inside, words, size, extent, zero)
     first, behind, end, address = t.load(inside, words.first), t.name(), t.name(), t.name()
     t.add(
         f"{behind} = llvm.mul {first}, {size} : i64",
-        f"{end} = llvm.add {behind}, {extent} : i64",
+        f"{end} = llvm.add {behind}, {needed} : i64",
         f"{address} = llvm.add {memory}, {behind} : i64",
     )
     t.branch_unless(t.compare("sle", end, t.load(pointer, words.bytes)), "^whole")
     return address
+
+
+def _is_dtype(t: _Text, number: str, wanted: str) -> str:
+    wide, fits = t.name(), t.name()
+    t.add(f"{wide} = llvm.zext {number} : i16 to i64")
+    same, any_ = t.compare("eq", wide, wanted), t.compare("eq", wanted, t.constant(ANY))
+    t.add(f"{fits} = llvm.or {same}, {any_} : i1")
+    return fits
+
+
+def _extent_of(t: _Text, inside: str, words: TensorWords, size: str, extent: str, zero: str) -> str:
+    """`extent` where it is known, else what the tensor's sizes and strides give."""
+    one, room = t.constant(1), t.constant(INLINE)
+    t.add(
+        f"llvm.cond_br {t.compare('ne', extent, zero)}, ^extent({extent} : i64), ^unknown",
+    )
+    t.block("^unknown")
+    elements = t.load(inside, words.elements)
+    t.add(f"llvm.cond_br {t.compare('eq', elements, zero)}, ^extent({zero} : i64), ^filled")
+    t.block("^filled")
+    rank, here = t.load(inside, words.geometry), _at(t, inside, words.sizes)
+    few, elsewhere = t.compare("sle", rank, room), t.load(inside, words.sizes, "!llvm.ptr")
+    t.add(
+        f"%sizes = llvm.select {few}, {here}, {elsewhere} : i1, !llvm.ptr",
+        f"%between = llvm.select {few}, {room}, {rank} : i1, i64",
+        "%strides = llvm.getelementptr %sizes[%between] : (!llvm.ptr, i64) -> !llvm.ptr, i64",
+        f"llvm.br ^dims({zero}, {one} : i64, i64)",
+    )
+    t.block("^dims(%dim: i64, %span: i64)")
+    t.add(f"llvm.cond_br {t.compare('slt', '%dim', rank)}, ^dim, ^spanned")
+    t.block("^dim")
+    length, stride = t.item("%sizes", "%dim"), t.item("%strides", "%dim")
+    t.add(
+        f"%steps = llvm.sub {length}, {one} : i64",
+        f"%reach = llvm.mul %steps, {stride} : i64",
+        "%further = llvm.add %span, %reach : i64",
+        f"%next_dim = llvm.add %dim, {one} : i64",
+        "llvm.br ^dims(%next_dim, %further : i64, i64)",
+    )
+    t.block("^spanned")
+    t.add(f"%spanned = llvm.mul %span, {size} : i64", "llvm.br ^extent(%spanned : i64)")
+    t.block("^extent(%needed: i64)")
+    return "%needed"
 
 
 def _row(t: _Text, rows: str, k: str, length: int) -> list[str]:
@@ -259,7 +308,8 @@ def _present(words: TensorWords) -> str:
 
     def check(k: str) -> None:
         size, extent = _row(t, "%rows", k, 2)
-        _address_of(t, t.item("%args", k, "!llvm.ptr"), words, size, extent, zero)
+        row = [size, extent, t.constant(ANY)]
+        _address_of(t, t.item("%args", k, "!llvm.ptr"), words, row, zero)
 
     t.loop("tensor", "%count", check)
     _answer(t, zero)

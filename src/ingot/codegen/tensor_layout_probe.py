@@ -7,6 +7,7 @@ then PyTorch is asked in the ordinary way.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import struct
 from collections.abc import Callable, Iterator
@@ -53,6 +54,22 @@ class TensorWords:
     keys: int
     """In the tensor: its dispatch keys."""
 
+    @property
+    def sizes(self) -> int:
+        """In the tensor: its sizes, then room up to INLINE, then its strides; with more dimensions
+        the address of the sizes, which the strides then follow at once."""
+        return self.geometry + WORD
+
+    @property
+    def elements(self) -> int:
+        """In the tensor: how many elements it has."""
+        return self.geometry + (1 + 2 * INLINE + 1) * WORD
+
+    @property
+    def dtype(self) -> int:
+        """In the tensor: the number of its dtype, 16 bits."""
+        return self.elements + WORD
+
 
 @cache
 def tensor_words() -> TensorWords | None:
@@ -83,7 +100,30 @@ def _found(read: Read) -> TensorWords | None:
             view.add_(1)
             view.mul_(2)
     both = {each for each in set.intersection(*several) if all(_fits(read, v, each) for v in views)}
-    return both.pop() if len(both) == 1 else None
+    found = both.pop() if len(both) == 1 else None
+    return found if found is not None and _describes(read, found) else None
+
+
+@cache
+def dtype_number(dtype: torch.dtype) -> int:
+    """What stands in tensors of this dtype; -1 where that is not known."""
+    words = tensor_words()
+    if words is None:
+        return -1
+    sample = torch.empty(0, dtype=dtype, device="cpu")
+    return ctypes.c_uint16.from_address(sample._cdata + words.dtype).value
+
+
+def _describes(read: Read, words: TensorWords) -> bool:
+    """Are the sizes of tensors with many dimensions, and dtypes, where they are expected?"""
+    many = torch.zeros(2, 1, 3, 1, 5, 1, 4).permute(3, 6, 0, 2, 1, 4, 5)
+    (at,) = read(many._cdata + words.sizes, 1)
+    if read(at, 2 * many.dim()) != (*many.shape, *many.stride()):
+        return False
+    dtypes = (torch.float32, torch.float64, torch.int8, torch.bool, torch.bfloat16, torch.int64)
+    samples = [torch.empty(n, dtype=dtype) for dtype in dtypes for n in (0, 3)]
+    numbers = [read(t._cdata + words.dtype, 1)[0] & 0xFFFF for t in samples]
+    return numbers[::2] == numbers[1::2] and len(set(numbers)) == len(dtypes)
 
 
 def _candidates(read: Read, tensor: torch.Tensor) -> Iterator[TensorWords]:

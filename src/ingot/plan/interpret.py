@@ -12,7 +12,7 @@ import sympy
 import torch
 
 from ingot.errors import PlanError
-from ingot.fuse.index import Size
+from ingot.program.shapes import Size
 from ingot.plan.interpret_memory import Memory, poisoned
 from ingot.plan.ir import (
     Allocate,

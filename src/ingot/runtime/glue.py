@@ -369,7 +369,8 @@ class _Glue:
         size = buffer.nbytes
         assert buffer.dtype is not None
         known = size if isinstance(size, int) else 0
-        return Bound(variable, buffer.dtype.itemsize, known, name in self._written, name)
+        written = name in self._written
+        return Bound(variable, buffer.dtype.itemsize, known, written, name, dtype=buffer.dtype)
 
     def _look_at_inputs(self) -> None:
         """PyTorch's own kernels would follow a null pointer as well: ask once, before anything

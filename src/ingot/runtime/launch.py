@@ -15,9 +15,10 @@ from dataclasses import dataclass
 import torch
 
 from ingot.codegen.executor import executor, executor_address
-from ingot.codegen.launcher import FRAME, launcher
+from ingot.codegen.launcher import ANY, FRAME, launcher
+from ingot.codegen.tensor_layout_probe import dtype_number
 from ingot.codegen.weight_guard import guard_address
-from ingot.errors import InputError
+from ingot.errors import CompileError, InputError
 from ingot.forks import fork_safe_lock
 from ingot.plan.prepared import Prepared, Seen
 from ingot.program.plain_tensor import memory_fault
@@ -42,6 +43,8 @@ class Bound:
     written: bool = False
     label: str = "a tensor"
     """What an error calls it."""
+    dtype: torch.dtype | None = None
+    """None where any will do."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,7 @@ class Launch:
         self._execute = executor()
         self._seen: Seen | None = None
         self._tensors = [base for _, base in bound]
-        rows = ((number, base.itemsize, base.extent) for number, base in bound)
+        rows = ((number, base.itemsize, base.extent, _dtype_of(base)) for number, base in bound)
         self._sizes = array("q", itertools.chain.from_iterable(rows))
         self._constants = array("q")
         self._frame = array("q", [0] * len(FRAME))
@@ -130,12 +133,19 @@ class Launch:
         self._frame[FRAME.index(name)] = value
 
 
+def _dtype_of(base: Bound) -> int:
+    return ANY if base.dtype is None else dtype_number(base.dtype)
+
+
 def readable(tensor: torch.Tensor, bound: Bound) -> torch.Tensor:
     """The tensor, or for one that PyTorch keeps no memory for (a ZeroTensor) the same values in
-    memory. Raises where there is nothing to read."""
+    memory. Raises where there is nothing to read, or where an operation that PyTorch ran gave
+    another dtype than its fake kernel says."""
     if tensor._is_zerotensor() and not bound.written:
         return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype).zero_()
     why = f"is on device {tensor.device}" if tensor.device.type != "cpu" else memory_fault(tensor)
     if why is not None:
         raise InputError(f"{bound.label} {why}")
+    if bound.dtype is not None and tensor.dtype is not bound.dtype:
+        raise CompileError(f"{bound.label} is {tensor.dtype}; the graph says {bound.dtype}")
     return tensor
