@@ -284,7 +284,8 @@ def _compiled(
     found = [
         Compiled(
             part.fused, runner.run, runner.source, part.kernels.distinct, part.timings,
-            part.kernels, planned.plan, planned.journal, runner.prepared, runner.segments,
+            part.kernels, planned.plan, planned.resources, planned.journal, runner.prepared,
+            runner.segments,
             tuple(ways.made.values()), number, runner.seconds.get(number, []),
         )
         for number, part in enumerate(parts)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ingot.dispatch.variants import Chosen
     from ingot.plan.ir import Plan
     from ingot.plan.prepared import Prepared
+    from ingot.plan.resources import Resources
     from ingot.runtime.table import Segment
 
 __all__ = ["CallStep", "Compiled", "Fused", "KernelStep", "Program", "Step"]
@@ -36,6 +37,8 @@ class Compiled:
     """Which region became which kernel, and why some did not."""
     plan: Plan | None = None
     """What `run` does, as data; None where PyTorch runs the whole graph."""
+    resources: Resources | None = None
+    """What the plan's names stand for in this process."""
     plan_journal: Journal = field(default_factory=Journal)
     prepared: tuple[Prepared, ...] = ()
     """What is made of weights and kept."""

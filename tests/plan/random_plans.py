@@ -173,7 +173,8 @@ class _Builder:
             for step in sides[0 if rows <= bound else 1]:
                 step(env)
 
-        return [ir.Branch(ir.AtMost(self.rows, bound), *blocks)], [choose]
+        then, otherwise = blocks
+        return [ir.Branch(ir.AtMost(self.rows, bound), then, otherwise)], [choose]
 
     def loop(
         self, known: list[str], depth: int, allocated: list[ir.Op]

@@ -168,7 +168,8 @@ SEEN_BY_RUNNING = {
     "Affine.constant", "Affine.terms", "Iteration.size", "Quotient.by", "Quotient.of",
     "Remainder.by", "Requirement.size", "Requirement.index", "Segment.requires", "Loop.count",
     "Operand.offset", "Operand.shape", "Operand.strides", "Pointer.offset", "Buffer.shape",
-    "Buffer.strides", "Return.values", "Steered.operands", "Items.values", "Sliced.stride",
+    "Buffer.strides", "Entries.pairs", "Return.values", "Steered.operands", "Items.values",
+    "Sliced.stride",
 }  # fmt: skip
 """Another plan that is valid as well: what it computes differs."""
 
@@ -177,12 +178,13 @@ HARMLESS = {
     "Parameter.access", "Parameter.dtype", "Plan.buffers", "Plan.kernels", "Plan.recipes",
     "Plan.symbols", "Plan.ops", "Plan.inputs", "Free.buffers", "Recipe.sources", "Recipe.calls",
     "Recipe.results", "Symbol.assumptions", "Segment.ops", "Parallel.launches", "Kernel.parameters",
-    "Loop.body", "Branch.then", "Branch.otherwise",
+    "Loop.body", "Loop.test", "Branch.then", "Branch.otherwise", "Buffer.dtype", "Buffer.name",
+    "Eager.writes",
 }  # fmt: skip
 """Some changes keep the plan right: a longer lifetime, another free place, one unused record."""
 
 
-MOST_TRIED = 5
+MOST_TRIED = 3
 """Changes of one field, of each plan."""
 
 

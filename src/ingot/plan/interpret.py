@@ -12,7 +12,6 @@ import sympy
 import torch
 
 from ingot.errors import PlanError
-from ingot.program.shapes import Size
 from ingot.plan.interpret_memory import Memory, poisoned
 from ingot.plan.ir import (
     Allocate,
@@ -46,6 +45,7 @@ from ingot.plan.ir import (
     Steered,
 )
 from ingot.plan.requirements import check as check_requirement
+from ingot.program.shapes import Size
 
 
 class Resources(Protocol):

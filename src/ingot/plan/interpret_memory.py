@@ -20,7 +20,7 @@ class Memory:
     @staticmethod
     def of(tensor: torch.Tensor) -> Memory:
         plain = tensor.detach()
-        return Memory(plain.untyped_storage(), plain.storage_offset() * plain.element_size())
+        return Memory(plain.untyped_storage(), int(plain.storage_offset()) * plain.element_size())
 
     def behind(self, nbytes: int) -> Memory:
         return Memory(self.storage, self.start + nbytes)
@@ -45,7 +45,7 @@ def poisoned(dtype: torch.dtype, shape: tuple[int, ...], strides: tuple[int, ...
     """Memory that shows when it is read before it is written: NaN, or bytes of a pattern."""
     made = torch.empty_strided(shape, strides, dtype=dtype)
     storage = made.untyped_storage()
-    storage.fill_(POISON)
+    torch.empty(0, dtype=torch.uint8).set_(storage).fill_(POISON)
     if (dtype.is_floating_point or dtype.is_complex) and storage.nbytes():
         count = storage.nbytes() // dtype.itemsize
         whole = torch.empty(0, dtype=dtype).set_(storage, 0, (count,), (1,))

@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-import sympy
 import torch
 
 from ingot.plan.ir import (
@@ -25,7 +24,6 @@ from ingot.plan.ir import (
     Launch,
     Loop,
     Op,
-    Operand,
     Parallel,
     Pointer,
     Return,
@@ -35,7 +33,7 @@ from ingot.plan.ir import (
 )
 from ingot.plan.liveness import names_in, overwrites, uses
 from ingot.plan.verify_context import WRITABLE, Context, Fault, own, symbols_in
-from ingot.plan.verify_records import verify_target
+from ingot.plan.verify_ops import verify_check, verify_eager, verify_loop_parts
 from ingot.program.expressions import is_condition
 
 FREED = frozenset({Kind.INPUT, Kind.RESULT, Kind.EAGER, Kind.OBJECT, Kind.FOLDED, Kind.CONSTANT})
@@ -184,8 +182,7 @@ class _Flow:
         """What reads, then writes."""
         found = list(uses(op))
         if isinstance(op, Eager):
-            verify_target(op.call, self.at)
-            self.writes(op)
+            verify_eager(self.context, op, self.at)
         self.scratch([name for name, access in found if access == "scratch"], state)
         self.read((name for name, access in found if access in ("r", "rw")), state)
         if isinstance(op, Launch):
@@ -195,7 +192,7 @@ class _Flow:
         elif isinstance(op, Steered):
             self.result(op.result, state)
         elif isinstance(op, Check):
-            self.check(op)
+            verify_check(op, self.at)
 
     def scratch(self, names: list[str], state: State) -> None:
         for name in names:
@@ -234,23 +231,6 @@ class _Flow:
                 state.replaced.add(name)
         self.result(op.call.result, state, op)
 
-    def writes(self, op: Eager) -> None:
-        target = op_overload(op.call.target)
-        roots = self.context.roots
-        given = roots(names_in((op.call.args, op.call.kwargs)))
-        if not roots(op.writes) <= given:
-            self.fail("it writes what it is not given")
-        if op.writes and op.pure:
-            self.fail("an op that writes is not pure")
-        if target is None:
-            return
-        changed = roots(names_in(written_arguments(target, op)))
-        if changed != roots(op.writes):
-            shown = ", ".join(f"%{name}" for name in sorted(changed)) or "nothing"
-            self.fail(f"{op.call.target} writes {shown}")
-        if op.pure and torch.Tag.nondeterministic_seeded in target.tags:
-            self.fail(f"{op.call.target} draws random numbers: it is not pure")
-
     def result(self, name: str, state: State, op: Eager | None = None) -> None:
         if not name:
             return
@@ -269,11 +249,6 @@ class _Flow:
         """A view keeps memory alive whose own name is gone."""
         if self.context.buffer(name, self.at).name not in state.there:
             self.fail(f"%{name} is not there yet")
-
-    def check(self, op: Check) -> None:
-        numbers = isinstance(op.condition, sympy.Basic) and not is_condition(op.condition)
-        if isinstance(op.condition, str | tuple | Operand | Pointer) or numbers:
-            self.fail("it checks no condition")
 
     def define(self, op: Define, state: State) -> None:
         self.read([op.buffer], state)
@@ -310,7 +285,7 @@ class _Flow:
         state.join(one, other)
 
     def loop(self, op: Loop, state: State) -> None:
-        self.shape_of_loop(op)
+        verify_loop_parts(self.context, op, self.at)
         self.read((carried.start.buffer for carried in op.carried), state)
         for carried in op.carried:
             self.write(carried.memory, state)
@@ -337,43 +312,3 @@ class _Flow:
         self.write((name for name, access in pieces if access == "w"), state)
         results = (c.result.buffer for c in op.carried if c.result is not None)
         self.write(results, state)
-
-    def shape_of_loop(self, op: Loop) -> None:
-        if (op.count is None) != (op.flag is not None) or (op.flag is None) != (not op.test):
-            self.fail("a loop has a count, or a test and its flag")
-        if op.flag is not None and self.context.buffers[op.flag.buffer].dtype is not torch.bool:
-            self.fail("its flag is no boolean")
-        for piece in op.sliced:
-            if piece.access not in ("r", "w"):
-                self.fail(f"a slice is read or written, not {piece.access!r}")
-        memory = [name for carried in op.carried for name in carried.memory]
-        if len(set(memory)) < len(memory):
-            self.fail("carried values share memory")
-        if any(self.context.buffers[n].kind not in (Kind.ARENA, Kind.RESULT) for n in memory):
-            self.fail("carried values lie in the arena or in memory of the plan's own")
-
-
-def op_overload(name: str) -> Any:
-    """A registered op; None: something else is called so, or it is not known here."""
-    parts = name.split(".")
-    if len(parts) != 3:
-        return None
-    namespace, op, overload = parts
-    try:
-        torch._C._dispatch_find_schema_or_throw(
-            f"{namespace}::{op}", "" if overload == "default" else overload
-        )
-    except RuntimeError:
-        return None
-    return getattr(getattr(getattr(torch.ops, namespace), op), overload, None)
-
-
-def written_arguments(target: Any, op: Eager) -> tuple[Any, ...]:
-    """The arguments that the op's schema says it changes."""
-    keywords = dict(op.call.kwargs)
-    found = []
-    for k, argument in enumerate(target._schema.arguments):
-        if argument.alias_info is not None and argument.alias_info.is_write:
-            given = op.call.args[k] if k < len(op.call.args) else keywords.get(argument.name)
-            found.append(given)
-    return tuple(found)

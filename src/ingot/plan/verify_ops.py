@@ -1,0 +1,79 @@
+"""Checks of eager ops against their schemas, and of the parts of a loop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy
+import torch
+
+from ingot.plan.ir import Check, Eager, Kind, Loop, Operand, Pointer
+from ingot.plan.liveness import names_in
+from ingot.plan.verify_context import Context, Fault
+from ingot.plan.verify_records import verify_target
+from ingot.program.expressions import is_condition
+
+
+def verify_eager(context: Context, op: Eager, at: int) -> None:
+    """What it writes is what its schema says it changes."""
+    verify_target(op.call, at)
+    target, roots = op_overload(op.call.target), context.roots
+    if not roots(op.writes) <= roots(names_in((op.call.args, op.call.kwargs))):
+        raise Fault(at, "it writes what it is not given")
+    if op.writes and op.pure:
+        raise Fault(at, "an op that writes is not pure")
+    if target is None:
+        return
+    changed = roots(names_in(written_arguments(target, op)))
+    if changed != roots(op.writes):
+        shown = ", ".join(f"%{name}" for name in sorted(changed)) or "nothing"
+        raise Fault(at, f"{op.call.target} writes {shown}")
+    if op.pure and torch.Tag.nondeterministic_seeded in target.tags:
+        raise Fault(at, f"{op.call.target} draws random numbers: it is not pure")
+
+
+def verify_check(op: Check, at: int) -> None:
+    number = isinstance(op.condition, sympy.Basic) and not is_condition(op.condition)
+    if isinstance(op.condition, str | tuple | Operand | Pointer) or number:
+        raise Fault(at, "it checks no condition")
+
+
+def verify_loop_parts(context: Context, op: Loop, at: int) -> None:
+    if (op.count is None) != (op.flag is not None) or (op.flag is None) != (not op.test):
+        raise Fault(at, "a loop has a count, or a test and its flag")
+    if op.flag is not None and context.buffers[op.flag.buffer].dtype is not torch.bool:
+        raise Fault(at, "its flag is no boolean")
+    for piece in op.sliced:
+        if piece.access not in ("r", "w"):
+            raise Fault(at, f"a slice is read or written, not {piece.access!r}")
+    memory = [name for carried in op.carried for name in carried.memory]
+    if len(set(memory)) < len(memory):
+        raise Fault(at, "carried values share memory")
+    if any(context.buffers[n].kind not in (Kind.ARENA, Kind.RESULT) for n in memory):
+        raise Fault(at, "carried values lie in the arena or in memory of the plan's own")
+
+
+def op_overload(name: str) -> Any:
+    """A registered op; None: something else is called so, or it is not known here."""
+    parts = name.split(".")
+    if len(parts) != 3:
+        return None
+    namespace, op, overload = parts
+    try:
+        torch._C._dispatch_find_schema_or_throw(
+            f"{namespace}::{op}", "" if overload == "default" else overload
+        )
+    except RuntimeError:
+        return None
+    return getattr(getattr(getattr(torch.ops, namespace), op), overload, None)
+
+
+def written_arguments(target: Any, op: Eager) -> tuple[Any, ...]:
+    """The arguments that the op's schema says it changes."""
+    keywords = dict(op.call.kwargs)
+    found = []
+    for k, argument in enumerate(target._schema.arguments):
+        if argument.alias_info is not None and argument.alias_info.is_write:
+            given = op.call.args[k] if k < len(op.call.args) else keywords.get(argument.name)
+            found.append(given)
+    return tuple(found)
