@@ -4,6 +4,7 @@ block marks it:
     <!-- needs: package -->  the block runs where that package is installed
     <!-- run: alone -->      the block registers something: it runs in a process of its own
     <!-- output -->          the block is text that the last Python block prints
+    <!-- walk -->            the block is text of data_flow.py
 """
 
 from __future__ import annotations
