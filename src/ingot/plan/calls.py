@@ -15,7 +15,7 @@ from ingot.fuse.views import base_of, is_view
 from ingot.plan.ir import Call, Computation, Entries, Items, Opaque, Operand, Ref
 from ingot.plan.resources import Resources
 from ingot.plan.sizes import is_printable
-from ingot.program.shapes import size_of
+from ingot.program.shapes import shape_of, size_of, strides_of
 from ingot.program.spec import is_pure
 
 Refer = Callable[[fx.Node], Any]
@@ -120,10 +120,20 @@ class ComputationBuilder:
                 self._inputs[name] = Ref(eager)
                 return Ref(name)
             if not is_pure(node) and not self._is_pair(node):
-                raise UnsupportedError(f"nothing says where {node} is when a kernel reads it")
+                self._calls.append(self._stand_in(node, name))
+                return Ref(name)
         call = call_of(node, name, self._value, self._resources)
         self._calls.append(call)
         return Ref(name)
+
+    def _stand_in(self, node: fx.Node, name: str) -> Call:
+        """A tensor of which the kernel needs no element: ops ask for its shape."""
+        value = node.meta.get("val")
+        if not isinstance(value, torch.Tensor) or value.layout is not torch.strided:
+            raise UnsupportedError(f"nothing says where {node} is when a kernel reads it")
+        made = self._resources.target_name(torch.ops.aten.empty_strided.default)
+        layout = (Items(shape_of(node)), Items(strides_of(node)))
+        return Call(name, made, layout, (("dtype", value.dtype),))
 
     def _is_inside(self, node: fx.Node) -> bool:
         while node not in self._members and is_view(node):

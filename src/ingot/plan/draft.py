@@ -265,9 +265,7 @@ class Draft:
 
         def operand(node: fx.Node) -> Operand | None:
             found = self.operand(node)
-            if found is None or buffers is None or found.buffer in buffers:
-                return found
-            return found if self.buffers[found.buffer].kind in _GIVEN else None
+            return None if buffers is not None and found and found.buffer not in buffers else found
 
         builder = ComputationBuilder(members, operand, self._eager_name, self.resources)
         found = []
@@ -300,10 +298,6 @@ class Draft:
         lower, upper = (0, None) if known is None else (known.lower, known.upper)
         self.known.add(symbol.name)
         self.symbols[symbol.name] = Symbol(symbol.name, assumptions, lower, upper)
-
-
-_GIVEN = (Kind.INPUT, Kind.CONSTANT)
-"""Memory that no op of the plan makes."""
 
 
 def is_memory(value: Any) -> bool:

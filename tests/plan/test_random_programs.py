@@ -1,0 +1,63 @@
+"""Random programs whose plans are interpreted: each launch is the ATen ops that it stands for. With
+the checks of conftest.py (every plan verifies, and is read back from its text), and the same
+programs run natively in tests/fuzz, a plan says what its machine code does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingot import pipeline
+from ingot.options import Options
+from ingot.plan.interpret import interpret
+from ingot.plan.ir import Plan
+from ingot.plan.resources import Resources
+from ingot.runtime.glue import Runner
+from tests.fuzz.statements import FAMILIES, random_program
+from tests.fuzz.test_programs import check_and_show, fixed
+
+
+@contextmanager
+def interpreted() -> Iterator[list[Plan]]:
+    """Plans are interpreted in place of running their machine code."""
+    real = pipeline.emit
+    plans: list[Plan] = []
+
+    def emit(plan: Plan, resources: Resources, options: Options) -> Runner:
+        plans.append(plan)
+
+        def run(inputs: list[Any]) -> Sequence[Any]:
+            given = list(inputs)
+            inputs.clear()
+            return interpret(plan, resources, given)
+
+        return replace(real(plan, resources, options), run=run)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pipeline, "emit", emit)
+        yield plans
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@fixed(15)
+@given(data=st.data())
+def test_interpreted(family: str, data: st.DataObject) -> None:
+    with interpreted() as plans:
+        check_and_show(random_program(data.draw, family))
+    assert plans
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", FAMILIES)
+@fixed(300)
+@given(data=st.data())
+def test_many_interpreted(family: str, data: st.DataObject) -> None:
+    with interpreted():
+        check_and_show(random_program(data.draw, family))
