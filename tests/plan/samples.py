@@ -20,8 +20,14 @@ class SampleTile(ir.Attributes):
 
 @register
 @dataclass(frozen=True)
-class SampleGeometry(ir.Attributes):
-    sizes: tuple[Any, ...]
+class SamplePacking(ir.Packing):
+    rows: int
+
+
+@register
+@dataclass(frozen=True)
+class SampleGeometry(ir.Expansion):
+    extents: tuple[Any, ...]
     dtype: torch.dtype
     label: str | None
     tile: SampleTile
@@ -43,7 +49,7 @@ plan(%x, %w) {
   recipe %packed of (%w) {
     %1 = aten.t.default(%s0)
     results %1
-    packing sample_tile{rows=16, scale=1.0}
+    packing sample_packing{dtype=torch.float32, rows=16}
   }
 
   define s0 = size(%x, 0)
@@ -59,7 +65,7 @@ plan(%x, %w) {
         %c = aten.mm.default(%a, %t)
         %c -> %h:f32[s0, 32]
       }
-      attributes sample_geometry{sizes=(1, s0, sym(2*s0)), dtype=torch.float32, label=None, \
+      attributes sample_geometry{extents=(1, s0, sym(2*s0)), dtype=torch.float32, label=None, \
 tile=sample_tile{rows=4, scale=0.5}, padded=True}
     }
     parallel threads(8) {

@@ -258,7 +258,7 @@ class Selector:
         draft = self.draft
 
         def is_known(node: fx.Node) -> bool:
-            return size_expr(node, draft.known) is not None or draft.is_known(node)
+            return size_expr(node, draft.known) is not None or node in draft.handles
 
         for node in region_calls(step.region, is_known):
             if not is_known(node):
