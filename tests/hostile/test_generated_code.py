@@ -51,5 +51,6 @@ def test_a_node_of_any_name_runs() -> None:
 
 def test_sizes_are_printed_by_names_of_the_printer() -> None:
     evil = sympy.Symbol("__import__('os')", integer=True, positive=True)
-    assert SizePrinter({evil: "s0"}).doprint(evil * 2 + 1) == "1 + 2*s0"
+    text = SizePrinter({evil: "s0"}).doprint(evil * 2 + 1)
+    assert text in ("1 + 2*s0", "2*s0 + 1")
     assert evaluator([evil * 2 + 1], [evil])([4]) == [9]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 from torch import fx
@@ -32,6 +33,7 @@ class IndexCopy(Family[Placing]):
             copied = _copy(draft, claim)
             sizes = claim.copy_sizes()
             ops.append(_launch(draft, claim, [target, given, 0], sizes, copied))
+            whole = _on_copy(draft, claim, whole)
         words = [target, draft.pointer(claim.source), draft.pointer(claim.index)]
         ops.append(_launch(draft, claim, words, claim.sizes(), whole))
         return ops
@@ -42,6 +44,14 @@ def _copy(draft: Draft, claim: Placing) -> Computation:
     assert given is not None and made is not None
     clone = draft.resources.target_name(torch.ops.aten.clone.default)
     return Computation((("v0", given),), (Call("v1", clone, (Ref("v0"),)),), (("v1", made),))
+
+
+def _on_copy(draft: Draft, claim: Placing, whole: Computation) -> Computation:
+    """The same computation, where the result's memory holds what is given."""
+    given, made = draft.operand(claim.given), draft.operand(claim.node)
+    assert made is not None
+    inputs = tuple((name, made if each == given else each) for name, each in whole.inputs)
+    return replace(whole, inputs=inputs)
 
 
 def _launch(
