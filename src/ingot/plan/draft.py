@@ -90,6 +90,8 @@ class Draft:
         self.covers: list[Step] = []
         """Other steps that the next launch runs."""
         self._places: dict[fx.Node, Place] = {}
+        self._lazy: set[str] = set()
+        """Buffers that may be lazily negated."""
         self.handles: dict[fx.Node, str] = {}
         self._packed: dict[Any, str] = {}
         self.plain: dict[str, str] = {}
@@ -127,6 +129,8 @@ class Draft:
         """The node is all of a buffer."""
         self._places[node] = name, 0
         self.handles[node] = name
+        if self.buffers[name].kind in (Kind.INPUT, Kind.EAGER) and _may_be_negated(node):
+            self._lazy.add(name)
 
     def name_as(self, node: fx.Node, name: str) -> None:
         """What eager ops call the node."""
@@ -165,7 +169,7 @@ class Draft:
         place = self.place(node)
         assert place is not None, f"{node} lies nowhere"
         buffer, offset = place
-        return Pointer(self._readable(node, buffer), offset + behind)
+        return Pointer(self._readable(buffer), offset + behind)
 
     def operand(self, node: fx.Node) -> Operand | None:
         value = node.meta.get("val")
@@ -181,15 +185,9 @@ class Draft:
     def _eager_name(self, node: fx.Node) -> str | None:
         return None if is_memory(node.meta.get("val")) else self.handles.get(node)
 
-    def _readable(self, node: fx.Node, buffer: str) -> str:
-        """A tensor that may be lazily negated is written out first, where it is defined."""
-        reads_complex = any(
-            isinstance(v := o.meta.get("val"), torch.Tensor) and v.is_complex()
-            for o in node.all_input_nodes
-        )
-        if not reads_complex and not tensor_of(node).is_neg():
-            return buffer
-        if self.buffers[buffer].kind not in (Kind.INPUT, Kind.EAGER):
+    def _readable(self, buffer: str) -> str:
+        """A tensor that may be lazily negated is written out before native code reads it."""
+        if buffer not in self._lazy:
             return buffer
         if buffer not in self.plain:
             known = self.buffers[buffer]
@@ -261,7 +259,7 @@ class Draft:
         read: Iterable[fx.Node] | None = None,
     ) -> Computation:
         """`read`: what the kernel reads, where it may do without other operands of its ops."""
-        buffers = None if read is None else {place[0] for n in read if (place := self.place(n))}
+        buffers = None if read is None else {each.buffer for n in read if (each := self.operand(n))}
 
         def operand(node: fx.Node) -> Operand | None:
             found = self.operand(node)
@@ -298,6 +296,12 @@ class Draft:
         lower, upper = (0, None) if known is None else (known.lower, known.upper)
         self.known.add(symbol.name)
         self.symbols[symbol.name] = Symbol(symbol.name, assumptions, lower, upper)
+
+
+def _may_be_negated(node: fx.Node) -> bool:
+    values = (operand.meta.get("val") for operand in node.all_input_nodes)
+    reads_complex = any(isinstance(v, torch.Tensor) and v.is_complex() for v in values)
+    return reads_complex or tensor_of(node).is_neg()
 
 
 def is_memory(value: Any) -> bool:

@@ -300,7 +300,7 @@ class Selector:
             draft.ops.append(Eager(Call(name, arranged, args), step=draft.step))
         draft.name_as(node, name)
         if is_memory(node.meta.get("val")) and draft.place(node) is None:
-            draft.put(node, (name, 0))
+            draft.own(node, name)
         self.learn(node)
 
     def _result(self, node: fx.Node, alias: str | None) -> str:
