@@ -161,7 +161,10 @@ def _compile(program: Program, ways: Variants, boundary: Boundary) -> Compiled:
     with blaming("dispatch"):
         tree = versions(_resolved(program, ways))
     parts = [lower_version(version, ways, boundary) for version in leaves(tree)]
-    return _planned(program, tree, parts, ways, boundary)
+    compiled = _planned(program, tree, parts, ways, boundary)
+    for each in compiled.versions or (compiled,):
+        observe.compiled(each, ways.options)
+    return compiled
 
 
 def _resolved(program: Program, ways: Variants) -> Program:
@@ -290,8 +293,6 @@ def _compiled(
         )
         for number, part in enumerate(parts)
     ]  # fmt: skip
-    for each in found:
-        observe.compiled(each, ways.options)
     if len(found) == 1:
         return found[0]
     kernels = all_kernels([part.kernels for part in parts])
