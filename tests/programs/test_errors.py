@@ -6,6 +6,7 @@ import inspect
 import warnings
 from collections.abc import Callable
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,8 +15,11 @@ from torch import Tensor
 from torch._dynamo.exc import BackendCompilerFailed
 
 import ingot
+from ingot import observe
 from ingot.machine import this_machine
 from ingot.options import Options
+from ingot.plan.text import parse
+from ingot.stages import Compiled
 
 ERRORS: dict[str, tuple[Callable[..., object], tuple[Tensor, ...]]] = {
     "integer division": (lambda x, y: (x + 1) // y, (torch.arange(4), torch.tensor([1, 0, 2, 1]))),
@@ -313,11 +317,16 @@ def test_every_vector_width(bits: int) -> None:
 def test_dump_writes_every_stage(tmp_path: object) -> None:
     folder = f"{tmp_path}/dump"
     compiled = torch.compile(lambda x: (x * 2).sum(), backend="ingot", options={"dump": folder})
-    compiled(torch.randn(8))
-    from pathlib import Path
-
+    heard: list[Compiled] = []
+    with observe.listening(heard.append):
+        compiled(torch.randn(8))
     names = sorted(path.name for path in Path(folder).iterdir())
-    assert names == ["000.fused.txt", "000.program.txt", "000.runner.py"]
+    stages = ["fused.txt", "plan.txt", "plan_journal.txt", "program.txt", "runner.py"]
+    kernels = [name for name in names if name.endswith(".mlir")]
+    assert [name for name in names if name not in kernels] == [f"000.{stage}" for stage in stages]
+    plan = Path(folder, "000.plan.txt").read_text()
+    assert kernels and all(name[4 : -len(".mlir")] in plan for name in kernels)
+    assert parse(plan) == heard[0].plan
     assert all(path.read_text().strip() for path in Path(folder).iterdir())
 
 
