@@ -34,11 +34,11 @@ from ingot.plan.ir import (
     Op,
     Opaque,
     Plan,
-    Pointer,
     Ref,
     Return,
     Segment,
     Steered,
+    refs,
     walk,
 )
 from ingot.plan.prepared import Prepared
@@ -427,8 +427,6 @@ def _makes_view(op: Eager, buffers: Mapping[str, Buffer]) -> bool:
 
 
 def _roots(value: Any, buffers: Mapping[str, Buffer]) -> Iterator[str]:
-    from ingot.plan.ir import refs
-
     for name in refs(value):
         while (alias := buffers[name].alias) is not None:
             name = alias
@@ -442,6 +440,3 @@ def _is_strided(buffer: Buffer) -> bool:
 def _is_plain(target: torch._ops.OpOverload) -> bool:
     """Can the C++ op be called without the Python layers around it?"""
     return target.namespace == "aten" and not target._schema.is_mutable
-
-
-__all__ = ["Pointer", "Run", "Runner", "emit"]
