@@ -1,5 +1,6 @@
-"""Where a fault can be injected: every public function and every method `rewrite` of a pass in the
-packages that are stages of the compiler, found by walking them. A fault replaces the code of the
+"""Where a fault can be injected: every public function, every method `rewrite` of a pass and the
+methods that generated text calls, in the packages that are stages of the compiler, found by walking
+them. A fault replaces the code of the
 function itself, so that whoever holds it (tables of rules, other modules) meets the fault."""
 
 from __future__ import annotations
@@ -14,10 +15,15 @@ from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 PACKAGES = ("passes", "fuse", "plan", "codegen", "execute")
-EAGER = ("ingot.execute.outcome", "ingot.execute.fallback")
+EAGER = ("ingot.execute.outcome", "ingot.execute.fallback", "ingot.execute.eager_call")
 """They raise eager's errors, or are what a failure falls back to."""
+CALLERS = ("ingot.execute.executable.Executable.__call__",
+           "ingot.execute.executable.EagerExecutable.__call__")  # fmt: skip
+"""What the user calls."""
 TOO_LATE = ("ingot.execute.workspace.give_back", "ingot.execute.workspace.give_back_any")
 """Inputs are gone by then: the call cannot run again."""
+METHODS = ("rewrite", "is_current", "same_dtypes", "__call__")
+"""`__call__`: objects that generated text is handed as functions."""
 FAULTS: tuple[type[Exception], ...] = (RuntimeError, AssertionError, KeyError, RecursionError)
 hits: list[str] = []
 """Faults that were met, by the names of the functions."""
@@ -40,13 +46,14 @@ def points() -> dict[str, FunctionType]:
         for name, value in vars(module).items():
             if getattr(value, "__module__", None) != module.__name__:
                 continue
-            if inspect.isclass(value) and isinstance(vars(value).get("rewrite"), FunctionType):
-                found[f"{module.__name__}.{name}.rewrite"] = value.rewrite
+            for method in METHODS if inspect.isclass(value) else ():
+                if isinstance(vars(value).get(method), FunctionType):
+                    found[f"{module.__name__}.{name}.{method}"] = vars(value)[method]
             function = inspect.unwrap(value) if callable(value) else None
             plain = isinstance(function, FunctionType) and not inspect.isgeneratorfunction(function)
             if plain and not name.startswith("_") and not function.__code__.co_freevars:
                 found[f"{module.__name__}.{name}"] = function
-    return {name: function for name, function in found.items() if name not in TOO_LATE}
+    return {name: function for name, function in found.items() if name not in (*TOO_LATE, *CALLERS)}
 
 
 def called(run: Any) -> set[CodeType]:
