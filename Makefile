@@ -52,7 +52,7 @@ docs: .venv/.installed-docs
 	touch $@
 
 .venv/.installed-peers: .venv/.installed
-	$(BIN)/python -m pip install --quiet --editable ".[dev,hf,peers]"
+	$(BIN)/python -m pip install --quiet --editable ".[dev,hf,peers,iree]"
 	touch $@
 
 .venv/.installed-bench: .venv/.installed

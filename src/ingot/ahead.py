@@ -47,14 +47,21 @@ def compile(
             source = Source(error.exported.graph_module, "aten")
             Boundary(source, checked).fell_back("the model runs in eager", error.failure)
             return EagerExecutable(model)
-        compiled = compile_program(program, checked)
+        if checked.target:
+            from ingot.targets.backend import compile_program_for_target
+
+            compiled = compile_program_for_target(program, checked)
+        else:
+            compiled = compile_program(program, checked)
     boundary = Boundary(Source(program.graph_module, program.level.value), checked)
 
     def eager(error: Exception) -> Executable:
         boundary.fell_back("the graph runs through PyTorch's kernels", error)
         return EagerExecutable(model, program)
 
-    return boundary.attempt("binding", lambda: Executable(program, compiled, model), eager)
+    return boundary.attempt(
+        "binding", lambda: Executable(program, compiled, model, boundary), eager
+    )
 
 
 def refresh(model: nn.Module) -> None:

@@ -1,5 +1,6 @@
-"""Where a fault can be injected: every public function and every method `rewrite` of a pass in the
-packages that are stages of the compiler, found by walking them. A fault replaces the code of the
+"""Where a fault can be injected: every public function, every method `rewrite` of a pass and the
+methods that generated text calls, in the packages that are stages of the compiler, found by walking
+them. A fault replaces the code of the
 function itself, so that whoever holds it (tables of rules, other modules) meets the fault."""
 
 from __future__ import annotations
@@ -13,13 +14,18 @@ from contextlib import contextmanager
 from types import CodeType, FrameType, FunctionType
 from typing import Any
 
-PACKAGES = ("passes", "ops", "fuse", "plan", "kernels", "codegen", "runtime")
+PACKAGES = ("passes", "ops", "fuse", "plan", "kernels", "select", "codegen", "runtime")
 CAPTURING = ("ingot.passes.decompositions.recurrent",)
 """Patches of PyTorch around a capture: there is no program yet that could run in eager."""
-EAGER = ("ingot.runtime.outcome", "ingot.plan.host_ops")
+EAGER = ("ingot.runtime.outcome", "ingot.plan.host_ops", "ingot.runtime.eager_call")
 """They raise eager's errors, or are what a failure falls back to."""
+CALLERS = ("ingot.runtime.executable.Executable.__call__",
+           "ingot.runtime.executable.EagerExecutable.__call__")  # fmt: skip
+"""What the user calls."""
 TOO_LATE = ("ingot.runtime.workspace.give_back", "ingot.runtime.workspace.give_back_any")
 """Inputs are gone by then: the call cannot run again."""
+METHODS = ("rewrite", "is_current", "same_dtypes", "__call__")
+"""`__call__`: objects that generated text is handed as functions."""
 FAULTS: tuple[type[Exception], ...] = (RuntimeError, AssertionError, KeyError, RecursionError)
 hits: list[str] = []
 """Faults that were met, by the names of the functions."""
@@ -42,15 +48,15 @@ def points() -> dict[str, FunctionType]:
         for name, value in vars(module).items():
             if getattr(value, "__module__", None) != module.__name__:
                 continue
-            rewrite = vars(value).get("rewrite") if inspect.isclass(value) else None
-            if isinstance(rewrite, FunctionType):
-                found[f"{module.__name__}.{name}.rewrite"] = rewrite
+            for method in METHODS if inspect.isclass(value) else ():
+                if isinstance(vars(value).get(method), FunctionType):
+                    found[f"{module.__name__}.{name}.{method}"] = vars(value)[method]
             function = inspect.unwrap(value) if callable(value) else None
             if not isinstance(function, FunctionType) or inspect.isgeneratorfunction(function):
                 continue
             if not name.startswith("_") and not function.__code__.co_freevars:
                 found[f"{module.__name__}.{name}"] = function
-    return {name: function for name, function in found.items() if name not in TOO_LATE}
+    return {name: function for name, function in found.items() if name not in (*TOO_LATE, *CALLERS)}
 
 
 def called(run: Any) -> set[CodeType]:

@@ -43,6 +43,12 @@ def on_a_target(net: nn.Module) -> Callable[[Tensor], Tensor]:
     return torch.compile(net, backend="ingot", options={"target": "iree"})
 
 
+def ahead_on_a_target(net: nn.Module) -> Callable[[Tensor], Tensor]:
+    return ingot.compile(net, (example(),), options={"target": "iree"})
+
+
+AHEAD = (ahead_of_time, ahead_on_a_target)
+ON_TARGETS = {"torch.compile": on_a_target, "ingot.compile": ahead_on_a_target}
 ENTRIES = {"torch.compile": through_torch_compile, "ingot.compile": ahead_of_time}
 
 
@@ -56,7 +62,7 @@ def check(change: str, entry: Callable[[nn.Module], Callable[[Tensor], Tensor]])
             before = net(example(seed))
             CHANGES[change](net)
             assert not torch.allclose(before, net(example(seed)), **TOLERANCE)
-            if change in REFUSED_AHEAD and entry is ahead_of_time:
+            if change in REFUSED_AHEAD and entry in AHEAD:
                 with pytest.raises(InputError):
                     fast(example(seed))
                 return
@@ -80,19 +86,37 @@ def test_the_next_call_runs_with_the_weights_as_they_are(change: str, entry: str
     check(change, ENTRIES[entry])
 
 
+@pytest.mark.parametrize("entry", ON_TARGETS)
 @pytest.mark.parametrize("change", sorted(CHANGES.keys() - {"freed and filled"}))
-def test_a_target_that_keeps_copies(change: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_target_that_keeps_copies(
+    change: str, entry: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A machine of NumPy's in the place of IREE, whose copies of the weights go stale. (A storage
     that NumPy has seen cannot be freed.)"""
     monkeypatch.setitem(backend.TARGETS, "iree", Machine)
-    check(change, on_a_target)
+    check(change, ON_TARGETS[entry])
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("entry", ON_TARGETS)
 @pytest.mark.parametrize("change", sorted(CHANGES.keys() - {"freed and filled"}))
-def test_iree(change: str) -> None:
+def test_iree(change: str, entry: str) -> None:
     pytest.importorskip("iree.compiler")
-    check(change, on_a_target)
+    check(change, ON_TARGETS[entry])
+
+
+@pytest.mark.parametrize("entry", ON_TARGETS)
+def test_a_target_does_not_read_freed_memory(entry: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(backend.TARGETS, "iree", Machine)
+    net = Net().eval()
+    with torch.no_grad():
+        fast = ON_TARGETS[entry](net)
+        fast(example())
+        shrunk = example().clone()
+        shrunk.untyped_storage().resize_(4)
+        with pytest.raises(InputError, match="storage"):
+            fast(shrunk)
+        torch.testing.assert_close(fast(example()), net(example()), **TOLERANCE)
 
 
 @pytest.mark.parametrize("guard", ["exact", "sampled", "off"])

@@ -43,8 +43,9 @@ FORMS = {
     "Abs": "abs({0})",
     "Identity": "({0})",
     "Where": "(({1}) if ({0}) else ({2}))",
-    "OpaqueUnaryFn_sqrt": "__import__('math').sqrt({0})",
 }
+UNARY = "OpaqueUnaryFn_"
+"""Begins the names of functions of one number, which the module `math` has."""
 
 
 class SizePrinter(sympy.printing.str.StrPrinter):
@@ -64,9 +65,12 @@ class SizePrinter(sympy.printing.str.StrPrinter):
             return f"({f' {OPERATORS[name]} '.join(f'({arg})' for arg in args)})"
         if name in FORMS:
             return FORMS[name].format(*args)
+        if name.startswith(UNARY):
+            return f"__import__('math').{name.removeprefix(UNARY)}({args[0]})"
         raise UnsupportedError(f"a size of the form {expr}")
 
-    _print_Identity = _print_Abs = _print_Mod = _print_Function
+    def _print_Pow(self, expr: Any, rational: bool = False) -> str:
+        return f"(({self._print(expr.base)}) ** ({self._print(expr.exp)}))"
 
     def _print_Float(self, expr: Any) -> str:
         return repr(float(expr))

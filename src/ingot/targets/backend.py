@@ -1,6 +1,6 @@
-"""`torch.compile(..., options={"target": ...})`. Comes in: the graph AOTAutograd hands over; goes
-out: a callable in its boxed convention that runs on the target what it takes, the rest natively,
-and writes mutations back.
+"""`options={"target": ...}`. Comes in: the graph AOTAutograd hands over, or the Program of
+`ingot.compile`; goes out: a callable in the boxed convention that runs on the target what it takes,
+the rest natively, and writes mutations back.
 """
 
 from __future__ import annotations
@@ -11,10 +11,16 @@ from typing import Any
 import torch
 from torch import fx
 
+from ingot.errors import InputError
+from ingot.fuse.fused import CallStep, Fused
 from ingot.options import Options
-from ingot.program.program import program_from_fx
+from ingot.program.plain_tensor import memory_fault
+from ingot.program.program import Program, program_from_fx
+from ingot.stages import Compiled
 from ingot.targets.run import place
 from ingot.targets.target import Target
+
+Run = Callable[[list[Any]], list[Any]]
 
 
 def _iree() -> Target:
@@ -28,16 +34,35 @@ TARGETS: dict[str, Callable[[], Target]] = {"iree": _iree}
 
 def compile_for_target(
     gm: fx.GraphModule, options: Options, static_inputs: Iterable[int] = ()
-) -> Callable[[list[Any]], list[Any]]:
+) -> Run:
     """For `options.target`; `static_inputs` are the module's own."""
-    program = program_from_fx(gm, static_input_indices=static_inputs)
+    return _boxed(program_from_fx(gm, static_input_indices=static_inputs), options)
+
+
+def compile_program_for_target(program: Program, options: Options) -> Compiled:
+    """A whole program, for `options.target`."""
+    run = _boxed(program, options)
+    left: dict[str, str] = run.placed.left  # type: ignore[attr-defined]
+    steps = tuple(
+        CallStep(node, options.target if node.name not in left else "host", left.get(node.name, ""))
+        for node in program.graph.nodes
+        if node.op == "call_function"
+    )
+    run.seconds = [0.0] * len(steps)  # type: ignore[attr-defined]
+    return Compiled(Fused(program, steps), run, "", 0)
+
+
+def _boxed(program: Program, options: Options) -> Run:
     placed = place(program, TARGETS[options.target](), options)
-    specs = program.signature.outputs
-    count = program.signature.user_outputs()
+    signature = program.signature
+    specs, count = signature.outputs, signature.user_outputs()
+    names = [spec.name for spec in signature.inputs]
 
     def boxed(inputs: list[Any]) -> list[Any]:
         values = list(inputs)
         inputs.clear()
+        for name, value in zip(names, values, strict=True):
+            _require_memory(name, value)
         results = placed.run(values)
         with torch.no_grad():
             for spec, result in zip(specs[count:], results[count:]):
@@ -48,3 +73,11 @@ def compile_for_target(
     boxed._boxed_call = True  # type: ignore[attr-defined]
     boxed.placed = placed  # type: ignore[attr-defined]
     return boxed
+
+
+def _require_memory(name: str, value: Any) -> None:
+    """A target follows the address of a tensor as native code does."""
+    if isinstance(value, torch.Tensor) and value.layout is torch.strided:
+        why = memory_fault(value)
+        if why is not None:
+            raise InputError(f"{name} {why}")
