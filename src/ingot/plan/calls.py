@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -31,6 +32,8 @@ def argument(value: Any, refer: Refer, resources: Resources) -> Any:
     def convert(value: Any) -> Any:
         if isinstance(value, fx.Node):
             return refer(value)
+        if isinstance(value, float) and math.isnan(value):
+            return math.nan  # one object, equal to itself inside of a record
         if isinstance(value, _PLAIN):
             return value
         if isinstance(value, torch.SymInt):
