@@ -50,7 +50,7 @@ def compile(
         boundary.fell_back("the graph runs through PyTorch's kernels", error)
         return EagerExecutable(model, program)
 
-    return boundary.attempt("binding", lambda: Executable(program, compiled, model), eager)
+    return boundary.attempt("binding", lambda: Executable(program, compiled, model, boundary), eager)
 
 
 def refresh(model: nn.Module) -> None:

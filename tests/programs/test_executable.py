@@ -64,3 +64,47 @@ def test_views_of_written_arguments_share_memory(name: str) -> None:
             inside = other.untyped_storage().data_ptr() == x.untyped_storage().data_ptr()
             assert (one.untyped_storage().data_ptr() == y.untyped_storage().data_ptr()) == inside
             assert not inside or one.storage_offset() == other.storage_offset()
+
+
+def test_attention_with_a_dynamic_head_dimension() -> None:
+    """Its scale is a quotient of floats, made of a size."""
+
+    def attention(a: Tensor, b: Tensor) -> Tensor:
+        return torch.nn.functional.scaled_dot_product_attention(a[None], b[None], b[None])
+
+    a, b = torch.randn(2, 4), torch.randn(3, 4)
+    sizes = {0: torch.export.Dim.AUTO, 1: torch.export.Dim.AUTO}
+    with torch.no_grad():
+        compiled = ingot.compile(
+            attention, (a, b), dynamic_shapes=(sizes, sizes), options={"strict": True}
+        )
+        for x, y in ((a, b), (torch.randn(3, 8), torch.randn(5, 8))):
+            torch.testing.assert_close(compiled(x, y), attention(x, y))
+
+
+def test_a_failure_while_arguments_are_bound_falls_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    from ingot.execute import executable as module
+
+    x = torch.randn(3, 4)
+    dynamic = ({0: torch.export.Dim.AUTO},)
+    compiled = ingot.compile(lambda x: x * 2, (x,), dynamic_shapes=dynamic)
+    assert compiled._quick is not None
+    compiled._quick.__globals__["kind_of"] = None  # not to be called
+    with pytest.warns(ingot.FallbackWarning, match="bound the long way"):
+        assert torch.equal(compiled(x), x * 2)
+    assert torch.equal(compiled(x), x * 2)
+
+    def failing(*_: object) -> None:
+        raise KeyError("a size")
+
+    monkeypatch.setattr(module, "match", failing)
+    monkeypatch.setattr(module, "bind", failing)
+    with pytest.raises(ingot.InputError, match="compared"):
+        compiled(x)
+    monkeypatch.setattr(module, "match", lambda program, args, kwargs: (list(args), {}))
+    with pytest.warns(ingot.FallbackWarning, match="runs in eager"):
+        assert torch.equal(compiled(x), x * 2)
+    strict = ingot.compile(lambda x: x * 3, (x,), dynamic_shapes=dynamic, options={"strict": True})
+    strict._quick = None
+    with pytest.raises(KeyError):
+        strict(x)

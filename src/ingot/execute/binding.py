@@ -31,6 +31,7 @@ from ingot.program.plain_tensor import PLAIN_TYPES, memory_fault, why_not_plain
 from ingot.program.program import Fixed, Program
 
 UNFIT = object()
+BINDING = "<ingot binding>"
 Run = Callable[[list[Any]], Sequence[Any]]
 QuickCall = Callable[[tuple[Any, ...]], Any]
 
@@ -62,6 +63,17 @@ def quick_call(
     if is_current is not None:
         writer.scope["is_current"] = is_current
     return writer.function(positions)
+
+
+def failed_to_bind(error: Exception) -> bool:
+    """Was this raised by the text of a quick call before it ran the program?"""
+    trace = error.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if code.co_filename == BINDING:
+            return trace.tb_lineno < max(line for *_, line in code.co_lines() if line is not None)
+        trace = trace.tb_next
+    return False
 
 
 def _is_simple(value: Any) -> bool:
@@ -152,7 +164,8 @@ class _Writer:
             "kind_of": _Kind(self._kinds, self._writes()), "thread_state": thread_state(),
             "ad": forward_ad,
         }  # fmt: skip
-        exec("def call(args):\n    " + "\n    ".join(body), self.scope)
+        text = "def call(args):\n    " + "\n    ".join(body)
+        exec(compile(text, BINDING, "exec"), self.scope)
         call: QuickCall = self.scope.pop("call")  # no cycle: code goes with the last reference
         return call
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NoReturn
 
 import sympy
@@ -17,13 +18,16 @@ import torch
 from torch.utils import _pytree as pytree
 
 from ingot.errors import IngotError, InputError
-from ingot.execute.binding import UNFIT, quick_call
+from ingot.execute.binding import UNFIT, failed_to_bind, quick_call
 from ingot.execute.call_state import CallState
 from ingot.execute.eager_call import EagerCall, is_strange
 from ingot.execute.history import History, why_no_history
 from ingot.execute.model_state import ModelState
 from ingot.execute.strides import apart, stride_symbols
+from ingot.fallback.boundary import Boundary
+from ingot.fallback.reproducer import Source
 from ingot.fuse.shapes import shape_of, strides_of
+from ingot.options import make_options
 from ingot.plan.prepared import refresh
 from ingot.plan.sizes import evaluator, symbols_in
 from ingot.program.assumptions import check_aliases
@@ -51,7 +55,15 @@ SAME_STATE = "compile it in the state in which it is called"
 class Executable:
     """`exe(*args, **kwargs)` equals the model's call."""
 
-    def __init__(self, program: Program, compiled: Compiled, model: Callable[..., Any]):
+    def __init__(
+        self,
+        program: Program,
+        compiled: Compiled,
+        model: Callable[..., Any],
+        boundary: Boundary | None = None,
+    ):
+        source = Source(program.graph_module, program.level.value)
+        self._boundary = boundary or Boundary(source, make_options())
         self.compiled = compiled
         self._inputs = placeholders(program.graph)
         self._layouts = _Layouts(program)
@@ -79,34 +91,63 @@ class Executable:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._quick is not None and not kwargs:
-            result = self._quick(args)
-            if result is not UNFIT:
-                return result
+            try:
+                result = self._quick(args)
+            except Exception as error:
+                if not failed_to_bind(error) or not self._boundary.catches(error):
+                    raise
+                self._fell_back("calls are bound the long way", error)
+                self._quick = None
+            else:
+                if result is not UNFIT:
+                    return result
         return self._call(args, kwargs)
+
+    def _fell_back(self, scope: str, error: Exception) -> None:
+        error.__dict__.setdefault("ingot_stage", "binding")
+        self._boundary.fell_back(scope, error)
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The slow path: every call that misses the fast one."""
+        try:
+            run = self._way(args, kwargs)
+        except Exception as error:
+            if not self._boundary.catches(error):
+                raise
+            self._fell_back("the call runs in eager", error)
+            run = partial(self._eager, args, kwargs)
+        return run()
+
+    def _way(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[], Any]:
+        """What runs this call. Nothing is written yet."""
         if not self._model_state.is_current():
             self._bind_model(self.program, self._model_state.renewed())
         values = self._matched(args, kwargs)
+        eager = partial(self._eager, args, kwargs)
         if values is None or self._state.is_traced() or is_strange(self._inputs, values):
-            return self._eager(args, kwargs)
+            return eager
         difference = self._state.difference()
         if difference is not None:
-            return self._eager.with_warning(difference, SAME_STATE, args, kwargs)
+            return self._warned(difference, SAME_STATE, args, kwargs)
         self._check_memory(values)
         tracked = torch.is_grad_enabled() and any(map(_requires_grad, values))
         if tracked and self._why_no_history is not None:
             why = f"gradients are recorded, and {self._why_no_history}"
-            return self._eager.with_warning(why, NO_GRAD, args, kwargs)
+            return self._warned(why, NO_GRAD, args, kwargs)
         if self._aliased(values):
-            return self._eager.with_warning(ALIASED, "give it copies", args, kwargs)
+            return self._warned(ALIASED, "give it copies", args, kwargs)
         if self._layouts.shares_otherwise(values):
-            return self._eager.with_warning(OTHER_STRIDES, SAME_STRIDES, args, kwargs)
+            return self._warned(OTHER_STRIDES, SAME_STRIDES, args, kwargs)
         values = bind(self.program, args, kwargs)
         if tracked:
-            return self._result(self._history.call(args, kwargs, values))
-        return self._result(self._run(values))
+            return lambda: self._result(self._history.call(args, kwargs, values))
+        run = self._run.arranged(values)
+        return lambda: self._result(run())
+
+    def _warned(
+        self, why: str, hint: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Callable[[], Any]:
+        return partial(self._eager.with_warning, why, hint, args, kwargs)
 
     def _matched(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | None:
         """A value for each input; None where a dynamic size is zero."""
@@ -179,11 +220,18 @@ class _Arranged:
         self.layouts, self.compiled = layouts, compiled
 
     def __call__(self, values: list[Any]) -> Sequence[Any]:
+        return self.arranged(values)()
+
+    def arranged(self, values: list[Any]) -> Callable[[], Sequence[Any]]:
         moved = self.layouts.arrange(values)
-        results = self.compiled.run(list(values))
-        for original, copy in moved:
-            original.copy_(copy)
-        return results
+
+        def run() -> Sequence[Any]:
+            results = self.compiled.run(list(values))
+            for original, copy in moved:
+                original.copy_(copy)
+            return results
+
+        return run
 
 
 class _Layouts:

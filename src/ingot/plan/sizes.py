@@ -11,7 +11,8 @@ from ingot.fuse.index import Size
 
 
 class SizePrinter(sympy.printing.str.StrPrinter):
-    """Sizes as Python text."""
+    """Sizes as Python text, which needs nothing but the builtins. What has no text here raises when
+    it is printed, not when the text runs."""
 
     def __init__(self, names: Mapping[sympy.Symbol, str]):
         super().__init__()
@@ -20,15 +21,14 @@ class SizePrinter(sympy.printing.str.StrPrinter):
     def _print_Symbol(self, expr: sympy.Symbol) -> str:
         return self._names[expr]
 
-    def _print_FloorDiv(self, expr: Any) -> str:
-        return f"(({self._print(expr.args[0])}) // ({self._print(expr.args[1])}))"
-
-    _print_CleanDiv = _print_FloorDiv
-
-    def _print_Mod(self, expr: Any) -> str:
-        return f"(({self._print(expr.args[0])}) % ({self._print(expr.args[1])}))"
-
-    _print_PythonMod = _print_Mod
+    def _print_Function(self, expr: Any) -> str:
+        name = type(expr).__name__
+        parts = [self._print(arg) for arg in expr.args]
+        if name in _TEXTS:
+            return _TEXTS[name].format(*(f"({part})" for part in parts))
+        if name.startswith(_UNARY):
+            return f"{_MATH}.{name.removeprefix(_UNARY)}({parts[0]})"
+        raise NotImplementedError(f"no Python text for {name} in a size")
 
     def _print_Relational(self, expr: Any) -> str:
         return f"(({self._print(expr.lhs)}) {expr.rel_op} ({self._print(expr.rhs)}))"
@@ -47,6 +47,59 @@ class SizePrinter(sympy.printing.str.StrPrinter):
 
     def _print_Min(self, expr: Any) -> str:
         return f"min({', '.join(self._print(a) for a in expr.args)})"
+
+    def _print_Pow(self, expr: Any, rational: bool = False) -> str:
+        return f"(({self._print(expr.base)}) ** ({self._print(expr.exp)}))"
+
+    def _print_Float(self, expr: Any) -> str:
+        return repr(float(expr))
+
+    def _print_IntInfinity(self, expr: Any) -> str:
+        return f"{_MATH}.inf"
+
+    def _print_NegativeIntInfinity(self, expr: Any) -> str:
+        return f"(-{_MATH}.inf)"
+
+    _print_Infinity = _print_IntInfinity
+    _print_NegativeInfinity = _print_NegativeIntInfinity
+
+    def emptyPrinter(self, expr: Any) -> str:
+        raise NotImplementedError(f"no Python text for {type(expr).__name__} in a size")
+
+
+_MATH = "__import__('math')"
+"""In reach of any text, whatever its scope."""
+_UNARY = "OpaqueUnaryFn_"
+_TEXTS = {
+    "FloorDiv": "({} // {})",
+    "CleanDiv": "({} // {})",
+    "CeilDiv": "(-(-{} // {}))",
+    "Mod": "({} % {})",
+    "PythonMod": "({} % {})",
+    "ModularIndexing": "(({} // {}) % {})",
+    "Where": "({1} if {0} else {2})",
+    "LShift": "({} << {})",
+    "RShift": "({} >> {})",
+    "PowByNatural": "({} ** {})",
+    "FloatPow": "(float{} ** {})",
+    "FloatTrueDiv": "({} / {})",
+    "IntTrueDiv": "({} / {})",
+    "ToFloat": "float{}",
+    "TruncToInt": "int{}",
+    "TruncToFloat": "float(int{})",
+    "FloorToInt": "int({} // 1)",
+    "CeilToInt": "(-int(-{} // 1))",
+    "RoundToInt": "round{}",
+    "RoundDecimal": "round({}, {})",
+    "Identity": "{}",
+    "BitwiseFn_bitwise_and": "({} & {})",
+    "BitwiseFn_bitwise_or": "({} | {})",
+    "BitwiseFn_bitwise_xor": "({} ^ {})",
+    "Abs": "abs{}",
+    "floor": "int({} // 1)",
+    "ceiling": "(-int(-{} // 1))",
+}
+"""The functions that sizes are made of, with a place for each argument in parentheses."""
 
 
 def identifier(stem: str, name: str) -> str:
