@@ -44,6 +44,11 @@ QUICK = (
 )  # fmt: skip
 EXTRA: dict[str, Callable[[Tensor], Any]] = {
     "alias": lambda x: torch.ops.aten.alias(x),
+    "lift_fresh": lambda x: torch.ops.aten.lift_fresh(x),
+    "lift_fresh of a value": lambda x: [torch.ops.aten.lift_fresh(x * 1), x],
+    "lift": lambda x: torch.ops.aten.lift(x),
+    "lift_fresh_copy": lambda x: [torch.ops.aten.lift_fresh_copy(x), x],
+    "a constant of the program": lambda x: [torch.tensor([1.0, 2.0, 3.0, 4.0]), x],
     "detach": lambda x: x.detach(),
     "data": lambda x: x.data,
     "to": lambda x: x.to(torch.float32),

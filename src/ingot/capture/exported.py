@@ -264,8 +264,9 @@ def _order_outputs(
     overwritten = {target for _, kind, target in rows if kind == "mutation"}
     values, specs = [], []
     for i, (value, kind, target) in enumerate(rows):
-        if kind == "user" and i in shared and order[nodes[shared[i].source]] in overwritten:
-            value = _viewed(graph, nodes[shared[i].source], shared[i])
+        source = nodes.get(shared[i].source) if kind == "user" and i in shared else None
+        if source is not None and order[source] in overwritten:  # None: a constant that was folded
+            value = _viewed(graph, source, shared[i])
         values.append(value)
         specs.append(OutputSpec(kind, target, _alias(value, order) if kind == "user" else None))
     output_node(graph).args = (tuple(values),)

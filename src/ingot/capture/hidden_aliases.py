@@ -8,6 +8,7 @@ tensors, which eager's own kernels made.
 from __future__ import annotations
 
 import operator
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -30,12 +31,13 @@ DROPOUTS = (aten.dropout.default, aten.feature_dropout.default, aten.alpha_dropo
 
 def reveal_aliases(exported: ExportedProgram) -> ExportedProgram:
     graph = exported.graph_module.graph
+    constants = exported.graph_signature.inputs_to_lifted_tensor_constants
     for node in list(graph.nodes):
         if node.op != "call_function":
             continue
         if node.target in HONEST:
             node.target = HONEST[node.target]
-        elif _returns_argument(node):
+        elif _returns_argument(node) or _lifts(node, constants):
             node.replace_all_uses_with(node.args[0])
             _rename_output(exported, node, node.args[0])
             graph.erase_node(node)
@@ -53,18 +55,36 @@ HONEST_CALLS: dict[Any, Any] = {
 }
 
 
+LIFTS = (aten.lift_fresh, aten.lift_fresh.default, aten.lift, aten.lift.default)
+"""They return their argument; functionalization copies it."""
+
+
 def reveal_calls(gm: GraphModule) -> None:
     """The same for the functions and methods of Dynamo's graph. Where gradients are recorded the
     difference is the user's: autograd refuses writes to views that were made together."""
     changed = False
-    for node in gm.graph.nodes:
-        if node.op in ("call_function", "call_method") and node.target in HONEST_CALLS:
+    for node in list(gm.graph.nodes):
+        if node.op == "call_function" and node.target in LIFTS and not node.kwargs:
+            node.replace_all_uses_with(node.args[0])
+            gm.graph.erase_node(node)
+            changed = True
+        elif node.op in ("call_function", "call_method") and node.target in HONEST_CALLS:
             given = node.args[0].meta.get("example_value")
             if not (torch.is_grad_enabled() and getattr(given, "requires_grad", True)):
                 node.target = HONEST_CALLS[node.target]
                 changed = True
     if changed:
         gm.recompile()
+
+
+def _lifts(node: Node, constants: Mapping[str, str]) -> bool:
+    """`lift_fresh` returns its argument, and the tracer records a copy in its place. A constant
+    that was made in the program is new in each call, and stays copied."""
+    source = node.args[0] if node.args else None
+    if node.target is not aten.lift_fresh_copy.default or not isinstance(source, Node):
+        return False
+    _, called = node.meta.get("torch_fn", ("", ""))
+    return called.endswith(".lift_fresh") and source.name not in constants
 
 
 def _returns_argument(node: Node) -> bool:
@@ -84,9 +104,17 @@ def _returns_argument(node: Node) -> bool:
 
 
 def shares_storage(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Inside of a transform (vmap) tensors are wrapped, and those inside of them have memory."""
+    a, b = _unwrapped(a), _unwrapped(b)
     if a.layout is not torch.strided or b.layout is not torch.strided:
         return False
     return a.untyped_storage()._cdata == b.untyped_storage()._cdata
+
+
+def _unwrapped(tensor: torch.Tensor) -> torch.Tensor:
+    while torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+        tensor = torch._C._functorch.get_unwrapped(tensor)
+    return tensor
 
 
 def _same_geometry(a: torch.Tensor, b: torch.Tensor) -> bool:
