@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import cache, wraps
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
+from torch._functorch import eager_transforms
 from torch._ops import OpOverload
 from torch._subclasses.fake_tensor import FakeTensor
+from torch.autograd import forward_ad
 from torch.export import ExportedProgram
 
 from ingot.capture.attributes import refusing_changes, writing_attributes_back
@@ -203,6 +205,7 @@ def _trace(
             seeing = _strictly(refuse) if strict else _seeing(module, checks, refuse)
             named = _naming_keywords(module, kwargs, dynamic_shapes)
             with (
+                _transforms_left(),
                 _structures_of_results(module),
                 _user_lines(),
                 quiet(),
@@ -213,17 +216,31 @@ def _trace(
                 exported = torch.export.export(
                     module, args, kwargs, dynamic_shapes=dynamic_shapes, strict=strict
                 )
-            if not any(isinstance(t, FakeTensor) for t in exported.constants.values()):
+            if not any(map(_is_traced, exported.constants.values())):
                 return one_input_each(exported)
-            # Strict tracing lost sight of a tensor, and took it for a constant.
-            first = first or CaptureError("a tensor of the program was taken for a constant")
+            # The tracer lost sight of a tensor, and took it for a constant.
+            first = first or CaptureError(
+                "torch.export lost sight of a tensor and took it for a constant, as it does where "
+                "a function differentiates (torch.func)",
+                hints=['torch.compile(backend="ingot") captures functions of torch.func'],
+            )
         except CaptureError as error:  # our own: strict tracing would not see what it is about
             place = error.place or error_place(error)
             raise CaptureError(error.why, place=place, hints=error.hints) from None
         except Exception as error:
             first = first or error
     assert first is not None
+    if isinstance(first, CaptureError):
+        raise first
     raise capture_error(first) from first
+
+
+def _is_traced(value: Any) -> bool:
+    """Is it a tensor of the tracer's own, wrapped by a transform or not?"""
+    if isinstance(value, torch.Tensor) and not isinstance(value, FakeTensor):
+        while torch._C._functorch.is_functorch_wrapped_tensor(value):
+            value = torch._C._functorch.get_unwrapped(value)
+    return isinstance(value, FakeTensor)
 
 
 @contextmanager
@@ -253,6 +270,25 @@ class _Function(nn.Module):
             self.forward = lambda *args: function(*args)
         else:
             self.forward = function
+
+
+@contextmanager
+def _transforms_left() -> Iterator[None]:
+    """Tracing that fails inside of a transform of torch.func does not leave it, and whatever runs
+    next in this thread would be transformed."""
+    depth, level = torch._C._functorch.get_dynamic_layer_stack_depth(), forward_ad._current_level
+    nesting = eager_transforms.JVP_NESTING
+    try:
+        yield
+    finally:
+        while forward_ad._current_level > level:
+            forward_ad.exit_dual_level()
+        if level < 0:  # the level below may have been left in Python alone
+            with suppress(RuntimeError):
+                torch._C._exit_dual_level(level=0)
+        eager_transforms.JVP_NESTING = nesting
+        if torch._C._functorch.get_dynamic_layer_stack_depth() > depth:
+            torch._C._functorch.pop_dynamic_layer_stack_and_undo_to_depth(depth)
 
 
 @contextmanager

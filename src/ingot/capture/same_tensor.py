@@ -41,8 +41,9 @@ def _tensor(exported: ExportedProgram, spec: InputSpec) -> torch.Tensor | None:
     if spec.target is None:
         return None
     held = exported.state_dict.get(spec.target, exported.constants.get(spec.target))
-    plain = isinstance(held, torch.Tensor) and held.layout is torch.strided and held.numel() > 0
-    return held if plain and type(held) in (torch.Tensor, torch.nn.Parameter) else None
+    if not isinstance(held, torch.Tensor) or why_not_plain(held) is not None:
+        return None
+    return held if held.numel() > 0 else None
 
 
 def _identity(tensor: torch.Tensor) -> tuple[Any, ...]:
