@@ -43,7 +43,7 @@ bench: .venv/.installed-bench
 	touch $@
 
 .venv/.installed-peers: .venv/.installed
-	$(BIN)/python -m pip install --quiet --editable ".[dev,hf,peers]"
+	$(BIN)/python -m pip install --quiet --editable ".[dev,hf,peers,iree]"
 	touch $@
 
 .venv/.installed-bench: .venv/.installed
