@@ -7,6 +7,7 @@ CompileError with all that was said about it; several threads may compile at onc
 from __future__ import annotations
 
 import ctypes
+import sys
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
@@ -95,8 +96,11 @@ class Engine:
         return _found(found, ["LLVM gave no code"])
 
     def __del__(self) -> None:
-        if self._address is not None:
-            _library().mlirExecutionEngineDestroy(self._address)
+        # When the interpreter ends modules are emptied, and code may still be running in a thread
+        # that it does not wait for.
+        if self._address is None or sys is None or sys.is_finalizing():
+            return
+        _library().mlirExecutionEngineDestroy(self._address)
 
 
 def _text(text: str) -> _Text:
