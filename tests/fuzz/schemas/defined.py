@@ -112,16 +112,14 @@ def _with_copies(values: dict[str, Any], shared: list[str]) -> dict[str, Any]:
 
 def _copies(values: dict[str, Any], shared: list[str]) -> dict[str, Any]:
     """Copies of the operands, which share memory among themselves as the originals do."""
-    memory: dict[tuple[int, torch.dtype], Tensor] = {}
+    memory: dict[int, torch.UntypedStorage] = {}
     scope = dict(values)
     for name in dict.fromkeys(shared):
         tensor = values[name].detach()
-        key = (tensor.untyped_storage().data_ptr(), tensor.dtype)
-        flat = torch.empty(0, dtype=tensor.dtype).set_(tensor.untyped_storage())
-        if key not in memory:
-            memory[key] = flat.clone()
-        scope[name] = memory[key].as_strided(
-            tensor.size(), tensor.stride(), tensor.storage_offset()
+        storage = tensor.untyped_storage()
+        copied = memory.setdefault(storage.data_ptr(), storage.clone())
+        scope[name] = torch.empty(0, dtype=tensor.dtype).set_(
+            copied, tensor.storage_offset(), tensor.size(), tensor.stride()
         )
     return scope
 
