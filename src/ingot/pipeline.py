@@ -35,6 +35,7 @@ from ingot.fuse.fused import CallStep, Fused, KernelStep, Step
 from ingot.fuse.group import fuse
 from ingot.fuse.region import Region
 from ingot.kernels import precompile as foresight
+from ingot.kernels.registry import family_passes
 from ingot.options import Options
 from ingot.passes.base import Pass, run_passes
 from ingot.passes.decompose import decomposition_table
@@ -193,7 +194,8 @@ def lower_version(program: Program, ways: Variants, boundary: Boundary) -> Lower
     lower: list[Pass] = [Lower(core=True)] if program.level is Level.PRE_DISPATCH else []
 
     def passed() -> Program:
-        return run_passes(program, [*lower, *native_passes(program)], verify=options.verify)
+        passes = [*lower, *native_passes(program), *family_passes(program)]
+        return run_passes(program, passes, verify=options.verify)
 
     core = _timed(timings, "passes", passed)
     _timed(timings, "verify", lambda: verify(core))

@@ -32,6 +32,8 @@ _STAGE_OF_ROOM = {
 """The other rooms hold the IRs and what all stages share."""
 BACKGROUND = "kernels/precompile.py"
 """Its functions start threads and return."""
+LISTS_PASSES = "family_passes"
+"""In kernels/registry.py: passes that run with the others."""
 SELECTION = ("select/epilogues.py", "plan/resources.py")
 """Where code is generated while a plan is made."""
 
@@ -46,7 +48,7 @@ class Entry:
 
     @property
     def stage(self) -> str:
-        return stage_of(self.file)
+        return "passes" if self.function == LISTS_PASSES else stage_of(self.file)
 
     @property
     def is_steered(self) -> bool:

@@ -3,6 +3,7 @@ block marks it:
 
     <!-- needs: package -->  the block runs where that package is installed
     <!-- run: alone -->      the block registers something: it runs in a process of its own
+    <!-- source: path -->    the block is an excerpt of that file
     <!-- output -->          the block is text that the last Python block prints
     <!-- walk -->            the block is text of data_flow.py
 """
@@ -44,6 +45,11 @@ class Block:
     def needs(self) -> str:
         """A package without which it does not run."""
         return self.mark.removeprefix("needs: ") if self.mark.startswith("needs: ") else ""
+
+    @property
+    def source(self) -> str:
+        """The file of which it is an excerpt."""
+        return self.mark.removeprefix("source: ") if self.mark.startswith("source: ") else ""
 
     @property
     def alone(self) -> bool:

@@ -52,7 +52,11 @@ def as_parameter(block: Block) -> object:
     return pytest.param(block, id=str(block), marks=marks)
 
 
-@pytest.mark.parametrize("block", [as_parameter(block) for block in blocks("python")])
+RUN = [block for block in blocks("python") if not block.source]
+EXCERPTS = [block for block in blocks("python") if block.source]
+
+
+@pytest.mark.parametrize("block", [as_parameter(block) for block in RUN])
 def test_python_runs(block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if block.needs and importlib.util.find_spec(block.needs) is None:
         pytest.skip(f"{block.needs} is not installed")
@@ -64,6 +68,11 @@ def test_python_runs(block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     printed = DIGEST.sub("…", printed)
     for expected in outputs_of(block):
         assert expected.code in printed, f"{expected}: this is not printed:\n{printed}"
+
+
+@pytest.mark.parametrize("block", EXCERPTS, ids=str)
+def test_excerpt_is_the_source(block: Block) -> None:
+    assert block.code in (ROOT / block.source).read_text()
 
 
 def run_here(script: Path) -> str:

@@ -15,8 +15,10 @@ from torch.utils._sympy.functions import FloorDiv
 
 from ingot.codegen.entry import has_openmp
 from ingot.fuse.accesses import Condition, equal
+from ingot.passes.base import Pass
 from ingot.plan.draft import Draft
 from ingot.plan.ir import Op, Parameter
+from ingot.program.program import Program
 from ingot.program.shapes import Size
 
 Pair = tuple[Size, Size]
@@ -31,6 +33,10 @@ class Claim:
 
     def reads(self) -> list[fx.Node]:
         raise NotImplementedError
+
+    def results(self) -> Sequence[fx.Node]:
+        """The tensors that its launch makes: where the call returns several, its items."""
+        return (self.node,)
 
     def computes(self) -> Sequence[fx.Node]:
         """The calls that its launch stands for."""
@@ -58,6 +64,10 @@ class Family(ABC, Generic[C]):
     name: ClassVar[str]
     targets: ClassVar[Collection[Any]]
     """The ops it may claim."""
+
+    def passes(self, program: Program) -> Sequence[Pass]:
+        """Rewrites of a core program, such as a group of calls to an op of the family."""
+        return ()
 
     @abstractmethod
     def match(self, node: fx.Node, frozen: set[fx.Node]) -> Sequence[C] | Reason:

@@ -14,12 +14,21 @@ from ingot.kernels.family import Claim, Family, Reason
 from ingot.kernels.index_copy.family import IndexCopy
 from ingot.kernels.matmul.family import Matmul
 from ingot.kernels.recurrent.family import Lstm
+from ingot.kernels.topk_softmax.family import TopkSoftmax
+from ingot.passes.base import Pass
+from ingot.program.program import Program
 
 FAMILIES: tuple[Family[Any], ...] = (
     Matmul(), ConvolutionFamily(), AttentionFamily(), Lstm(), IndexCopy(), BatchedMatmul(),
+    TopkSoftmax(),
 )  # fmt: skip
 
 Match = tuple[Family[Any], Sequence[Claim]]
+
+
+def family_passes(program: Program) -> list[Pass]:
+    """What the families want of a core program."""
+    return [each for family in FAMILIES for each in family.passes(program)]
 
 
 def claimed(node: fx.Node, frozen: set[fx.Node]) -> tuple[Match | None, list[Reason]]:

@@ -58,9 +58,19 @@ class Claims:
             if reasons:
                 self.reasons[step] = [reason.text for reason in reasons]
             found[step.node] = step
+        self._cover_items(fused)
         # A merged claim reads its first operand later than it would alone.
         if not any(spec.kind == "mutation" for spec in fused.program.signature.outputs):
             self._merge(found)
+
+    def _cover_items(self, fused: Fused) -> None:
+        """The items of calls whose claims make them."""
+        steps = {step.node: step for step in fused.steps if isinstance(step, CallStep)}
+        for family, claims in list(self.calls.values()):
+            for claim in claims:
+                for node in claim.results():
+                    if node is not claim.node and node in steps:
+                        self.calls[steps[node]] = family, ()
 
     def _merge(self, found: dict[fx.Node, CallStep]) -> None:
         """Claims that run as one with others of their family."""

@@ -231,8 +231,8 @@ class Selector:
     def _claimed(self, step: CallStep) -> None:
         family, claims = self.claims.calls[step]
         self._cover(*self.claims.covered.get(step, ()))
-        if claims:
-            self._make(step.node)
+        for node in dict.fromkeys(node for claim in claims for node in claim.results()):
+            self._make(node)
         for claim in claims:
             self.draft.ops += family.launch(claim, self.draft)
 

@@ -1,0 +1,73 @@
+"""Claims on the op: which top-k the kernel computes, and the arguments of its launch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import fx
+
+from ingot.kernels.family import Claim, Reason
+from ingot.kernels.topk_softmax.emit import MOST, OUTER, Form
+from ingot.program.graph import is_item
+from ingot.program.shapes import Size, shape_of, strides_of, tensor_of
+
+DTYPES = (torch.float32, torch.float64)
+
+
+def fits(scores: torch.Tensor, topk: Mapping[str, Any]) -> bool:
+    """Can the kernel compute this top-k of these scores?"""
+    k, n = topk["k"], scores.shape[-1] if scores.ndim else 0
+    return (
+        scores.dtype in DTYPES
+        and 1 <= scores.ndim <= OUTER + 1
+        and scores.layout is torch.strided
+        and not scores.is_neg()
+        and isinstance(k, int)
+        and isinstance(n, int)
+        and 1 <= k <= min(n, MOST)
+        and topk["dim"] in (-1, scores.ndim - 1)
+        and topk["largest"]
+        and topk["sorted"]
+    )
+
+
+@dataclass(frozen=True)
+class Routing(Claim):
+    scores: fx.Node
+    k: int
+    over_all: bool
+    weights: fx.Node
+    indices: fx.Node
+
+    def reads(self) -> list[fx.Node]:
+        return [self.scores]
+
+    def results(self) -> Sequence[fx.Node]:
+        return self.weights, self.indices
+
+    @property
+    def form(self) -> Form:
+        side_by_side = strides_of(self.scores)[-1] == 1
+        return Form(tensor_of(self.scores).dtype, self.over_all, side_by_side)
+
+    def sizes(self) -> list[Size]:
+        """The arguments behind the pointers."""
+        *outer, n = shape_of(self.scores)
+        *steps, step = strides_of(self.scores)
+        rows: Size = 1
+        for size in outer:
+            rows = rows * size
+        missing = OUTER - len(outer)
+        loops = [(1, 0)] * missing + list(zip(outer, steps))
+        return [rows, n, self.k, step, *(number for loop in loops for number in loop)]
+
+
+def routing(node: fx.Node) -> Routing | Reason:
+    items = {user.args[1]: user for user in node.users if is_item(user)}
+    if set(items) != {0, 1}:
+        return Reason("only one of weights and indices is used")
+    scores, k, over_all = node.args
+    return Routing(node, scores, k, over_all, items[0], items[1])  # type: ignore[arg-type]

@@ -1,0 +1,178 @@
+"""The k largest scores of each row with their softmax, as mixture-of-experts routers need them: f32
+and f64, any strides. A thread has some rows. One pass over a row keeps the k largest in a sorted
+list; NaN counts as largest, and of equal scores the first comes first. Results do not depend on the
+number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import torch
+
+from ingot.codegen.entry import openmp_declarations
+from ingot.codegen.functions import I64, Writer
+from ingot.codegen.jit import Native, compile_module
+from ingot.codegen.lazy import Once
+from ingot.codegen.reduce import across_lanes
+from ingot.machine import this_machine
+from ingot.ops.polynomials.exponential import exp
+from ingot.ops.values import Val
+
+MOST = 64
+"""The largest k: inserting takes k steps."""
+OUTER = 3
+"""Dimensions in front of the last."""
+FIELDS = (
+    "scores", "weights", "indices", "rows", "n", "k", "step",
+    *(f"{name}{d}" for d in range(OUTER) for name in ("size", "step")),
+)  # fmt: skip
+"""The frame. `step` is the stride of the last dimension of the scores, `step0` … of the others. The
+results are contiguous."""
+POINTERS = FIELDS[:3]
+WORK_PER_THREAD = 1 << 13
+"""Scores."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """What the code is made for."""
+
+    dtype: torch.dtype
+    over_all: bool
+    """The softmax is over all scores of a row, or over the k largest."""
+    side_by_side: bool
+    """The scores of a row are neighbours in memory."""
+
+
+@cache
+def routing_function(form: Form) -> int:
+    """The address of the code, in the convention of the executor."""
+    return _compiled(form).addresses["topk_softmax"]
+
+
+@Once
+def _compiled(form: Form) -> Native:
+    task = _Task(form)
+    functions = {"task": task.text(), "topk_softmax": _entry()}
+    declared = {**openmp_declarations(), **task.b.declarations}
+    return compile_module(list(declared.values()), functions)
+
+
+class _Task(Writer):
+    """What one thread does: its share of the rows."""
+
+    def __init__(self, form: Form):
+        super().__init__()
+        self.form, self.dtype = form, form.dtype
+        self.lanes = this_machine().vector_bits // 8 // form.dtype.itemsize
+        self.kept = self.stack(MOST, form.dtype)
+        self.places = self.stack(MOST, I64)
+        """Of the scores that are kept; -1: none is."""
+        self.read_frame(FIELDS, POINTERS)
+
+    def text(self) -> str:
+        low, high = self.share(self.size["rows"], *self.team())
+        with self.loop(low, high, self.const(1)) as row:
+            scores = self._row(row)
+            self._select(scores)
+            self._weigh(scores, row)
+        return self.function("@task(%frame: !llvm.ptr)")
+
+    def _row(self, row: Val) -> str:
+        b, offset = self.b, self.const(0)
+        for d in reversed(range(OUTER)):
+            size = self.size[f"size{d}"]
+            offset = b.add(offset, b.mul(b.rem(row, size), self.size[f"step{d}"]))
+            row = b.div(row, size)
+        return self.moved(self.pointer["scores"], offset, self.dtype)
+
+    # -- the k largest -----------------------------------------------------------------------------
+
+    def _select(self, scores: str) -> None:
+        b, zero, one = self.b, self.const(0), self.const(1)
+        with self.loop(zero, self.size["k"], one) as j:
+            b.store(self._kept(j), b.const(0.0, self.dtype))
+            b.store(self._place(j), self.const(-1))
+        last = b.sub(self.size["k"], one)
+        with self.loop(zero, self.size["n"], one) as i:
+            score = b.load(self._score(scores, i), self.dtype, 1)
+            with self.when(self._beats(score, last)):
+                self._insert(score, i)
+
+    def _insert(self, score: Val, i: Val) -> None:
+        """The score in front of the first that it beats; those from there on move by one."""
+        b = self.b
+
+        def step(j: Val, carried: Sequence[Val]) -> list[Val]:
+            moving, score, place = carried
+            moves = b.or_(moving, self._beats(score, j))
+            old, old_place = b.load(self._kept(j), self.dtype, 1), b.load(self._place(j), I64, 1)
+            b.store(self._kept(j), b.select(moves, score, old))
+            b.store(self._place(j), b.select(moves, place, old_place))
+            return [moves, b.select(moves, old, score), b.select(moves, old_place, place)]
+
+        start = [b.const(0, torch.bool), score, i]
+        self.summed((self.const(0), self.size["k"], self.const(1)), start, step)
+
+    def _beats(self, score: Val, j: Val) -> Val:
+        """Is it larger than the j-th that is kept, or is none kept there?"""
+        b = self.b
+        kept, place = b.load(self._kept(j), self.dtype, 1), b.load(self._place(j), I64, 1)
+        is_first_nan = b.and_(b.isnan(score), b.not_(b.isnan(kept)))
+        larger = b.or_(b.cmp("gt", score, kept), is_first_nan)
+        return b.or_(b.cmp("lt", place, self.const(0)), larger)
+
+    # -- their softmax -----------------------------------------------------------------------------
+
+    def _weigh(self, scores: str, row: Val) -> None:
+        b, k, one = self.b, self.size["k"], self.const(1)
+        highest = b.load(self._kept(self.const(0)), self.dtype, 1)
+        if not self.form.over_all:
+            total = self._total(k, highest, self._kept, self.lanes)
+        else:
+            lanes = self.lanes if self.form.side_by_side else 1
+            total = self._total(self.size["n"], highest, lambda i: self._score(scores, i), lanes)
+        start = b.mul(row, k)
+        with self.loop(self.const(0), k, one) as j:
+            weight = b.div(exp(b, b.sub(b.load(self._kept(j), self.dtype, 1), highest)), total)
+            at = b.add(start, j)
+            b.store(self.moved(self.pointer["weights"], at, self.dtype), weight)
+            place = b.load(self._place(j), I64, 1)
+            b.store(self.moved(self.pointer["indices"], at, I64), place)
+
+    def _total(self, count: Val, highest: Val, at: Callable[[Val], str], lanes: int) -> Val:
+        """The sum of exp(x - highest) over `count` values."""
+        b = self.b
+        wide, zero = b.broadcast(highest, lanes), b.const(0.0, self.dtype, lanes)
+
+        def step(i: Val, sums: Sequence[Val]) -> list[Val]:
+            rest = b.broadcast(b.sub(count, i), lanes)
+            mask = b.cmp("lt", b.iota(lanes), rest)
+            x = b.load(at(i), self.dtype, lanes, mask)
+            return [b.add(sums[0], b.select(mask, exp(b, b.sub(x, wide)), zero))]
+
+        (sums,) = self.summed((self.const(0), count, self.const(lanes)), [zero], step)
+        return across_lanes(b, "sum", (sums,))[0]
+
+    # -- places in memory --------------------------------------------------------------------------
+
+    def _score(self, scores: str, i: Val) -> str:
+        step = self.const(1) if self.form.side_by_side else self.size["step"]
+        return self.moved(scores, self.b.mul(i, step), self.dtype)
+
+    def _kept(self, j: Val) -> str:
+        return self.moved(self.kept, j, self.dtype)
+
+    def _place(self, j: Val) -> str:
+        return self.moved(self.places, j, I64)
+
+
+def _entry() -> str:
+    w = Writer()
+    w.read_frame(FIELDS, POINTERS)
+    work = w.b.mul(w.size["rows"], w.size["n"])
+    w.in_parallel(w.b.div(work, w.const(WORK_PER_THREAD)))
+    return w.function("@topk_softmax(%frame: !llvm.ptr) -> i64", f" {w.const(0).name} : i64")
