@@ -29,7 +29,7 @@ class Counts(Protocol):
     @property
     def kernels(self) -> int: ...
     @property
-    def products(self) -> int: ...
+    def native_calls(self) -> int: ...
     @property
     def library_calls(self) -> int: ...
     @property
@@ -161,7 +161,7 @@ def cells(row: Row, backend: str) -> dict[str, str]:
         "max error": f"{row.error:.1e}",
         "compile seconds": f"{row.compile_s:.2f}",
         "kernels generated": str(counts.kernels) if counts else "–",
-        "products": str(counts.products) if counts else "–",
+        "native kernels": str(counts.native_calls) if counts else "–",
         "library calls": str(counts.library_calls) if counts else "–",
         "ops left to PyTorch": str(counts.fallbacks) if counts else "–",
     }

@@ -29,7 +29,7 @@ import torch
 from torch import Tensor
 
 import ingot
-from ingot.codegen.executor import executor, steering_address
+from ingot.codegen.executor import control_flow_address, executor
 from ingot.dispatch.ranges import Range, RangeTable, Row
 from ingot.plan.ir import Plan
 from ingot.runtime.arena_layout import ArenaLayout
@@ -176,7 +176,7 @@ def branches(table: RangeTable, size: int, step: NativeStep) -> NativeStep:
     found = step
     for row in reversed(before):
         words = (Word(ZERO, size), Word(ZERO, row.box[0].high), Word(ZERO, 0))
-        found = NativeStep(steering_address("branch"), words, None, ((step,), (found,)))
+        found = NativeStep(control_flow_address("branch"), words, None, ((step,), (found,)))
     return found
 
 
@@ -185,14 +185,14 @@ def branch_us() -> float:
     often that the clock tells, less the same without questions. The last way is taken: both
     questions are asked."""
     execute, bases = executor(), (ctypes.c_int64 * 2)()
-    nothing = NativeStep(steering_address("copy"), (Word(ZERO, 0),) * 3, None)
+    nothing = NativeStep(control_flow_address("copy"), (Word(ZERO, 0),) * 3, None)
     ends = ((0, 8), (9, 16), (17, None))
     table = RangeTable(tuple(Row((Range(*each),), "nothing") for each in ends))
     three = branches(table, 20, nothing)
 
     def timer(step: NativeStep) -> Callable[[], float]:
         words = (Word(ZERO, TURNS), Word(ZERO, 0), Word(ZERO, 0))
-        scan = NativeStep(steering_address("scan"), words, None, ((step,),))
+        scan = NativeStep(control_flow_address("scan"), words, None, ((step,),))
         segment = Segment(ArenaLayout(Plan((), ())), [scan])
 
         def run() -> None:

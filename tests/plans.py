@@ -40,7 +40,7 @@ def native_call_nodes(compiled: Compiled) -> list[fx.Node]:
     return [
         step.node
         for number, kind in sorted(native_steps(compiled).items())
-        if kind == "product" and isinstance(step := compiled.fused.steps[number], CallStep)
+        if kind == "native" and isinstance(step := compiled.fused.steps[number], CallStep)
     ]
 
 

@@ -35,7 +35,7 @@ class Options:
     """The share of compile time that measuring the compiler's own choices may take; 0 = measure
     none, inf = all that is not known."""
     variants: str = ""
-    """The compiler's own choices between variants, fixed by hand, such as "product=library,
+    """The compiler's own choices between variants, fixed by hand, such as "matmul=library,
     reduction=split"."""
     weights: str = ""
     """How weights of linear layers are held: "int8", a scale for each column; empty = as they are.

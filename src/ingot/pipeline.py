@@ -34,7 +34,7 @@ from ingot.fallback.reproducer import Source
 from ingot.fuse.fused import CallStep, Fused, KernelStep, Step
 from ingot.fuse.group import fuse
 from ingot.fuse.region import Region
-from ingot.kernels import precompile as foresight
+from ingot.kernels import precompile
 from ingot.kernels.registry import family_passes
 from ingot.options import Options
 from ingot.passes.base import Pass, run_passes
@@ -46,9 +46,9 @@ from ingot.program.program import Level, Program, program_from_fx
 from ingot.program.quantized import why_uncertain
 from ingot.program.verify import verify
 from ingot.runtime.glue import Run, Runner, emit
-from ingot.select.epilogues import Follower, with_followers
+from ingot.select.epilogues import Epilogue, fuse_epilogues
 from ingot.select.planner import Planned, Version, plan_versions
-from ingot.select.reductions import reduction_ways
+from ingot.select.reductions import reduction_variants
 from ingot.stages import Compiled
 
 T = TypeVar("T")
@@ -150,30 +150,30 @@ def _within(program: Program, boundary: Boundary) -> Compiled:
         return found
 
     def run(options: Options) -> Compiled:
-        with blaming("foresight"):
-            foresight.begin(program.graph)
+        with blaming("precompile"):
+            precompile.begin(program.graph)
         with account.compile(), _disable_current_modes():
             return _compile(program, Variants(options), boundary)
 
     return boundary.attempt("", lambda: run(options), descend)
 
 
-def _compile(program: Program, ways: Variants, boundary: Boundary) -> Compiled:
+def _compile(program: Program, variants: Variants, boundary: Boundary) -> Compiled:
     with blaming("dispatch"):
-        tree = versions(_resolved(program, ways))
-    parts = [lower_version(version, ways, boundary) for version in leaves(tree)]
-    compiled = _planned(program, tree, parts, ways, boundary)
+        tree = versions(_resolved(program, variants))
+    parts = [lower_version(version, variants, boundary) for version in leaves(tree)]
+    compiled = _planned(program, tree, parts, variants, boundary)
     for each in compiled.versions or (compiled,):
-        observe.compiled(each, ways.options)
+        observe.compiled(each, variants.options)
     return compiled
 
 
-def _resolved(program: Program, ways: Variants) -> Program:
+def _resolved(program: Program, variants: Variants) -> Program:
     """Dispatched operations give way to their implementations."""
-    options = ways.options
+    options = variants.options
     steps: list[Pass] = [Lower(core=True)] if program.level is Level.PRE_DISPATCH else []
     if has_symbolic_matmuls(program):
-        program = run_passes(program, [*steps, DispatchMatmul(ways)], verify=options.verify)
+        program = run_passes(program, [*steps, DispatchMatmul(variants)], verify=options.verify)
         steps = []
     if not has_dispatch(program):
         return program
@@ -183,13 +183,15 @@ def _resolved(program: Program, ways: Variants) -> Program:
 
 def compile_version(program: Program, options: Options) -> Compiled:
     """A program without choices between versions."""
-    ways = Variants(options)
+    variants = Variants(options)
     boundary = Boundary(Source(program.graph_module, program.level.value), options)
-    return _planned(program, program, [lower_version(program, ways, boundary)], ways, boundary)
+    return _planned(
+        program, program, [lower_version(program, variants, boundary)], variants, boundary
+    )
 
 
-def lower_version(program: Program, ways: Variants, boundary: Boundary) -> Lowered:
-    options = ways.options
+def lower_version(program: Program, variants: Variants, boundary: Boundary) -> Lowered:
+    options = variants.options
     timings: dict[str, float] = {}
     lower: list[Pass] = [Lower(core=True)] if program.level is Level.PRE_DISPATCH else []
 
@@ -200,11 +202,11 @@ def lower_version(program: Program, ways: Variants, boundary: Boundary) -> Lower
     core = _timed(timings, "passes", passed)
     _timed(timings, "verify", lambda: verify(core))
     fused = _timed(timings, "fuse", lambda: fuse(core, options))
-    fused, followers = _timed(
-        timings, "followers", lambda: with_followers(fused) if ways.packs else (fused, {})
+    fused, epilogues = _timed(
+        timings, "epilogues", lambda: fuse_epilogues(fused) if variants.packs else (fused, {})
     )
-    kernels = _timed(timings, "codegen", lambda: _kernels(fused, followers, ways, boundary))
-    return Lowered(fused, kernels, followers, timings)
+    kernels = _timed(timings, "codegen", lambda: _kernels(fused, epilogues, variants, boundary))
+    return Lowered(fused, kernels, epilogues, timings)
 
 
 def _timed(timings: dict[str, float], name: str, run: Callable[[], T]) -> T:
@@ -216,10 +218,10 @@ def _timed(timings: dict[str, float], name: str, run: Callable[[], T]) -> T:
 
 
 def _kernels(
-    fused: Fused, followers: Mapping[Region, Follower], ways: Variants, boundary: Boundary
+    fused: Fused, epilogues: Mapping[Region, Epilogue], variants: Variants, boundary: Boundary
 ) -> Kernels:
     symbols = fused.program.symbols
-    code = {region: follower.code for region, follower in followers.items()}
+    code = {region: epilogue.code for region, epilogue in epilogues.items()}
 
     def give_up(region: Region, error: Exception) -> str:
         if not boundary.catches(error):
@@ -228,13 +230,13 @@ def _kernels(
         return boundary.fell_back("a region runs through PyTorch's kernels", error)
 
     return build_kernels(
-        fused, ways.options, code, kernel_work(ways),
-        lambda region: reduction_ways(ways, region, symbols), give_up,
+        fused, variants.options, code, kernel_work(variants),
+        lambda region: reduction_variants(variants, region, symbols), give_up,
     )  # fmt: skip
 
 
 def _planned(
-    program: Program, tree: Versions, parts: list[Lowered], ways: Variants, boundary: Boundary
+    program: Program, tree: Versions, parts: list[Lowered], variants: Variants, boundary: Boundary
 ) -> Compiled:
     """The versions as one plan. A step that the plan fails for is PyTorch's, and all is planned
     anew."""
@@ -242,11 +244,11 @@ def _planned(
 
     def bound(parts: list[Lowered]) -> Compiled:
         timings = parts[0].timings
-        planned = _timed(timings, "plan", lambda: plan_versions(program, tree, parts, ways))
+        planned = _timed(timings, "plan", lambda: plan_versions(program, tree, parts, variants))
         runner = _timed(
-            timings, "bind", lambda: emit(planned.plan, planned.resources, ways.options)
+            timings, "bind", lambda: emit(planned.plan, planned.resources, variants.options)
         )
-        return _compiled(parts, planned, runner, ways)
+        return _compiled(parts, planned, runner, variants)
 
     def attempt(parts: list[Lowered]) -> Compiled:
         return boundary.attempt("plan", lambda: bound(parts), lambda error: again(parts, error))
@@ -258,7 +260,7 @@ def _planned(
             raise error
         eager.append(step)
         reason = boundary.fell_back("a step runs through PyTorch's kernels", error)
-        left = _without(owner, step, reason, ways, boundary)
+        left = _without(owner, step, reason, variants, boundary)
         return attempt([left if part is owner else part for part in parts])
 
     return attempt(parts)
@@ -269,12 +271,14 @@ def _is_native(step: Step) -> bool:
     return isinstance(step, KernelStep) or step.native
 
 
-def _without(part: Lowered, step: Step, reason: str, ways: Variants, boundary: Boundary) -> Lowered:
+def _without(
+    part: Lowered, step: Step, reason: str, variants: Variants, boundary: Boundary
+) -> Lowered:
     """With one step left to PyTorch."""
     left = replace(step, native=False, reason=reason) if isinstance(step, CallStep) else step
     steps = tuple(left if each is step else each for each in part.fused.steps)
     fused = replace(part.fused, steps=steps)
-    kernels = _kernels(fused, {}, ways, boundary)
+    kernels = _kernels(fused, {}, variants, boundary)
     if isinstance(step, KernelStep):
         regions = {r: kernel for r, kernel in kernels.by_region.items() if r is not step.region}
         failures = {**kernels.failures, step.region: reason}
@@ -283,7 +287,7 @@ def _without(part: Lowered, step: Step, reason: str, ways: Variants, boundary: B
 
 
 def _compiled(
-    parts: Sequence[Lowered], planned: Planned, runner: Runner, ways: Variants
+    parts: Sequence[Lowered], planned: Planned, runner: Runner, variants: Variants
 ) -> Compiled:
     """The whole; where there are several versions, each of them is a Compiled of the same plan."""
     found = [
@@ -291,7 +295,7 @@ def _compiled(
             part.fused, runner.run, runner.source, part.kernels.distinct, part.timings,
             part.kernels, planned.plan, planned.resources, planned.journal, runner.prepared,
             runner.segments,
-            tuple(ways.made.values()), number, runner.seconds.get(number, []),
+            tuple(variants.made.values()), number, runner.seconds.get(number, []),
         )
         for number, part in enumerate(parts)
     ]  # fmt: skip

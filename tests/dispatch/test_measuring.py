@@ -398,6 +398,6 @@ def test_the_compiler_chooses_through_the_same_table(tuning_folder: Path) -> Non
             torch._dynamo.mark_dynamic(q, 0)
             torch.testing.assert_close(compiled(q, k), attended(q, k), rtol=1e-4, atol=1e-4)
     text = heard[0].fused.program.journal.as_text()
-    assert "products that were measured: 1" in text
+    assert "matmuls that were measured: 1" in text
     assert "mm: a.shape[0] is 2.." in text
     assert list(tuning_folder.glob("mm-*.json"))

@@ -18,7 +18,7 @@ from ingot import OptionError
 from ingot.dispatch.builtin_variants import BUILT_IN, CHOICES, always, tensors, up_to
 from ingot.dispatch.ranges import Range, RangeTable, Row
 from ingot.dispatch.records import Record, remember, setting_of
-from ingot.dispatch.threads import NEVER, kernel_work, product_work
+from ingot.dispatch.threads import NEVER, kernel_work, matmul_work
 from ingot.dispatch.variants import MOST_SECONDS, Account, Variants, covered
 from ingot.options import Options, make_options
 from ingot.plan.ir import Branch, Launch, Segment
@@ -67,11 +67,11 @@ def summed() -> tuple[Callable[..., Any], Callable[[int], tuple[Tensor, ...]]]:
 
 
 CASES = {
-    "product": (linear, ({0: N},)),
+    "matmul": (linear, ({0: N},)),
     "attention": (attended, ({2: N}, None, None)),
     "reduction": (summed, ({1: N},)),
     "kernel_threads": (summed, ({1: N},)),
-    "product_threads": (linear, ({0: N},)),
+    "matmul_threads": (linear, ({0: N},)),
     "attention_threads": (attended, ({2: N}, None, None)),
 }
 
@@ -109,21 +109,21 @@ def steps_of(exe: Any) -> list[Any]:
 
 def test_a_product_branches_natively_by_its_rows() -> None:
     f32 = torch.float32
-    known("product", two(8, "library", "packed"), a=(f32, (37, 24), (24, 1)),
+    known("matmul", two(8, "library", "packed"), a=(f32, (37, 24), (24, 1)),
           w=(f32, (24, 40), (1, 24)))  # fmt: skip
-    exe, model, arguments = compiled("product")
+    exe, model, arguments = compiled("matmul")
     (step,) = steps_of(exe)
     assert [len(step.then), len(step.otherwise)] == [1, 1]
     assert step.then[0].kernel != step.otherwise[0].kernel
     check(exe, model, arguments, (1, 8, 9, 200))
-    (chosen,) = (c for c in exe.compiled.choices if c.name == "product")
+    (chosen,) = (c for c in exe.compiled.choices if c.name == "matmul")
     assert chosen.setting == "a: float32[*, 24]; w: float32[24, 40] by [1, 0]"
     assert [row.serves for row in chosen.table.rows] == ["library", "packed"]
 
 
 def test_a_static_product_takes_the_way_of_its_range() -> None:
     f32 = torch.float32
-    known("product", two(8, "library", "packed"), a=(f32, (37, 24), (24, 1)),
+    known("matmul", two(8, "library", "packed"), a=(f32, (37, 24), (24, 1)),
           w=(f32, (24, 40), (1, 24)))  # fmt: skip
     model = nn.Linear(24, 40).eval()
     functions = []
@@ -157,22 +157,22 @@ def test_a_long_sum_is_cut_and_a_short_one_is_not() -> None:
 
 def test_the_work_of_a_thread_comes_from_the_table() -> None:
     built_in = Variants(Options())
-    usual = kernel_work(built_in), product_work(built_in)
+    usual = kernel_work(built_in), matmul_work(built_in)
     f32 = torch.float32
     known("kernel_threads", two(1023, "serial", "parallel"), x=(f32, (4096,), (1,)))
     assert kernel_work(Variants(make_options())) != usual[0]
     for way, work in (("parallel", 1), ("serial", NEVER)):
-        assert product_work(Variants(make_options({"variants": f"product_threads={way}"}))) == work
+        assert matmul_work(Variants(make_options({"variants": f"matmul_threads={way}"}))) == work
 
 
 def test_threads_that_were_never_of_use_are_not_believed() -> None:
     """Such a table was measured while others had the cores."""
-    f32, usual = torch.float32, product_work(Variants(Options()))
+    f32, usual = torch.float32, matmul_work(Variants(Options()))
     rows = tuple(Row(r.box, r.serves, 1.0, "measured") for r in always("serial").rows)
     known(
-        "product_threads", RangeTable(rows), a=(f32, (37, 64), (64, 1)), w=(f32, (64, 64), (64, 1))
+        "matmul_threads", RangeTable(rows), a=(f32, (37, 64), (64, 1)), w=(f32, (64, 64), (64, 1))
     )
-    assert product_work(Variants(make_options())) == usual
+    assert matmul_work(Variants(make_options())) == usual
 
 
 def test_what_is_not_known_is_built_in() -> None:
@@ -188,14 +188,14 @@ def test_what_is_not_known_is_built_in() -> None:
 def test_an_unsure_measurement_changes_nothing() -> None:
     f32 = torch.float32
     row = Row((Range(0, None),), "library", 0.6, "measured")
-    known("product", RangeTable((row,)), a=(f32, (37, 24), (24, 1)), w=(f32, (24, 40), (1, 24)))
-    exe, _, _ = compiled("product")
-    (chosen,) = (c for c in exe.compiled.choices if c.name == "product")
+    known("matmul", RangeTable((row,)), a=(f32, (37, 24), (24, 1)), w=(f32, (24, 40), (1, 24)))
+    exe, _, _ = compiled("matmul")
+    (chosen,) = (c for c in exe.compiled.choices if c.name == "matmul")
     assert [(row.serves, row.why) for row in chosen.table.rows] == [("packed", BUILT_IN)]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["product", "attention"])
+@pytest.mark.parametrize("name", ["matmul", "attention"])
 def test_measured_once_and_kept(name: str, tuning_folder: Path) -> None:
     exe, model, arguments = compiled(name, tune=math.inf)
     (file,) = tuning_folder.glob(f"{name}-*.json")
@@ -233,44 +233,42 @@ def test_measuring_begins_when_its_share_is_enough(
     account._compiling = seconds
     monkeypatch.setattr("ingot.dispatch.variants.account", account)
     monkeypatch.setattr("os.getloadavg", lambda: (0.0, 0.0, 0.0))
-    compiled("product")
+    compiled("matmul")
     assert tuning_folder.exists() == measures
     assert bool(account.measuring) == measures
 
 
 def test_variants_are_checked() -> None:
-    with pytest.raises(OptionError, match="did you mean 'product'"):
-        compiled("product", variants="prodct=library")
+    with pytest.raises(OptionError, match="did you mean 'matmul'"):
+        compiled("matmul", variants="matml=library")
     with pytest.raises(
-        OptionError, match="unknown variant for product: 'librry'; choose 'packed' or 'library'"
+        OptionError, match="unknown variant for matmul: 'librry'; choose 'packed' or 'library'"
     ):
-        compiled("product", variants="product=librry")
+        compiled("matmul", variants="matmul=librry")
 
 
 def test_former_name_of_the_option_is_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.warns(
         DeprecationWarning, match="the option 'ways' is called 'variants' now"
     ) as told:
-        options = make_options({"ways": "product=library"})
-    assert options == make_options({"variants": "product=library"})
+        options = make_options({"ways": "matmul=library"})
+    assert options == make_options({"variants": "matmul=library"})
     assert len(told) == 1 and told[0].filename == __file__
     with pytest.warns(DeprecationWarning):
-        assert Options(ways="product=library").variants == options.variants
-    monkeypatch.setenv("INGOT_WAYS", "product=packed")
+        assert Options(ways="matmul=library").variants == options.variants
+    monkeypatch.setenv("INGOT_WAYS", "matmul=packed")
     with pytest.warns(DeprecationWarning):
-        assert make_options().variants == "product=packed"
+        assert make_options().variants == "matmul=packed"
 
 
 def test_the_report_shows_choices_and_candidates() -> None:
     model = nn.Linear(24, 40).eval()
     with torch.no_grad():
-        report = ingot.explain(
-            model, (torch.randn(5, 24),), options={"variants": "product=library"}
-        )
-    (row,) = (row for row in report.choices if row.name == "product")
+        report = ingot.explain(model, (torch.randn(5, 24),), options={"variants": "matmul=library"})
+    (row,) = (row for row in report.choices if row.name == "matmul")
     assert row.candidates == ("packed", "library")
     assert "library (fixed by hand)" in row.served[0]
-    assert "product among packed, library" in str(report)
+    assert "matmul among packed, library" in str(report)
 
 
 def test_weights_are_watched_in_both_ways() -> None:
@@ -281,7 +279,7 @@ def test_weights_are_watched_in_both_ways() -> None:
                 model,
                 arguments(5),
                 dynamic_shapes=({0: N},),
-                options={"variants": f"product={way}"},
+                options={"variants": f"matmul={way}"},
             )
             for _ in range(2):
                 check(exe, model, arguments, (3, 30))
@@ -290,7 +288,7 @@ def test_weights_are_watched_in_both_ways() -> None:
 
 def test_training_takes_the_library_too() -> None:
     model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
-    fast = torch.compile(model, backend="ingot", options={"variants": "product=library"})
+    fast = torch.compile(model, backend="ingot", options={"variants": "matmul=library"})
     x = torch.randn(5, 8)
     fast(x).sum().backward()
     got = [p.grad.clone() for p in model.parameters() if p.grad is not None]

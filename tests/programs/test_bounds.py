@@ -113,11 +113,11 @@ nest.NestWriter._checked = lambda self, e: self.b.cast(self.value(e.value), torc
 function, args = lambda x, i: x[i] + 1, (torch.randn(40), torch.tensor([1, 39, 40] * 20))
 """,
     "rows of a product": """
-from ingot.kernels.matmul import claim as products
-made = products.Product.__init__
+from ingot.kernels.matmul import claim as matmuls
+made = matmuls.Matmul.__init__
 def wrong(self, node, left, addend, sizes, rows, weight):
     made(self, node, left, addend, (sizes[0] + 1, *sizes[1:]), rows, weight)
-products.Product.__init__ = wrong
+matmuls.Matmul.__init__ = wrong
 function, args = torch.nn.Linear(9, 33), (torch.randn(7, 9),)
 """,
     "keys of an attention": """

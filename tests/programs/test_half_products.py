@@ -60,7 +60,7 @@ def test_what_follows(dtype: torch.dtype) -> None:
     assert is_native(compiled)
     native = compiled.compiled.native
     assert native is not None
-    assert any(kernel.is_follower for kernel in native.by_region.values())
+    assert any(kernel.is_epilogue for kernel in native.by_region.values())
 
 
 @halves

@@ -47,7 +47,7 @@ def test_layer(mask: str, activation: str, norm_first: bool) -> None:
     model = layer(activation=activation, norm_first=norm_first)
     check(model, torch.randn(3, 9, 64), **MASKS[mask])
     report = ingot.explain(model, (torch.randn(3, 9, 64),), MASKS[mask])
-    assert report.fallbacks == 0 and report.products >= 4
+    assert report.fallbacks == 0 and report.native_calls >= 4
 
 
 @torch.no_grad()

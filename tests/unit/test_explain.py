@@ -37,16 +37,16 @@ def explained(model: object, *args: object) -> Report:
 def test_counts() -> None:
     report = explained(nn.Sequential(*(Block() for _ in range(3))), torch.randn(4, 32))
     assert report.graphs == 1
-    assert report.products == 6
+    assert report.native_calls == 6
     assert report.library_calls == 0
     assert any("packed" in note for note in report.notes)
     assert report.fallbacks == 0
-    assert report.host_steps == 0
+    assert report.eager_steps == 0
     assert report.graph_breaks == ()
     assert 0 < report.kernels < report.regions
 
 
-def test_products_that_run_together() -> None:
+def test_matmuls_that_run_together() -> None:
     class Gated(nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -56,9 +56,9 @@ def test_products_that_run_together() -> None:
             return self.down(torch.sigmoid(self.gate(x)) * self.up(x))
 
     report = explained(Gated(), torch.randn(4, 32))
-    told = "Products that run as one step with others of the same input: 2."
+    told = "Matmuls that run as one step with others of the same input: 2."
     assert any(note.startswith(told) for note in report.notes)
-    assert report.products == 3
+    assert report.native_calls == 3
 
 
 def test_rows_name_modules_places_and_costs() -> None:
@@ -71,7 +71,7 @@ def test_rows_name_modules_places_and_costs() -> None:
     assert "gelu" in gelu.places[0].code
     assert gelu.bytes == 3 * 2 * 4 * 64 * 4
     assert gelu.ms > 0 and gelu.gb_per_s is not None and gelu.gb_per_s > 0
-    products = [row for row in report.call_rows if row.kind == "product"]
+    products = [row for row in report.call_rows if row.kind == "native"]
     assert {row.op for row in products} == {"addmm"}
     assert {row.modules for row in products} == {("0–2.up", "0–2.down")}
 
@@ -79,7 +79,7 @@ def test_rows_name_modules_places_and_costs() -> None:
 def test_times_add_up() -> None:
     report = explained(Block(), torch.randn(4, 32))
     times = report.compile_ms
-    assert set(times.steps) == {"passes", "verify", "fuse", "followers", "codegen", "plan", "bind"}
+    assert set(times.steps) == {"passes", "verify", "fuse", "epilogues", "codegen", "plan", "bind"}
     assert times.dynamo > 0 and times.autograd > 0 and times.ingot > 0
     assert times.total == pytest.approx(times.dynamo + times.autograd + times.ingot)
     steps = sum(row.ms for row in (*report.kernel_rows, *report.call_rows))
@@ -171,9 +171,9 @@ def test_control_flow_is_native_or_says_why_not() -> None:
         return torch.cond(x.sum() > 0, lambda x: x.sort().values, lambda x: x.cos(), (x,))
 
     native, steered = (explained(f, torch.randn(4)) for f in (either, sorted_or_not))
-    assert native.host_steps == 0
+    assert native.eager_steps == 0
     assert "Branches and loops that run natively: 1, of 2 regions." in native.notes
-    assert steered.host_steps == 1
+    assert steered.eager_steps == 1
     assert "the host steers" in str(steered)
 
 
@@ -298,10 +298,10 @@ def test_text() -> None:
         graphs=1,
         kernels=1,
         regions=2,
-        products=0,
+        native_calls=0,
         library_calls=2,
         fallbacks=1,
-        host_steps=0,
+        eager_steps=0,
         graph_breaks=(),
         uncaptured=(),
         kernel_rows=(KernelRow(("gelu",), 3, "4×64", 2, ("layer.0–1",), (place,), 0.5, 2_000_000),),

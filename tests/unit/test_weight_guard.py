@@ -15,7 +15,7 @@ import pytest
 import torch
 from torch import nn
 
-from ingot.codegen import tensor_layout_probe as tensor_words
+from ingot.codegen import tensor_layout_probe as tensor_layout
 from ingot.codegen import weight_guard, write_tracking
 from ingot.plan import contents, prepared
 from ingot.plan.contents import guarded
@@ -258,7 +258,7 @@ def test_random_single_bytes(tracking: bool) -> None:
 
 def test_words_tell_the_truth() -> None:
     """Of tensors that were not looked at to find them."""
-    assert tensor_words.tensor_words() is not None
+    assert tensor_layout.tensor_layout() is not None
     for tensor in weights():
         with torch.no_grad():
             version = tensor._version
@@ -276,11 +276,11 @@ def test_where_memory_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
         raise PermissionError("no")
 
     monkeypatch.setattr(os, "open", refuse)
-    assert tensor_words.tensor_words.__wrapped__() is None
+    assert tensor_layout.tensor_layout.__wrapped__() is None
     assert write_tracking.open_tracker() is None
 
 
 def test_where_words_are_elsewhere() -> None:
     """Memory that does not hold what is looked for gives no offsets, and no crash."""
-    assert tensor_words._found(lambda address, count: ()) is None
-    assert tensor_words._found(lambda address, count: (0,) * count) is None
+    assert tensor_layout._found(lambda address, count: ()) is None
+    assert tensor_layout._found(lambda address, count: (0,) * count) is None

@@ -70,7 +70,7 @@ def _captured(
     from ingot.capture.recompiles import note_recompile
     from ingot.capture.scalar_indices import index_by_tensors
     from ingot.capture.single_trace import single_trace, static_inputs
-    from ingot.kernels import precompile as foresight
+    from ingot.kernels import precompile
     from ingot.passes.decompose import decomposition_table, early_table
     from ingot.passes.decompositions.random_ops import order_random_ops
     from ingot.passes.decompositions.recurrent import dropout_between_layers, trained_layers
@@ -80,7 +80,7 @@ def _captured(
     order_random_ops(gm)
     reveal_calls(gm)
     index_by_tensors(gm)
-    foresight.begin(gm.graph)
+    precompile.begin(gm.graph)
     # PyTorch's dead code elimination keeps random ops, which move the generator, only under this
     # setting.
     with (

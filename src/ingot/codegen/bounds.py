@@ -232,7 +232,7 @@ class Checker:
         self._lines.append(line[:start] + length + line[end:])
 
     def _product(self, line: str, found: re.Match[str]) -> None:
-        """The library's product reads and writes what its sizes say."""
+        """The library's matmul reads and writes what its sizes say."""
         size = 4 if found["kind"] == "s" else 8
         turned, _, n, m, k, _, b, ldb, a, lda, _, c, ldc = found["args"].split(", ")
         fine = self._fresh()

@@ -255,7 +255,7 @@ _WITHIN = f"""
 
 
 def _operand(name: str, rows: str, step: str, columns: str) -> str:
-    """The check of one matrix of a product: from its first element to its last."""
+    """The check of one matrix of a matmul: from its first element to its last."""
     return f"""
     %{name}less = arith.subi {rows}, %one : i64
     %{name}last = arith.muli %{name}less, {step} : i64

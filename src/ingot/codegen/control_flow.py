@@ -257,7 +257,7 @@ def raise_interrupt() -> None:
     restore(*_raised)
 
 
-def steering_functions() -> dict[str, str]:
+def control_flow_functions() -> dict[str, str]:
     """Names to texts; they call @execute."""
     return {
         "word": _WORD,

@@ -15,7 +15,7 @@ import torch
 from ingot.codegen.builder import FENCE
 from ingot.codegen.columns import Columns
 from ingot.codegen.jit import FUNCTION_ATTRIBUTES
-from ingot.codegen.row_prefetch import fetch_picked
+from ingot.codegen.row_prefetch import prefetch_rows
 from ingot.codegen.rows import Phases, RowWriter
 from ingot.codegen.split import Cut, leave, used_chunks, within, write_chunk
 from ingot.codegen.transpose_tile import Tiles
@@ -146,7 +146,7 @@ class Units:
 
         rows = (*self.lead, *self.rest)
         if rows and self.cut is None and low is None:
-            fetch_picked(w, rows[-1])
+            prefetch_rows(w, rows[-1])
         if self.along is not None:
             w.over(self.along, roots, body, low, high)
         else:

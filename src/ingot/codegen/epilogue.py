@@ -1,7 +1,7 @@
-"""What follows a product, element by element, as a function that the product calls for each part of
-its result while that is in the first cache level. Comes in: a region and the product that it reads;
+"""What follows a matmul, element by element, as a function that the matmul calls for each part of
+its result while that is in the first cache level. Comes in: a region and the matmul that it reads;
 goes out: the text of a function of the region's frame, first and last row, first and last column.
-What holds: the region's loops are rows and columns of the product's result, and every store lies
+What holds: the region's loops are rows and columns of the matmul's result, and every store lies
 along the columns.
 """
 
@@ -29,39 +29,39 @@ FOLLOWER_TYPE = f"(!llvm.ptr, {', '.join('i64' for _ in EDGES)}) -> ()"
 
 
 @dataclass(frozen=True)
-class FollowerNest:
-    product: fx.Node
+class EpilogueNest:
+    matmul: fx.Node
     nest: Nest
     lanes: int
 
 
-def follower_nest(region: Region, product: fx.Node, sizes: tuple[Size, Size], step: Size) -> Nest:
-    """The region as two loops, over the rows and columns of the product's result; `step` elements
+def epilogue_nest(region: Region, matmul: fx.Node, sizes: tuple[Size, Size], step: Size) -> Nest:
+    """The region as two loops, over the rows and columns of the matmul's result; `step` elements
     lie from row to row."""
     nest = plain_nest(region)
-    at = _read_at(nest, product)
+    at = _read_at(nest, matmul)
     column = next((v for v, c in at.terms.items() if c == 1 and isinstance(v, Var)), None)
     if column is None or not same_size(column.size, sizes[1]):
-        raise UnsupportedError("does not go along the product's columns")
+        raise UnsupportedError("does not go along the matmul's columns")
     row, nest = _rows(nest, at, column, sizes[0], step)
     nest = replace(nest, outer=(row, column), vector=column)
     if not all(access.coefficient(column) in (0, 1) for access in nest.accesses()):
-        raise UnsupportedError("reads across the product's columns")
+        raise UnsupportedError("reads across the matmul's columns")
     if not all(store.index.coefficient(column) == 1 for store in nest.stores):
-        raise UnsupportedError("stores across the product's columns")
+        raise UnsupportedError("stores across the matmul's columns")
     return nest
 
 
-def _read_at(nest: Nest, product: fx.Node) -> Index:
-    """The one element of the product that an iteration reads."""
+def _read_at(nest: Nest, matmul: fx.Node) -> Index:
+    """The one element of the matmul that an iteration reads."""
     exprs = nest.expressions()
-    found = {e.index for e in exprs if isinstance(e, Load) and e.buffer is product}
+    found = {e.index for e in exprs if isinstance(e, Load) and e.buffer is matmul}
     if nest.inner or any(isinstance(e, Guarded) for e in exprs) or len(found) != 1:
-        raise UnsupportedError("needs more of the product than an element")
+        raise UnsupportedError("needs more of the matmul than an element")
     (at,) = found
     loops = set(nest.outer) if nest.vector is None else at.variables()
     if at.const != 0 or at.variables() != loops or set(at.terms) != at.variables():
-        raise UnsupportedError("goes through the product in another way")
+        raise UnsupportedError("goes through the matmul in another way")
     return at
 
 
@@ -72,12 +72,12 @@ def _rows(nest: Nest, at: Index, column: Var, count: Size, step: Size) -> tuple[
     while loops:
         inner = next((v for v in loops if same_size(at.terms[v], stride)), None)
         if inner is None:
-            raise UnsupportedError("goes through the product's rows in another way")
+            raise UnsupportedError("goes through the matmul's rows in another way")
         loops.remove(inner)
         stride = stride * inner.size
         nest = replace(nest, outer=(inner, *(v for v in nest.outer if v is not inner)))
     if not same_size(stride, step * count):
-        raise UnsupportedError("does not go through all of the product's rows")
+        raise UnsupportedError("does not go through all of the matmul's rows")
     while len(nest.outer) > 2:
         first, second = [v for v in nest.outer if v is not column][:2]
         merged = merged_pair(nest, first, second, always=True)
@@ -87,12 +87,12 @@ def _rows(nest: Nest, at: Index, column: Var, count: Size, step: Size) -> tuple[
     return (rows[0] if rows else Var("row", 1)), nest
 
 
-def write_follower(
-    follower: FollowerNest, buffers: Mapping[fx.Node, str], symbols: dict[sympy.Symbol, Val]
+def write_epilogue(
+    epilogue: EpilogueNest, buffers: Mapping[fx.Node, str], symbols: dict[sympy.Symbol, Val]
 ) -> tuple[str, dict[str, str]]:
     """(the function as @NAME, what it declares)"""
-    nest = follower.nest
-    writer = RowWriter(nest, follower.lanes, dict(buffers), symbols)
+    nest = epilogue.nest
+    writer = RowWriter(nest, epilogue.lanes, dict(buffers), symbols)
     top, bottom, left, right = (Val(f"%{name}", torch.int64) for name in EDGES)
     row, column = nest.outer
     roots = [store.value for store in nest.stores]
@@ -108,9 +108,9 @@ def write_follower(
     return function_text("@NAME", more, frame, written(writer), False), writer.b.declarations
 
 
-def same_memory(nest: Nest, product: fx.Node) -> fx.Node | None:
-    """A stored value whose elements lie as the product's do."""
-    at, dtype = _read_at(nest, product), tensor_of(product).dtype
+def same_memory(nest: Nest, matmul: fx.Node) -> fx.Node | None:
+    """A stored value whose elements lie as the matmul's do."""
+    at, dtype = _read_at(nest, matmul), tensor_of(matmul).dtype
     alike = (s.buffer for s in nest.stores if s.index == at and s.value.dtype is dtype)
     return next(alike, None)
 

@@ -13,7 +13,7 @@ import ctypes
 from collections.abc import Callable
 from functools import cache
 
-from ingot.codegen.control_flow import steering_functions
+from ingot.codegen.control_flow import control_flow_functions
 from ingot.codegen.entry import has_openmp, openmp_declarations
 from ingot.codegen.jit import Native, compile_module
 from ingot.codegen.lazy import Once
@@ -83,7 +83,7 @@ _EXECUTE = f"""
 
 @Once
 def _native() -> Native:
-    functions = {"fill": _FILL, "execute": _EXECUTE, **steering_functions()}
+    functions = {"fill": _FILL, "execute": _EXECUTE, **control_flow_functions()}
     if has_openmp():
         functions |= team_functions(MOST_ARGUMENTS + 2)
     return compile_module(list(openmp_declarations().values()), functions)
@@ -105,11 +105,11 @@ def executor_address() -> int:
     return _native().addresses["execute"]
 
 
-def is_steering(address: int) -> bool:
+def is_control_flow(address: int) -> bool:
     """Does the function run tables, or move bases, rather than compute?"""
     return address in _native().addresses.values()
 
 
-def steering_address(name: str) -> int:
+def control_flow_address(name: str) -> int:
     """Of a function that `steering` describes."""
     return _native().addresses[name]

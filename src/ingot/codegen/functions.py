@@ -1,4 +1,4 @@
-"""Functions written by hand, for code that is not a loop nest: products and attention. Comes in: a
+"""Functions written by hand, for code that is not a loop nest: matmuls and attention. Comes in: a
 body, line by line; goes out: the text of an `llvm.func`. What holds: a function reads its sizes and
 pointers from the frame that the executor made; threads of one team share work by number.
 """

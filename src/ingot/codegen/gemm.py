@@ -1,4 +1,4 @@
-"""Tiles of matrix products, C = A · B + addend, f32 and f64, and how weights lie for them. Comes
+"""Tiles of matmuls, C = A · B + addend, f32 and f64, and how weights lie for them. Comes
 in: some rows of A, a panel of B, as it is, as halves, or as 8-bit integers with a scale for each
 column; goes out: as many rows of C. What holds: the sums of a tile fill the registers; sizes are
 arguments, so one piece of code serves all.
@@ -13,7 +13,7 @@ import torch
 from ingot.codegen.functions import I64, Writer
 from ingot.codegen.jit import FUNCTION_ATTRIBUTES, Native, compile_module
 from ingot.codegen.lazy import Once
-from ingot.ops.kernel_shapes import Shape, product_shape
+from ingot.ops.kernel_shapes import Shape, matmul_shape
 from ingot.ops.values import Val
 
 DEPTH = 256
@@ -33,8 +33,8 @@ def _tiles(shape: Shape) -> Native:
 
 
 def begin_tiles(dtype: torch.dtype) -> None:
-    """Products of this dtype will be needed."""
-    _tiles.begin(product_shape(dtype))
+    """Matmuls of this dtype will be needed."""
+    _tiles.begin(matmul_shape(dtype))
 
 
 def call_tile(w: Writer, shape: Shape, rows: Val, *values: Val | str) -> None:
@@ -132,7 +132,7 @@ def packed_as(stored: torch.dtype, matrix: torch.Tensor) -> torch.Tensor:
     """B packed, its elements as they are to lie."""
     if stored is torch.int8:
         return packed_int8(matrix)
-    return packed(matrix, product_shape(matrix.dtype).columns).to(stored)
+    return packed(matrix, matmul_shape(matrix.dtype).columns).to(stored)
 
 
 def packed_int8(matrix: torch.Tensor) -> torch.Tensor:
@@ -142,7 +142,7 @@ def packed_int8(matrix: torch.Tensor) -> torch.Tensor:
     scales = torch.maximum(matrix.amax(0), -matrix.amin(0)) / 127
     scales = torch.where(scales.isfinite(), scales, torch.nan)
     whole = (matrix / torch.where(scales > 0, scales, 1)).round_().to(torch.int8)
-    width = product_shape(matrix.dtype).columns
+    width = matmul_shape(matrix.dtype).columns
     panels = -(-scales.numel() // width)
     heads = scales.new_zeros(panels * width)
     heads[: scales.numel()] = scales

@@ -29,7 +29,7 @@ from ingot.codegen.entry import (
     has_openmp,
     openmp_declarations,
 )
-from ingot.codegen.epilogue import FollowerNest, write_follower
+from ingot.codegen.epilogue import EpilogueNest, write_epilogue
 from ingot.codegen.jit import Native, compile_module
 from ingot.codegen.lanes import choose_lanes, in_pairs, register_bytes
 from ingot.codegen.rows import RowWriter
@@ -69,8 +69,8 @@ class Kernel:
     code: Code
     work: Size
     """Instructions, roughly."""
-    is_follower: bool
-    """Does a product call it, for each part of its result?"""
+    is_epilogue: bool
+    """Does a matmul call it, for each part of its result?"""
     whole: Kernel | None = None
     """Of a region whose reduction this one cuts into chunks: the kernel that does not, where some
     sizes want it."""
@@ -114,7 +114,7 @@ class Draft:
     declarations: dict[str, str]
     has_share: bool
     work: Size
-    is_follower: bool = False
+    is_epilogue: bool = False
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ USUAL = Form()
 
 
 @dataclass(frozen=True)
-class Likeness:
+class SharedDraft:
     """What is known of all regions of one key."""
 
     draft: Draft
@@ -153,15 +153,15 @@ same may be asked for again. A module takes a megabyte or two."""
 _numbers = itertools.count()
 MOST_DRAFTS = 256
 """That are remembered: some tens of kilobytes each."""
-_known: dict[tuple[Key, int, Form], Likeness] = {}
+_known: dict[tuple[Key, int, Form], SharedDraft] = {}
 """Key, vector width and form to what was written for it."""
 Loops = tuple[tuple[str, str], ...]
 """Names and sizes."""
-_known_followers: dict[tuple[Key, int, Loops, int], Likeness | None] = {}
-"""Key, the product's number, loops and lanes to what was written for it."""
+_known_epilogues: dict[tuple[Key, int, Loops, int], SharedDraft | None] = {}
+"""Key, the matmul's number, loops and lanes to what was written for it."""
 
 
-NO_FOLLOWERS: Mapping[Region, FollowerNest] = MappingProxyType({})
+NO_FOLLOWERS: Mapping[Region, EpilogueNest] = MappingProxyType({})
 
 
 GiveUp = Callable[[Region, Exception], str]
@@ -175,25 +175,25 @@ def refuse(region: Region, error: Exception) -> str:
 def build_kernels(
     fused: Fused,
     options: Options,
-    followers: Mapping[Region, FollowerNest] = NO_FOLLOWERS,
+    epilogues: Mapping[Region, EpilogueNest] = NO_FOLLOWERS,
     work: int = WORK_PER_THREAD,
     cuts: Callable[[Region], Sequence[str]] = lambda region: ("split",),
     give_up: GiveUp = refuse,
 ) -> Kernels:
-    """Regions in `followers` become functions that products call, where that can be. `work`:
+    """Regions in `epilogues` become functions that matmuls call, where that can be. `work`:
     instructions that are worth a thread. `cuts`: of a reduction that may be cut into chunks for the
     threads, the kernels that are wanted: "split", "whole" or both."""
     drafts: dict[Region, list[Draft]] = {}
     failures: dict[Region, str] = {}
     for region in fused.regions():
         try:
-            ways = cuts(region) if region.needs_split else ("split",)
-            follower = _follower_draft(region, followers.get(region))
-            forms = [Form(work, way == "whole") for way in ways]
+            row_cuts = cuts(region) if region.needs_split else ("split",)
+            epilogue = _epilogue_draft(region, epilogues.get(region))
+            forms = [Form(work, way == "whole") for way in row_cuts]
             drafts[region] = (
                 [_draft_once(region, options, form) for form in forms]
-                if follower is None
-                else [follower]
+                if epilogue is None
+                else [epilogue]
             )
         except Exception as error:
             failures[region] = give_up(region, error)
@@ -211,41 +211,41 @@ def build_kernels(
 
 def _kernel(region: Region, drafts: Sequence[Draft], codes: Mapping[str, Code]) -> Kernel:
     made = [
-        Kernel(region, d.buffers, d.symbols, d.text, codes[d.text], d.work, d.is_follower)
+        Kernel(region, d.buffers, d.symbols, d.text, codes[d.text], d.work, d.is_epilogue)
         for d in drafts
     ]
     return replace(made[0], whole=made[1]) if len(made) > 1 else made[0]
 
 
-def _follower_draft(region: Region, follower: FollowerNest | None) -> Draft | None:
-    """The draft of a follower like this one; None where there can be none."""
-    if follower is None:
+def _epilogue_draft(region: Region, epilogue: EpilogueNest | None) -> Draft | None:
+    """The draft of a epilogue like this one; None where there can be none."""
+    if epilogue is None:
         return None
     key, nodes = structural_key(region)
-    loops = tuple((v.name, str(v.size)) for v in follower.nest.outer)
-    asked = (key, nodes.index(follower.product), loops, follower.lanes)
-    if asked in _known_followers:
-        known = _known_followers.get(asked)
+    loops = tuple((v.name, str(v.size)) for v in epilogue.nest.outer)
+    asked = (key, nodes.index(epilogue.matmul), loops, epilogue.lanes)
+    if asked in _known_epilogues:
+        known = _known_epilogues.get(asked)
     else:
-        known = _of_likeness(_written_follower(follower), nodes)
-        _remember(_known_followers, asked, known)
+        known = _structure_of(_written_epilogue(epilogue), nodes)
+        _remember(_known_epilogues, asked, known)
     return None if known is None else known.draft_of(nodes)
 
 
-def _written_follower(follower: FollowerNest) -> Draft | None:
-    names, symbols = _buffers(follower.nest), _Symbols()
+def _written_epilogue(epilogue: EpilogueNest) -> Draft | None:
+    names, symbols = _buffers(epilogue.nest), _Symbols()
     try:
-        text, declarations = write_follower(follower, names, symbols)
+        text, declarations = write_epilogue(epilogue, names, symbols)
     except UnsupportedError:
         return None
-    return Draft(tuple(names), tuple(symbols), text, declarations, False, 0, is_follower=True)
+    return Draft(tuple(names), tuple(symbols), text, declarations, False, 0, is_epilogue=True)
 
 
-def _of_likeness(draft: Draft | None, nodes: Sequence[fx.Node]) -> Likeness | None:
+def _structure_of(draft: Draft | None, nodes: Sequence[fx.Node]) -> SharedDraft | None:
     if draft is None:
         return None
     numbers = {node: k for k, node in enumerate(nodes)}
-    return Likeness(replace(draft, buffers=()), tuple(numbers[b] for b in draft.buffers))
+    return SharedDraft(replace(draft, buffers=()), tuple(numbers[b] for b in draft.buffers))
 
 
 def _buffers(nest: Nest) -> dict[fx.Node, str]:
@@ -261,7 +261,7 @@ def _draft_once(region: Region, options: Options, form: Form) -> Draft:
     key, nodes = structural_key(region)
     known = _known.get((key, options.vector_bits, form))
     if known is None:
-        known = _of_likeness(draft_kernel(region, options, form), nodes)
+        known = _structure_of(draft_kernel(region, options, form), nodes)
         assert known is not None
         _remember(_known, (key, options.vector_bits, form), known)
     return known.draft_of(nodes)

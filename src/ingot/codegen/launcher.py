@@ -3,7 +3,7 @@ code. Comes in: the addresses of the bases and of the table, weights, tensors; g
 executor's code, or UNUSUAL where anything is not as it mostly is, and nothing was run. What holds:
 objects are looked at with the interpreter's lock held, the table runs without it; what was made of
 weights is held meanwhile. There is a launcher only where it was found out how tensors lie in memory
-(`tensor_words`).
+(`tensor_layout`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import torch
 
 from ingot.codegen.jit import Native, compile_module
 from ingot.codegen.lazy import Once
-from ingot.codegen.tensor_layout_probe import INLINE, TensorWords, tensor_words
+from ingot.codegen.tensor_layout_probe import INLINE, TensorLayout, tensor_layout
 from ingot.codegen.thread_state import (
     STRANGE,
     ThreadState,
@@ -143,7 +143,7 @@ def _address(function: str) -> int:
     return ctypes.cast(getattr(ctypes.pythonapi, function), ctypes.c_void_p).value or 0
 
 
-def _launch(words: TensorWords) -> str:
+def _launch(words: TensorLayout) -> str:
     t = _Text()
     t.add(f"%frame = llvm.load {_at(t, '%self', DATA)} {{alignment = 1 : i64}} : "
           "!llvm.ptr -> !llvm.ptr")  # fmt: skip
@@ -203,7 +203,7 @@ def _set_constant(t: _Text, k: str) -> None:
     t.set_base(base, word)
 
 
-def _set_tensor(t: _Text, k: str, words: TensorWords, zero: str) -> None:
+def _set_tensor(t: _Text, k: str, words: TensorLayout, zero: str) -> None:
     base, *row = _row(t, t.field("tensors", "!llvm.ptr"), k, 1 + len(TENSOR_ROW))
     weights, two = t.field("weights"), t.constant(2)
     before, position = t.name(), t.name()
@@ -214,7 +214,7 @@ def _set_tensor(t: _Text, k: str, words: TensorWords, zero: str) -> None:
     t.set_base(base, _address_of(t, tensor, words, row, zero))
 
 
-def _address_of(t: _Text, tensor: str, words: TensorWords, row: Sequence[str], zero: str) -> str:
+def _address_of(t: _Text, tensor: str, words: TensorLayout, row: Sequence[str], zero: str) -> str:
     """Of the first element. Unusual are other classes and dtypes, and storages that do not hold all
     of it."""
     size, extent, dtype = row
@@ -246,7 +246,9 @@ def _is_dtype(t: _Text, number: str, wanted: str) -> str:
     return fits
 
 
-def _extent_of(t: _Text, inside: str, words: TensorWords, size: str, extent: str, zero: str) -> str:
+def _extent_of(
+    t: _Text, inside: str, words: TensorLayout, size: str, extent: str, zero: str
+) -> str:
     """`extent` where it is known, else what the tensor's sizes and strides give."""
     one, room = t.constant(1), t.constant(INLINE)
     t.add(
@@ -298,7 +300,7 @@ def _answer(t: _Text, code: str) -> None:
     t.add(f"llvm.return {number} : !llvm.ptr")
 
 
-def _present(words: TensorWords) -> str:
+def _present(words: TensorLayout) -> str:
     """present(*tensors): 0 where each has memory for its elements, as far as a row (bytes of an
     element, extent) tells; UNUSUAL where it has to be looked at closer."""
     t = _Text()
@@ -319,7 +321,7 @@ def _present(words: TensorWords) -> str:
     return "\n".join([f"{head} -> !llvm.ptr {{", *t.lines, "  }"])
 
 
-def _state(words: TensorWords) -> str | None:
+def _state(words: TensorLayout) -> str | None:
     """state(*tensors): the bits of `thread_state`; None where they cannot be had natively."""
     found = state_lines()
     if found is None:
@@ -361,7 +363,7 @@ def _signed(word: int) -> int:
     return word - (1 << 64) if word >> 63 else word
 
 
-def _apart(words: TensorWords) -> str:
+def _apart(words: TensorLayout) -> str:
     """apart(*tensors): 0 where none of the first, as many as a word tells, is in the same memory as
     another; UNUSUAL where one is, or has none."""
     t = _Text()
@@ -397,7 +399,7 @@ def _apart(words: TensorWords) -> str:
 
 @Once
 def _native() -> Native | None:
-    words = tensor_words()
+    words = tensor_layout()
     if words is None or not _as_expected():
         return None
     functions = {"launch": _launch(words), "present": _present(words), "apart": _apart(words)}

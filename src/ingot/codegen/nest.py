@@ -144,30 +144,30 @@ class NestWriter(LoopWriter):
         if whole and (addresses := self._addresses(base, expr.index, expr.dtype)):
             safe = [self._safe(address, self.guard) for address in addresses]
             return self.b.collect(safe, expr.dtype, self.lanes)
-        if mask is None and (looked := self._looked_up(expr.index)):
-            return self._one_by_one(expr, looked)
+        if mask is None and (gathered := self._single_gather(expr.index)):
+            return self._one_by_one(expr, gathered)
         return self.b.gather(base, self.index(expr.index), expr.dtype, mask)
 
-    def _looked_up(self, index: Index) -> ix.Looked | None:
+    def _single_gather(self, index: Index) -> ix.Gathered | None:
         """What alone changes along the vector, and lies side by side in memory."""
-        found = [atom for atom in index.terms if isinstance(atom, ix.Looked)]
+        found = [atom for atom in index.terms if isinstance(atom, ix.Gathered)]
         if len(found) != 1 or self.nest.vector in _without(index, found[0]).variables():
             return None
         read = found[0].value.value
         if not isinstance(read, Load) or read.dtype not in (I64, torch.int32):
             return None
-        beside = self.is_contiguous(read.index) and not read.index.has_looked()
+        beside = self.is_contiguous(read.index) and not read.index.has_gathered()
         return found[0] if beside else None
 
-    def _one_by_one(self, expr: Load, looked: ix.Looked) -> Val:
+    def _one_by_one(self, expr: Load, gathered: ix.Gathered) -> Val:
         """Where every place is inside, each is read and then its element, which is faster than to
         gather them; the usual way sees to the others."""
-        b, read = self.b, looked.value.value
-        places, size = b.cast(self.value(read), I64), self.size(looked.size)
+        b, read = self.b, gathered.value.value
+        places, size = b.cast(self.value(read), I64), self.size(gathered.size)
         below = b.cmp("lt", places, self.const(0))
         outside = b.any(b.or_(below, b.cmp("ge", places, size)))
         table = self.buffers[expr.buffer]
-        start = b.pointer_at(table, self.index(_without(expr.index, looked)), expr.dtype)
+        start = b.pointer_at(table, self.index(_without(expr.index, gathered)), expr.dtype)
         at = self.index(read.index, first_lane=True)
         first = b.pointer_at(self.buffers[read.buffer], at, read.dtype)
 
@@ -175,19 +175,19 @@ class NestWriter(LoopWriter):
             pointer = b.pointer_at(first, self.const(k), read.dtype)
             place = b.cast(b.load_again(pointer, read.dtype), I64)
             return b.pointer_at(
-                start, b.mul(place, self.size(expr.index.terms[looked])), expr.dtype
+                start, b.mul(place, self.size(expr.index.terms[gathered])), expr.dtype
             )
 
-        def gathered() -> Val:
+        def by_gather() -> Val:
             self.memo.append({})
             value = b.gather(table, self.index(expr.index), expr.dtype)
             self.memo.pop()
             return value
 
-        def collected() -> Val:
+        def one_by_one() -> Val:
             return b.collect((address(k) for k in b.places(self.lanes)), expr.dtype, self.lanes)
 
-        return b.branch(outside, gathered, collected)
+        return b.branch(outside, by_gather, one_by_one)
 
     def _addresses(self, base: str, index: Index, dtype: torch.dtype) -> list[str]:
         """Of all lanes where they lie in even steps, or none."""
@@ -202,7 +202,9 @@ class NestWriter(LoopWriter):
     def _filled(self, index: Index) -> Val | None:
         """Has what is looked up in anything at all? None where that is certain. In what is empty
         the index 0, which stands for a wrong one, is wrong, too."""
-        sizes = {looked.size for looked in index.looked() if not isinstance(looked.size, int)}
+        sizes = {
+            gathered.size for gathered in index.gathered() if not isinstance(gathered.size, int)
+        }
         if not sizes:
             return None
         zero = self.const(0)
@@ -235,12 +237,12 @@ class NestWriter(LoopWriter):
     def _fetch_next_table(self, expr: Load) -> None:
         """Where elements are looked up in a row for each row of the result, the same part of the
         next one: what is read without order is not fetched ahead."""
-        looked = [atom for atom in expr.index.terms if isinstance(atom, ix.Looked)]
+        gathered = [atom for atom in expr.index.terms if isinstance(atom, ix.Gathered)]
         vector = self.nest.vector
         rows = [v for v in self.nest.outer if v is not vector]
-        if self._mask() is not None or len(looked) != 1 or vector is None or not rows:
+        if self._mask() is not None or len(gathered) != 1 or vector is None or not rows:
             return
-        size, rest = looked[0].size, expr.index - ix.of(looked[0])
+        size, rest = gathered[0].size, expr.index - ix.of(gathered[0])
         step = rest.coefficient(rows[-1])
         table = self.is_far(expr) and isinstance(size, int) and size * expr.dtype.itemsize <= TABLE
         if table and isinstance(step, int) and step >= size > self.lanes:
@@ -376,7 +378,7 @@ class NestWriter(LoopWriter):
             if atom is self.nest.vector and not first_lane and self.lanes > 1:
                 return self.b.add(value, self.b.iota(self.lanes))
             return value
-        if isinstance(atom, ix.Looked):
+        if isinstance(atom, ix.Gathered):
             return self.value(atom.value)
         inner = self.index(atom.index, first_lane)
         by = self.size(atom.by)

@@ -16,15 +16,15 @@ BEGINNING = 512
 """Bytes of a row: the processor finds the others by itself."""
 
 
-def picked_rows(w: NestWriter, var: Var) -> list[Load]:
+def gathered_rows(w: NestWriter, var: Var) -> list[Load]:
     """What is read along the vector in rows that are looked up anew at each step of `var`."""
     roots = [store.value for store in w.nest.stores]
     certain = ordered(roots, stop=lambda e: isinstance(e, Guarded))
-    return [e for e in certain if isinstance(e, Load) and w.is_far(e) and _is_picked(e, w, var)]
+    return [e for e in certain if isinstance(e, Load) and w.is_far(e) and _is_gathered(e, w, var)]
 
 
-def _is_picked(load: Load, w: NestWriter, var: Var) -> bool:
-    named = [looked.value for looked in load.index.looked()]
+def _is_gathered(load: Load, w: NestWriter, var: Var) -> bool:
+    named = [gathered.value for gathered in load.index.gathered()]
     if not named or not w.is_contiguous(load.index):
         return False
     return all(
@@ -35,11 +35,11 @@ def _is_picked(load: Load, w: NestWriter, var: Var) -> bool:
     )
 
 
-def fetch_picked(w: NestWriter, var: Var) -> None:
+def prefetch_rows(w: NestWriter, var: Var) -> None:
     """Ask for the row of a few steps of `var` later, or for the last one."""
     if w.lanes == 1 or w.nest.vector is None:
         return
-    picked = picked_rows(w, var)
+    picked = gathered_rows(w, var)
     if not picked:
         return
     here, memo = w.at, w.memo
@@ -48,8 +48,8 @@ def fetch_picked(w: NestWriter, var: Var) -> None:
     w.at[var] = w.b.minimum(w.b.add(here[var], w.const(AHEAD)), last)
     w.memo = [{}]
     for load in picked:
-        for looked in load.index.looked():
-            w.memo[0][looked.value] = w.b.cast(w.value(looked.value.value), I64)
+        for gathered in load.index.gathered():
+            w.memo[0][gathered.value] = w.b.cast(w.value(gathered.value.value), I64)
         start = w.b.pointer_at(
             w.buffers[load.buffer], w.index(load.index, first_lane=True), load.dtype
         )

@@ -30,7 +30,7 @@ Read = Callable[[int, int], "tuple[int, ...]"]
 
 
 @dataclass(frozen=True)
-class TensorWords:
+class TensorLayout:
     """Offsets in bytes."""
 
     tensor: int
@@ -72,7 +72,7 @@ class TensorWords:
 
 
 @cache
-def tensor_words() -> TensorWords | None:
+def tensor_layout() -> TensorLayout | None:
     with suppress(OSError):
         memory = os.open("/proc/self/mem", os.O_RDONLY)
         try:
@@ -90,7 +90,7 @@ def _read(file: int, address: int, count: int) -> tuple[int, ...]:
     return struct.unpack(f"{len(data) // WORD}Q", data[: len(data) // WORD * WORD])
 
 
-def _found(read: Read) -> TensorWords | None:
+def _found(read: Read) -> TensorLayout | None:
     """What fits both a plain tensor and a parameter."""
     with torch.inference_mode(False), torch.no_grad():
         made = [torch.zeros(FIRST + 10), torch.ones(FIRST + 20)]
@@ -107,14 +107,14 @@ def _found(read: Read) -> TensorWords | None:
 @cache
 def dtype_number(dtype: torch.dtype) -> int:
     """What stands in tensors of this dtype; -1 where that is not known."""
-    words = tensor_words()
+    words = tensor_layout()
     if words is None:
         return -1
     sample = torch.empty(0, dtype=dtype, device="cpu")
     return ctypes.c_uint16.from_address(sample._cdata + words.dtype).value
 
 
-def _describes(read: Read, words: TensorWords) -> bool:
+def _describes(read: Read, words: TensorLayout) -> bool:
     """Are the sizes of tensors with many dimensions, and dtypes, where they are expected?"""
     many = torch.zeros(2, 1, 3, 1, 5, 1, 4).permute(3, 6, 0, 2, 1, 4, 5)
     (at,) = read(many._cdata + words.sizes, 1)
@@ -126,7 +126,7 @@ def _describes(read: Read, words: TensorWords) -> bool:
     return numbers[::2] == numbers[1::2] and len(set(numbers)) == len(dtypes)
 
 
-def _candidates(read: Read, tensor: torch.Tensor) -> Iterator[TensorWords]:
+def _candidates(read: Read, tensor: torch.Tensor) -> Iterator[TensorLayout]:
     storage = tensor.untyped_storage()
     in_object = _places(read(id(tensor), SEEN), tensor._cdata)
     words = read(tensor._cdata, SEEN)
@@ -145,7 +145,7 @@ def _candidates(read: Read, tensor: torch.Tensor) -> Iterator[TensorWords]:
             continue
         for place, value in enumerate(read(word, WORD)):
             if value & 0xFFFFFFFF == tensor._version:
-                yield TensorWords(
+                yield TensorLayout(
                     in_object[0], storages[0], firsts[0], number * WORD, place * WORD,
                     in_storage[0], bytes_[0], *geometry, keys[0],
                 )  # fmt: skip
@@ -173,7 +173,7 @@ def _places(words: tuple[int, ...], wanted: int) -> list[int]:
     return [number * WORD for number, word in enumerate(words) if word == wanted]
 
 
-def _fits(read: Read, tensor: torch.Tensor, words: TensorWords) -> bool:
+def _fits(read: Read, tensor: torch.Tensor, words: TensorLayout) -> bool:
     """Do they tell the truth of this tensor as it is now?"""
     storage = tensor.untyped_storage()
     inside = read(tensor._cdata, SEEN)

@@ -15,7 +15,7 @@ import torch
 
 from ingot.codegen.jit import Native, compile_module
 from ingot.codegen.lazy import Once
-from ingot.codegen.tensor_layout_probe import INLINE, TensorWords, tensor_words
+from ingot.codegen.tensor_layout_probe import INLINE, TensorLayout, tensor_layout
 from ingot.codegen.write_tracking import PAGEMAP_SCAN, SCAN_WORDS, ioctl_address
 
 ITEMS = tuple.__basicsize__
@@ -119,7 +119,7 @@ def _fold() -> str:
     return "\n".join([*lines, f"    llvm.return {total} : i64", "  }"])
 
 
-def _unchanged(words: TensorWords) -> str:
+def _unchanged(words: TensorLayout) -> str:
     """Epochs, tensor by tensor every word of its note, written pages, bytes: the first thing that
     differs ends it."""
     note_words = len(_HEAD) + words.geometry_words
@@ -212,7 +212,7 @@ _SCAN = [
 ]
 
 
-def _tensor(words: TensorWords, note_words: int) -> list[str]:
+def _tensor(words: TensorLayout, note_words: int) -> list[str]:
     def note(number: int, name: str) -> list[str]:
         return [
             f"%{name}_noted_at = llvm.getelementptr %row[{number}] : (!llvm.ptr) -> !llvm.ptr, i64",
@@ -265,7 +265,7 @@ def _tensor(words: TensorWords, note_words: int) -> list[str]:
 
 @Once
 def _native() -> Native:
-    words = tensor_words()
+    words = tensor_layout()
     functions = {"fold": _fold(), "digest": _DIGEST}
     if words is not None:
         functions["unchanged"] = _unchanged(words).replace("IOCTL", str(ioctl_address()))
@@ -307,12 +307,12 @@ def guard_function() -> Callable[[int, int], int] | None:
 
 def can_note(tensor: torch.Tensor) -> bool:
     """Does the tensor hold all that describes it in itself?"""
-    return tensor_words() is not None and tensor.dim() <= INLINE
+    return tensor_layout() is not None and tensor.dim() <= INLINE
 
 
 def note(tensor: torch.Tensor, version: int) -> tuple[int, ...]:
     """The words that native code compares; `version` was read before the weight was."""
-    words = tensor_words()
+    words = tensor_layout()
     assert words is not None
     storage = tensor.untyped_storage()
     geometry = (ctypes.c_int64 * words.geometry_words).from_address(tensor._cdata + words.geometry)

@@ -93,7 +93,7 @@ def _tensors(forms: tuple[tuple[str, Form], ...]) -> Mapping[str, Any]:
 # -- the choices -----------------------------------------------------------------------------------
 
 
-def product(a: Tensor, w: Tensor) -> Tensor:
+def matmul(a: Tensor, w: Tensor) -> Tensor:
     return a @ w
 
 
@@ -109,7 +109,7 @@ def kernel_threads(x: Tensor) -> Tensor:
     return x.exp()
 
 
-def product_threads(a: Tensor, w: Tensor) -> Tensor:
+def matmul_threads(a: Tensor, w: Tensor) -> Tensor:
     return a @ w
 
 
@@ -117,17 +117,19 @@ def attention_threads(q: Tensor, kv: Tensor) -> Tensor:
     return torch.nn.functional.scaled_dot_product_attention(q, kv, kv)
 
 
-_PRODUCT, _ATTENTION = (
+_MATMUL, _ATTENTION = (
     ("ingot.codegen.gemm", "ingot.kernels.matmul.emit"),
     "ingot.kernels.attention.emit",
 )
 THREADS = ("serial", "parallel")
+FORMER_CHOICES = {"product": "matmul", "product_threads": "matmul_threads"}
+"""Choices by the names they had; the option `variants` accepts them."""
 CHOICES = {
     choice.name: choice
     for choice in (
         Choice(
-            "product", ("packed", "library"), product, ("a", 0), (1, 4, 16, 64, 256, 1024),
-            (*_PRODUCT, "ingot.kernels.matmul.blas"), ("w",),
+            "matmul", ("packed", "library"), matmul, ("a", 0), (1, 4, 16, 64, 256, 1024),
+            (*_MATMUL, "ingot.kernels.matmul.blas"), ("w",),
         ),
         Choice(
             "attention", ("few", "many"), attention, ("q", 2), (1, 2, 4, 8, 16, 32), (_ATTENTION,)
@@ -142,8 +144,8 @@ CHOICES = {
             tuple(1 << k for k in range(8, 18)), ("ingot.codegen.entry",),
         ),
         Choice(
-            "product_threads", THREADS, product_threads, ("a", 0), (4, 8, 16, 32, 64, 128, 256),
-            _PRODUCT, ("w",),
+            "matmul_threads", THREADS, matmul_threads, ("a", 0), (4, 8, 16, 32, 64, 128, 256),
+            _MATMUL, ("w",),
         ),
         Choice(
             "attention_threads", THREADS, attention_threads, ("kv", 2),

@@ -1,7 +1,7 @@
-"""Products of two activations with a symbolic number of rows: a call of the library, or one fused
+"""Matmuls of two activations with a symbolic number of rows: a call of the library, or one fused
 kernel with what is around it. Comes in: a program; goes out: dispatched operations in the place of
-such products, where it is known which is faster. What holds: it is measured as the compiler's other
-choices are; a product with a weight stays, since that has a choice of its own.
+such matmuls, where it is known which is faster. What holds: it is measured as the compiler's other
+choices are; a matmul with a weight stays, since that has a choice of its own.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class DispatchMatmul(Pass):
                 continue
             draft.swap(node, draft.call(node, operation.target, node.args, node.meta["val"]))
             count += 1
-        return [f"products that were measured: {count}"] if count else []
+        return [f"matmuls that were measured: {count}"] if count else []
 
 
 def has_symbolic_matmuls(program: Program) -> bool:
@@ -87,7 +87,7 @@ def _arguments(operation: Dispatch, node: Node) -> Mapping[str, Any]:
 
 
 def _is_open(node: Node, rows: int, weights: set[Node]) -> bool:
-    """Is it a product of activations whose number of rows is a symbol?"""
+    """Is it a matmul of activations whose number of rows is a symbol?"""
     left, right = node.args
     if not isinstance(left, Node) or not isinstance(right, Node):
         return False

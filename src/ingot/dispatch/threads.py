@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import torch
 
 from ingot.codegen.entry import WORK_PER_THREAD as KERNEL_WORK
-from ingot.codegen.gemm import WORK_PER_THREAD as PRODUCT_WORK
+from ingot.codegen.gemm import WORK_PER_THREAD as MATMUL_WORK
 from ingot.dispatch.builtin_variants import BUILT_IN, Form, up_to
 from ingot.dispatch.variants import BY_HAND, Variants
 from ingot.ops.kernel_shapes import ATTENTION_WORK
@@ -20,7 +20,7 @@ from ingot.ops.rules import pointwise_rules
 
 NEVER = 1 << 50
 SIDE = 64
-"""Of the weight of the product that is measured; the width of heads."""
+"""Of the weight of the matmul that is measured; the width of heads."""
 HEADS = 4
 F32 = torch.float32
 
@@ -31,10 +31,10 @@ def kernel_work(variants: Variants) -> int:
     return _work(variants, "kernel_threads", {"x": (F32, (4096,), (1,))}, KERNEL_WORK, cost)
 
 
-def product_work(variants: Variants) -> int:
+def matmul_work(variants: Variants) -> int:
     """Multiplications."""
     forms = {"a": (F32, (37, SIDE), (SIDE, 1)), "w": (F32, (SIDE, SIDE), (SIDE, 1))}
-    return _work(variants, "product_threads", forms, PRODUCT_WORK, SIDE * SIDE)
+    return _work(variants, "matmul_threads", forms, MATMUL_WORK, SIDE * SIDE)
 
 
 def attention_work(variants: Variants) -> int:

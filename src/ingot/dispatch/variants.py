@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from ingot.dispatch.builtin_variants import CHOICES, THREADS, Form, always, tensors
+from ingot.dispatch.builtin_variants import CHOICES, FORMER_CHOICES, THREADS, Form, always, tensors
 from ingot.dispatch.declare import Dispatch
 from ingot.dispatch.folders import has_tuning_files
 from ingot.dispatch.ranges import Range, RangeTable, Row
@@ -124,8 +124,8 @@ class Variants:
 
     @property
     def packs(self) -> bool:
-        """May weights of products be packed? What runs with a product needs that."""
-        return self.fixed.get("product") != "library"
+        """May weights of matmuls be packed? What runs with a matmul needs that."""
+        return self.fixed.get("matmul") != "library"
 
     def table(
         self,
@@ -204,10 +204,11 @@ def covered(known: RangeTable, built_in: RangeTable) -> RangeTable:
 
 
 def fixed_variants(text: str) -> dict[str, str]:
-    """From the option `variants`, such as "product=library, reduction=split"."""
+    """From the option `variants`, such as "matmul=library, reduction=split"."""
     found = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
         name, _, variant = part.partition("=")
+        name = FORMER_CHOICES.get(name, name)
         if name not in CHOICES:
             raise OptionError(f"variants={text!r}", hints=[did_you_mean(name, CHOICES)])
         known = CHOICES[name].variants

@@ -133,7 +133,7 @@ def _calls(
 
 
 def native_steps(graph: Compiled) -> dict[int, str]:
-    """Calls that native code runs: the numbers of their steps, and whether they are a `product` or
+    """Calls that native code runs: the numbers of their steps, and whether they are `native` or
     `control` flow."""
     found: dict[int, str] = {}
     if graph.plan is None:
@@ -141,7 +141,7 @@ def native_steps(graph: Compiled) -> dict[int, str]:
     families = {kernel.name: kernel.family for kernel in graph.plan.kernels}
     for op in walk(graph.plan.ops):
         if isinstance(op, Launch) and families[op.kernel] != "loops":
-            steps, kind = (op.step, *op.covers), "product"
+            steps, kind = (op.step, *op.covers), "native"
         elif isinstance(op, Branch | Loop) and is_native(op):
             steps, kind = (op.step,), "control"
         else:
@@ -152,9 +152,9 @@ def native_steps(graph: Compiled) -> dict[int, str]:
     calls = {k for k, step in enumerate(graph.fused.steps) if isinstance(step, CallStep)}
     control = {k for k in calls if _has_bodies(graph.fused.steps[k])}
     return {
-        k: "control" if k in control else "product"
+        k: "control" if k in control else "native"
         for k, kind in found.items()
-        if k in calls and (kind == "product" or k in control)
+        if k in calls and (kind == "native" or k in control)
     }
 
 

@@ -143,10 +143,10 @@ class _Session:
             graphs=len(self.graphs),
             kernels=len(kernels),
             regions=sum(row.regions for row in kernels),
-            products=_count(calls, "product"),
+            native_calls=_count(calls, "native"),
             library_calls=_count(calls, "library"),
             fallbacks=_count(calls, "fallback"),
-            host_steps=_count(calls, "host"),
+            eager_steps=_count(calls, "host"),
             graph_breaks=(breaks := self._heard_of("graph_break")),
             uncaptured=(left := self._heard_of("unimplemented")),
             kernel_rows=kernels,
@@ -177,7 +177,7 @@ def _milliseconds(graph: Compiled) -> list[float]:
 
 
 def _grouped(graph: Compiled) -> int:
-    """Products that run in one launch with others."""
+    """Matmuls that run in one launch with others."""
     entries = graph.plan_journal.entries
     return sum(e.nodes_before for e in entries if e.name == "fuse_horizontal")
 
@@ -201,16 +201,16 @@ def _notes(result: Any, graphs: Sequence[Compiled], stops: Sequence[str]) -> Ite
     if native:
         regions = sum(len(body.regions()) for step in native for body in step.bodies)
         yield f"Branches and loops that run natively: {len(native)}, of {regions} regions."
-    products = sum(_grouped(graph) for graph in graphs if graph.version == 0)
-    if products:
+    matmuls = sum(_grouped(graph) for graph in graphs if graph.version == 0)
+    if matmuls:
         yield (
-            f"Products that run as one step with others of the same input: {products}. "
+            f"Matmuls that run as one step with others of the same input: {matmuls}. "
             "Here each was timed alone."
         )
     prepared = [p for graph in graphs if graph.version == 0 for p in graph.prepared]
     packed = sum(p.bytes() for p in prepared)
     if packed:
-        yield f"Weights packed for products take {packed / 1e6:.1f} MB beside the weights."
+        yield f"Weights packed for matmuls take {packed / 1e6:.1f} MB beside the weights."
     narrow = sum(
         isinstance(recipe.packing, Panels) and recipe.packing.stored is torch.int8
         for graph in graphs

@@ -6,6 +6,7 @@ run of them costs. `as_text` is for people.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -44,7 +45,7 @@ class CallRow:
 
     op: str
     kind: str
-    """product, or library, fallback, host or view, as in CallStep."""
+    """native (a kernel family runs it), library, fallback, host or view, as in CallStep."""
     reason: str
     """Why there is no native code."""
     count: int
@@ -101,13 +102,13 @@ class Report:
     """Number of distinct fused kernels."""
     regions: int
     """Number of fused groups of ops; equal ones share a kernel."""
-    products: int
+    native_calls: int
     """Number of matmuls and convolutions that run as native steps."""
     library_calls: int
     """Number of calls of PyTorch's library kernels: matmuls, convolutions, sorts."""
     fallbacks: int
     """Number of ops left to PyTorch because they have no native lowering."""
-    host_steps: int
+    eager_steps: int
     """Number of steps that run Python: control flow, values read by the program."""
     graph_breaks: tuple[str, ...]
     """Dynamo's reason for each graph break."""
@@ -126,6 +127,21 @@ class Report:
     """Stages of the compiler that failed, the reasons, and the parts that PyTorch runs instead."""
     notes: tuple[str, ...] = ()
     """Remarks: packed memory, recompilations, load of the machine."""
+
+    @property
+    def products(self) -> int:
+        """The former name of `native_calls`; deprecated."""
+        return self._former("products", self.native_calls, "native_calls")
+
+    @property
+    def host_steps(self) -> int:
+        """The former name of `eager_steps`; deprecated."""
+        return self._former("host_steps", self.eager_steps, "eager_steps")
+
+    @staticmethod
+    def _former(former: str, value: int, name: str) -> int:
+        warnings.warn(f"Report.{former} is called {name} now", DeprecationWarning, stacklevel=3)
+        return value
 
     def as_text(self, width: int = 100) -> str:
         from ingot.explain.report_text import report_to_text

@@ -1,6 +1,6 @@
 """The report as text for a terminal: what was made of the program in one paragraph, the time to
 compile and to run, then a table each for kernels, library calls, operations left to PyTorch (with
-the reason), host steps, and choices that sizes decide. Lines keep to the width; long source lines
+the reason), eager steps, and choices that sizes decide. Lines keep to the width; long source lines
 and paths are cut, never wrapped.
 """
 
@@ -17,16 +17,16 @@ MOST_PLACES = 3
 MOST_ROWS = 40
 INDENT = " " * 14
 KINDS = {
-    "product": "Products",
+    "native": "Native kernels",
     "library": "Library calls",
     "fallback": "Left to PyTorch",
-    "host": "Host steps",
+    "host": "Eager steps",
 }
 SHARES = {
-    "product": "products",
+    "native": "native kernels",
     "library": "library calls",
     "fallback": "left to PyTorch",
-    "host": "host steps",
+    "host": "eager steps",
     "view": "views",
 }
 
@@ -59,10 +59,10 @@ def _summary(report: Report, width: int) -> list[str]:
             else []
         ),
         f"{_number(report.regions, 'region')} in {_number(report.kernels, 'kernel')}",
-        *([_number(report.products, "product")] if report.products else []),
+        *([_number(report.native_calls, "native kernel")] if report.native_calls else []),
         _number(report.library_calls, "library call"),
         f"{_number(report.fallbacks, 'op')} left to PyTorch",
-        *([_number(report.host_steps, "host step")] if report.host_steps else []),
+        *([_number(report.eager_steps, "eager step")] if report.eager_steps else []),
     ]
     return [report.name, *_listed(counts, width)]
 
@@ -123,7 +123,7 @@ def _calls(report: Report, kind: str, title: str) -> list[str]:
         return []
     lines = [title, "      ms    %  calls"]
     for row in rows[:MOST_ROWS]:
-        lines.extend(_call(row, report.run_ms, with_reason=kind not in ("product", "library")))
+        lines.extend(_call(row, report.run_ms, with_reason=kind not in ("native", "library")))
     if len(rows) > MOST_ROWS:
         rest = rows[MOST_ROWS:]
         ms = sum(row.ms for row in rest)

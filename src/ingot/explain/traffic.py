@@ -12,7 +12,7 @@ import sympy
 from torch import fx
 
 from ingot.codegen.kernels import Kernel
-from ingot.fuse.index import Looked
+from ingot.fuse.index import Gathered
 from ingot.program.graph import fake_mode
 from ingot.program.shapes import Size, shape_of, strides_of, tensor_of
 
@@ -44,7 +44,7 @@ def _touched(kernel: Kernel, buffer: fx.Node, hints: Hints) -> int | None:
     points = [point for node, point in kernel.region.reads if node is buffer]
     read = 0
     for point in points:
-        if any(isinstance(atom, Looked) for index in point for atom in index.terms):
+        if any(isinstance(atom, Gathered) for index in point for atom in index.terms):
             variables = set(kernel.region.domain)
         else:
             variables = {v for index in point for v in index.variables()}

@@ -225,15 +225,15 @@ def _looked(
     if value.dtype not in (torch.int64, torch.int32, torch.uint8, torch.int16, torch.int8):
         raise UnsupportedError(f"an index of {value.dtype}")
     checked = context.make(Checked, torch.int64, value, size, wraps, failure)
-    return ix.of(ix.Looked(*resolve(indices, at), size, (wraps, failure), checked))
+    return ix.of(ix.Gathered(*resolve(indices, at), size, (wraps, failure), checked))
 
 
-def _with_checks(context: Context, value: Expr, looked: Sequence[Index]) -> Expr:
+def _with_checks(context: Context, value: Expr, gathered: Sequence[Index]) -> Expr:
     """The value, with the checks of those indices that it does not depend on: a dimension of size
     one, an expanded one or a constant needs no index, but eager still refuses one out of range."""
     used = set(ordered([value]))
-    for index in looked:
-        for atom in index.looked():
+    for index in gathered:
+        for atom in index.gathered():
             if atom.value not in used:
                 passed = context.make(
                     Apply, torch.bool, aten.ge.Scalar, ("self", "other"), (atom.value, 0),
@@ -321,8 +321,8 @@ def index_tensor(context: Context, node: fx.Node, index: tuple[Index, ...]) -> E
             continue
         at = broadcast(middle, common_sizes, shape_of(pick))  # type: ignore[arg-type]
         result.append(_looked(context, pick, at, shape[d], wraps=True))  # type: ignore[arg-type]
-    looked = [result[d] for d in dims]
-    return _with_checks(context, context.value(base, tuple(result)), looked)
+    gathered = [result[d] for d in dims]
+    return _with_checks(context, context.value(base, tuple(result)), gathered)
 
 
 # -- joined and padded -----------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from ingot.fuse.index import Index, Looked, Var
+from ingot.fuse.index import Gathered, Index, Var
 from ingot.program.shapes import Size
 
 Operand = Any
@@ -95,7 +95,7 @@ class Guarded(Expr):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Checked(Expr):
-    """A looked-up index made safe: negative ones count from the end where `wraps`; outside the
+    """A gathered-up index made safe: negative ones count from the end where `wraps`; outside the
     range is a failure."""
 
     value: Expr
@@ -196,9 +196,9 @@ def rewritten(
     table = ExprTable()
 
     def move(index: Index) -> Index:
-        return on_index(index.map_looked(again) if index.has_looked() else index)
+        return on_index(index.map_gathered(again) if index.has_gathered() else index)
 
-    def again(atom: Looked) -> Looked:
+    def again(atom: Gathered) -> Gathered:
         at = tuple(move(i) for i in atom.at)
         return replace(atom, at=at, value=visit(atom.value))
 
@@ -252,4 +252,4 @@ def all_children(expr: Expr) -> Iterator[Expr]:
     """Operands, and the expressions that its indexes look up."""
     yield from expr.children()
     for index in expr.indexes():
-        yield from (atom.value for atom in index.looked())
+        yield from (atom.value for atom in index.gathered())

@@ -50,7 +50,7 @@ class Mod:
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class Gathered:
     """An index that is looked up in a tensor: element `at` of `tensor`. `value` is it as an Expr,
     known to be in 0 … size - 1 when it is used; what is looked up tells two of them apart."""
 
@@ -64,12 +64,12 @@ class Looked:
     def __repr__(self) -> str:
         return f"[{', '.join(map(str, self.at))}]"
 
-    def substitute(self, values: Mapping[Var, Index]) -> Looked:
+    def substitute(self, values: Mapping[Var, Index]) -> Gathered:
         at = tuple(i.substitute(values) for i in self.at)
         return replace(self, at=at, value=self.value.substitute(values))
 
 
-Atom = Var | Div | Mod | Looked
+Atom = Var | Div | Mod | Gathered
 
 
 class Index:
@@ -166,27 +166,27 @@ class Index:
             result = result + _substitute_atom(atom, values) * c
         return result
 
-    def looked(self) -> Iterator[Looked]:
-        """The looked-up atoms in it."""
+    def gathered(self) -> Iterator[Gathered]:
+        """The gathered-up atoms in it."""
         for atom in self.terms:
-            if isinstance(atom, Looked):
+            if isinstance(atom, Gathered):
                 yield atom
             elif isinstance(atom, Div | Mod):
-                yield from atom.index.looked()
+                yield from atom.index.gathered()
 
-    def has_looked(self) -> bool:
-        return any(True for _ in self.looked())
+    def has_gathered(self) -> bool:
+        return any(True for _ in self.gathered())
 
-    def map_looked(self, change: Callable[[Looked], Looked]) -> Index:
-        """This index with every looked-up atom replaced."""
+    def map_gathered(self, change: Callable[[Gathered], Gathered]) -> Index:
+        """This index with every gathered-up atom replaced."""
         terms: dict[Atom, Size] = {}
         for atom, c in self.terms.items():
-            if isinstance(atom, Looked):
+            if isinstance(atom, Gathered):
                 atom = change(atom)
             elif isinstance(atom, Div):
-                atom = Div(atom.index.map_looked(change), atom.by)
+                atom = Div(atom.index.map_gathered(change), atom.by)
             elif isinstance(atom, Mod):
-                atom = Mod(atom.index.map_looked(change), atom.by)
+                atom = Mod(atom.index.map_gathered(change), atom.by)
             terms[atom] = terms.get(atom, 0) + c
         return Index(terms, self.const)
 
@@ -228,8 +228,8 @@ class Index:
 ZERO = Index({})
 
 
-def of(value: Var | Looked | Size) -> Index:
-    if isinstance(value, Var | Looked):
+def of(value: Var | Gathered | Size) -> Index:
+    if isinstance(value, Var | Gathered):
         return Index({value: 1})
     return Index({}, value)
 
@@ -286,7 +286,7 @@ def bounds(index: Index) -> tuple[Size, Size] | None:
 
 
 def _atom_upper(atom: Atom) -> Size | None:
-    if isinstance(atom, Var | Looked):
+    if isinstance(atom, Var | Gathered):
         return atom.size - 1
     if isinstance(atom, Mod):
         return atom.by - 1

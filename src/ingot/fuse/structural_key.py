@@ -57,8 +57,8 @@ class _Describer:
         return number
 
     def point(self, point: Point) -> Any:
-        looked = (self.number(atom.tensor) for index in point for atom in index.looked())
-        return repr(point), tuple(looked)
+        gathered = (self.number(atom.tensor) for index in point for atom in index.gathered())
+        return repr(point), tuple(gathered)
 
     def _text(self, node: fx.Node) -> Any:
         value = node.meta.get("val")

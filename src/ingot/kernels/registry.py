@@ -11,16 +11,16 @@ from ingot.kernels.attention.family import AttentionFamily
 from ingot.kernels.batched_matmul.family import BatchedMatmul
 from ingot.kernels.convolution.family import ConvolutionFamily
 from ingot.kernels.family import Claim, Family, Reason
-from ingot.kernels.index_copy.family import IndexCopy
-from ingot.kernels.matmul.family import Matmul
+from ingot.kernels.index_copy.family import IndexCopyFamily
+from ingot.kernels.matmul.family import MatmulFamily
 from ingot.kernels.recurrent.family import Lstm
 from ingot.kernels.topk_softmax.family import TopkSoftmax
 from ingot.passes.base import Pass
 from ingot.program.program import Program
 
 FAMILIES: tuple[Family[Any], ...] = (
-    Matmul(), ConvolutionFamily(), AttentionFamily(), Lstm(), IndexCopy(), BatchedMatmul(),
-    TopkSoftmax(),
+    MatmulFamily(), ConvolutionFamily(), AttentionFamily(), Lstm(), IndexCopyFamily(),
+    BatchedMatmul(), TopkSoftmax(),
 )  # fmt: skip
 
 Match = tuple[Family[Any], Sequence[Claim]]

@@ -1,4 +1,4 @@
-"""Shapes that the native kernels of matrix products, attention and LSTMs take: register tiles, head
+"""Shapes that the native kernels of matmuls, attention and LSTMs take: register tiles, head
 widths, padded gates. Passes ask here before they hand an op to a kernel.
 """
 
@@ -53,7 +53,7 @@ def tile_shape(dtype: torch.dtype, vectors: int = 2, stored: torch.dtype | None 
     return Shape(dtype, ROWS[bits][vectors], vectors, bits // 8 // dtype.itemsize, stored or dtype)
 
 
-def product_shape(dtype: torch.dtype, stored: torch.dtype | None = None) -> Shape:
+def matmul_shape(dtype: torch.dtype, stored: torch.dtype | None = None) -> Shape:
     """The widest: few rows of A, which may lie in the way of each other in the first cache level
     (one of 8 places is all that there is for elements some 4 KB apart)."""
     return tile_shape(dtype, max(ROWS[this_machine().vector_bits]), stored)
@@ -78,5 +78,5 @@ def attends(dtype: torch.dtype, width: object) -> bool:
 
 def padded_units(units: int, dtype: torch.dtype) -> int:
     """Units of one gate, filled up to whole panels."""
-    width = product_shape(dtype).columns
+    width = matmul_shape(dtype).columns
     return -(-units // width) * width

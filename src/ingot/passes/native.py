@@ -44,7 +44,7 @@ def native_passes(program: Program) -> list[Pass]:
 
 
 def half_passes(program: Program) -> list[Pass]:
-    """For products of half types."""
+    """For matmuls of half types."""
     values = (node.meta.get("val") for node in program.graph.nodes)
     half = any(isinstance(v, torch.Tensor) and v.dtype in HALVES for v in values)
     return [Widen()] if half else []

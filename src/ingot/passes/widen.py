@@ -1,4 +1,4 @@
-"""Products and attention of half types where PyTorch's library has no code for them on this
+"""Matmuls and attention of half types where PyTorch's library has no code for them on this
 machine: in f32, between conversions. Comes in: a core program; goes out: the same values, rounded
 once at the end, as the library rounds them. What holds: a weight stays the half that it is where it
 is packed; conversions of new values join the kernels before and behind.
@@ -39,8 +39,8 @@ class Widen(Pass):
             if node.target is FLASH:
                 writer.attention(node)
             else:
-                writer.product(node)
-        return [f"products of half types in f32: {len(found)}"] if found else []
+                writer.matmul(node)
+        return [f"matmuls of half types in f32: {len(found)}"] if found else []
 
 
 def _is_narrow(node: Node) -> bool:
@@ -89,7 +89,7 @@ class _Writer:
         value = torch.utils._pytree.tree_map(_widened, node.meta["val"])
         return self.draft.call(node, node.target, args, value, **kwargs)
 
-    def product(self, node: Node) -> None:
+    def matmul(self, node: Node) -> None:
         wide = self.wide(node)
         self.draft.swap(node, self.converted(node, wide, val(node).dtype))
 

@@ -69,9 +69,13 @@ class Names:
 
 class Draft:
     def __init__(
-        self, resources: Resources, ways: Variants, symbols: dict[str, SymbolRange], names: Names
+        self,
+        resources: Resources,
+        variants: Variants,
+        symbols: dict[str, SymbolRange],
+        names: Names,
     ):
-        self.resources, self.ways, self.names = resources, ways, names
+        self.resources, self.variants, self.names = resources, variants, names
         self.ranges = symbols
         self.buffers: dict[str, Buffer] = {}
         self.kernels: dict[str, Kernel] = {}

@@ -159,7 +159,7 @@ class _Writer:
             "return result(run(values))",
         ]
         self.scope |= {
-            "alike": None, "tracked": None, "kind": None, "likeness": _Likeness(),
+            "alike": None, "tracked": None, "kind": None, "call_key": _CallKey(),
             "kind_of": _Kind(self._kinds, self._writes()), "thread_state": thread_state(),
             "ad": forward_ad,
         }  # fmt: skip
@@ -228,8 +228,8 @@ class _Writer:
             f"if (alike is None or not alike(*args)) and (mode & {GRAD} or tracked is None "
             "or not tracked(*args)):",
             *learn,
-            "    if gradients: tracked = likeness(args)",
-            "    else: alike = likeness(args)",
+            "    if gradients: tracked = call_key(args)",
+            "    else: alike = call_key(args)",
         ]
 
 
@@ -254,7 +254,7 @@ class _Kind:
         return guards.check, any(tensor.requires_grad for tensor in tensors)
 
 
-class _Likeness:
+class _CallKey:
     """From tensors to a function that tells whether others are like them. What a tensor is depends
     on modes as well (inference_mode), so there may be several to tell apart; a caller who changes
     them in every call gets no further ones."""

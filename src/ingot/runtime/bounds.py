@@ -20,7 +20,7 @@ from ingot.codegen.bounds_runtime import (
     checked_function,
     enter_function,
 )
-from ingot.codegen.executor import is_steering
+from ingot.codegen.executor import is_control_flow
 from ingot.kernels.native_call import NativeCall
 from ingot.plan.ir import Buffer, Kind, Launch
 from ingot.program.shapes import Size
@@ -71,7 +71,7 @@ def with_checks(steps: Iterable[AnyStep], extents: Extents) -> list[AnyStep]:
 
 
 def _native(step: NativeStep, extents: Extents) -> list[AnyStep]:
-    if is_steering(step.function):
+    if is_control_flow(step.function):
         tables = tuple(tuple(with_checks(table, extents)) for table in step.tables)
         return [replace(step, tables=tables)]
     ranges = extents.ranges(step.words)

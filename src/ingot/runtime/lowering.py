@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from ingot.codegen.executor import steering_address
+from ingot.codegen.executor import control_flow_address
 from ingot.plan.ir import (
     Argument,
     AtMost,
@@ -99,7 +99,7 @@ class Lowering:
     def _parallel(self, op: Parallel) -> NativeStep:
         inside = tuple(self._launch(launch).as_share() for launch in op.launches)
         words = (Word(ZERO, op.threads),)
-        return NativeStep(steering_address("team"), words, op, (inside,))
+        return NativeStep(control_flow_address("team"), words, op, (inside,))
 
     def _branch(self, op: Branch) -> NativeStep:
         tables = tuple(tuple(self.steps(block)) for block in (op.then, op.otherwise))
@@ -110,7 +110,7 @@ class Lowering:
         else:
             assert isinstance(condition, Pointer)
             words = (Word(ZERO, 0), Word(ZERO, 0), self._word(condition))
-        return NativeStep(steering_address("branch"), words, op, tables)
+        return NativeStep(control_flow_address("branch"), words, op, tables)
 
     def _loop(self, op: Loop) -> Iterator[NativeStep]:
         for each in op.carried:
@@ -137,7 +137,7 @@ class Lowering:
     def _steer(
         self, name: str, op: Op, words: Sequence[Argument], tables: tuple[Table, ...] = ()
     ) -> NativeStep:
-        return NativeStep(steering_address(name), tuple(map(self._word, words)), op, tables)
+        return NativeStep(control_flow_address(name), tuple(map(self._word, words)), op, tables)
 
     def _word(self, argument: Argument) -> Word:
         if isinstance(argument, Pointer):

@@ -1,7 +1,7 @@
-"""Which regions follow products part by part. Comes in: the steps; goes out: the steps, each of
-these products moved to its region and products of one input next to each other, and what is known
-of each pair. What holds: nothing but the region reads the product before it is whole, the region
-changes no memory that the product reads, and what code cannot be written for stays a step of its
+"""Which regions follow matmuls part by part. Comes in: the steps; goes out: the steps, each of
+these matmuls moved to its region and matmuls of one input next to each other, and what is known
+of each pair. What holds: nothing but the region reads the matmul before it is whole, the region
+changes no memory that the matmul reads, and what code cannot be written for stays a step of its
 own.
 """
 
@@ -12,76 +12,76 @@ from dataclasses import dataclass, replace
 
 from torch import fx
 
-from ingot.codegen.epilogue import FollowerNest, follower_nest, same_memory
+from ingot.codegen.epilogue import EpilogueNest, epilogue_nest, same_memory
 from ingot.errors import UnsupportedError
 from ingot.fuse.fused import CallStep, Fused, KernelStep, Step
 from ingot.fuse.region import Region
 from ingot.fuse.views import base_of, is_view
-from ingot.kernels.matmul.claim import Product, products_of
-from ingot.ops.kernel_shapes import product_shape
+from ingot.kernels.matmul.claim import Matmul, matmuls_of
+from ingot.ops.kernel_shapes import matmul_shape
 from ingot.plan.derived import is_derived
 from ingot.program.graph import output_values
 from ingot.program.shapes import tensor_of
-from ingot.select.reorder import Unit, abreast
+from ingot.select.reorder import Unit, made_adjacent
 
 
 @dataclass(frozen=True)
-class Follower:
+class Epilogue:
     call: CallStep
-    product: Product
+    matmul: Matmul
     region: Region
-    code: FollowerNest
+    code: EpilogueNest
     over: fx.Node | None
-    """The stored value that takes the product's memory."""
+    """The stored value that takes the matmul's memory."""
     alone: bool
-    """Does nobody else read the product?"""
+    """Does nobody else read the matmul?"""
 
 
-def with_followers(fused: Fused) -> tuple[Fused, dict[Region, Follower]]:
+def fuse_epilogues(fused: Fused) -> tuple[Fused, dict[Region, Epilogue]]:
     """The bodies of control flow included."""
-    found: dict[Region, Follower] = {}
+    found: dict[Region, Epilogue] = {}
     steps: list[Step] = []
     for step in fused.steps:
         if isinstance(step, CallStep) and step.bodies:
             bodies = []
             for body in step.bodies:
-                inner, more = with_followers(body)
+                inner, more = fuse_epilogues(body)
                 found |= more
                 bodies.append(inner)
             step = replace(step, bodies=tuple(bodies))
         steps.append(step)
     fused = replace(fused, steps=tuple(steps))
-    products = _products(fused)
-    pairs = _pairs(fused, products)
+    matmuls = _products(fused)
+    pairs = _pairs(fused, matmuls)
     found |= pairs
-    calls = {follower.call for follower in pairs.values()}
+    calls = {epilogue.call for epilogue in pairs.values()}
     units: list[Unit] = []
     for step in steps:
         if isinstance(step, KernelStep) and step.region in pairs:
             units.append((pairs[step.region].call, step))
         elif step not in calls:
             units.append((step,))
-    ordered = [step for unit in abreast(units, products) for step in unit]
+    ordered = [step for unit in made_adjacent(units, matmuls) for step in unit]
     return replace(fused, steps=tuple(ordered)), found
 
 
-def _products(fused: Fused) -> dict[Step, Product]:
-    """Of calls that are one product each."""
+def _products(fused: Fused) -> dict[Step, Matmul]:
+    """Of calls that are one matmul each."""
     lasting = fused.program.frozen_inputs()
     lasting |= {node for node in fused.program.graph.nodes if is_derived(node)}
     calls = [step for step in fused.steps if isinstance(step, CallStep)]
-    found = {step: products_of(step.node, lasting) for step in calls}
-    return {step: products[0] for step, products in found.items() if len(products) == 1}
+    found = {step: matmuls_of(step.node, lasting) for step in calls}
+    return {step: matmuls[0] for step, matmuls in found.items() if len(matmuls) == 1}
 
 
-def _pairs(fused: Fused, products: Mapping[Step, Product]) -> dict[Region, Follower]:
+def _pairs(fused: Fused, matmuls: Mapping[Step, Matmul]) -> dict[Region, Epilogue]:
     outputs = list(output_values(fused.program.graph))
     signature = fused.program.signature.outputs
     written = {v for s, v in zip(signature, outputs, strict=True) if s.kind == "mutation"}
     returned = set(map(_base, outputs))
     readers = _readers(fused)
-    pairs: dict[Region, Follower] = {}
-    for step, product in products.items():
+    pairs: dict[Region, Epilogue] = {}
+    for step, matmul in matmuls.items():
         assert isinstance(step, CallStep)
         if step.node not in readers:
             continue
@@ -91,23 +91,23 @@ def _pairs(fused: Fused, products: Mapping[Step, Product]) -> dict[Region, Follo
         if written & first.region.stored.keys():
             continue
         alone = not others and step.node not in returned
-        follower = _follower(step, product, first.region, alone)
-        if follower is not None:
-            pairs[first.region] = follower
+        epilogue = _epilogue(step, matmul, first.region, alone)
+        if epilogue is not None:
+            pairs[first.region] = epilogue
     return pairs
 
 
-def _follower(step: CallStep, product: Product, region: Region, alone: bool) -> Follower | None:
+def _epilogue(step: CallStep, matmul: Matmul, region: Region, alone: bool) -> Epilogue | None:
     if region.reduced or region.scanned or region.needs_split:
         return None
-    m, n, _ = product.sizes
+    m, n, _ = matmul.sizes
     try:
-        nest = follower_nest(region, step.node, (m, n), product.row_strides[1])
+        nest = epilogue_nest(region, step.node, (m, n), matmul.row_strides[1])
     except UnsupportedError:
         return None
-    lanes = product_shape(tensor_of(step.node).dtype).columns
+    lanes = matmul_shape(tensor_of(step.node).dtype).columns
     over = same_memory(nest, step.node) if alone else None
-    return Follower(step, product, region, FollowerNest(step.node, nest, lanes), over, alone)
+    return Epilogue(step, matmul, region, EpilogueNest(step.node, nest, lanes), over, alone)
 
 
 def _readers(fused: Fused) -> dict[object, list[Step]]:

@@ -1,4 +1,4 @@
-"""Launches of generated kernels: regions by themselves, and as epilogues of products."""
+"""Launches of generated kernels: regions by themselves, and as epilogues of matmuls."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ingot.fuse.elements import looks_up
 from ingot.fuse.region import Region
 from ingot.fuse.views import base_of, is_view
 from ingot.kernels.family import useful_threads
-from ingot.kernels.matmul.family import Epilogue, Member
+from ingot.kernels.matmul.family import FusedEpilogue, Member
 from ingot.kernels.variants import choose
 from ingot.ops.rules import pointwise_rules
 from ingot.plan.draft import Draft
@@ -22,7 +22,7 @@ from ingot.plan.ir import Argument, Launch, Op, Parameter
 from ingot.plan.resources import text_digest
 from ingot.program.shapes import tensor_of
 from ingot.program.source import node_place
-from ingot.select.epilogues import Follower
+from ingot.select.epilogues import Epilogue
 from ingot.select.reductions import length_of, reduction_table
 
 
@@ -36,27 +36,27 @@ def region_launch(region: Region, kernel: Kernel, draft: Draft) -> list[Op]:
         "split": lambda: [_launch(kernel, draft)],
         "whole": lambda: [_launch(whole, draft)],
     }
-    table = reduction_table(draft.ways, region, draft.ranges)
+    table = reduction_table(draft.variants, region, draft.ranges)
     return choose(table, length_of(region), makers)
 
 
-def with_epilogue(follower: Follower, kernel: Kernel, draft: Draft) -> Member:
-    """A product and its epilogue; there is memory for both then."""
-    region, product = follower.region, follower.product
+def with_epilogue(epilogue: Epilogue, kernel: Kernel, draft: Draft) -> Member:
+    """A matmul and its epilogue; there is memory for both then."""
+    region, matmul = epilogue.region, epilogue.matmul
     for node in region.stored:
         draft.make(node)
-    if follower.over is None:
-        draft.make(product.node)
+    if epilogue.over is None:
+        draft.make(matmul.node)
     else:
-        place = draft.place(follower.over)
+        place = draft.place(epilogue.over)
         assert place is not None
-        draft.put(product.node, place)
+        draft.put(matmul.node, place)
     name, arguments = _called(kernel, draft)
-    epilogue = Epilogue(
+    fused = FusedEpilogue(
         name, arguments, draft.kernels[name].parameters, tuple(region.stored),
-        tuple(native_nodes(region)), kernel.buffers, follower.over is None and not follower.alone,
+        tuple(native_nodes(region)), kernel.buffers, epilogue.over is None and not epilogue.alone,
     )  # fmt: skip
-    return product, epilogue
+    return matmul, fused
 
 
 def native_nodes(region: Region) -> dict[fx.Node, None]:
@@ -76,7 +76,7 @@ def _launch(kernel: Kernel, draft: Draft) -> Launch:
     name, arguments = _called(kernel, draft)
     threads = None
     if kernel.share:
-        threads = useful_threads(kernel.work, kernel_work(draft.ways))
+        threads = useful_threads(kernel.work, kernel_work(draft.variants))
     members = [*region.members, *(node for node, _ in region.inlined)]
     computes = draft.computes(list(region.stored), members, kernel.buffers)
     return draft.launch(name, arguments, computes, threads=threads, faults=_faults(region))

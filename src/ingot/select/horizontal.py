@@ -15,14 +15,14 @@ from ingot.codegen.executor import MOST_ARGUMENTS
 from ingot.codegen.kernels import Kernels
 from ingot.fuse.fused import CallStep, Fused, KernelStep, Step
 from ingot.fuse.region import Region
-from ingot.kernels.matmul.claim import Product
+from ingot.kernels.matmul.claim import Matmul
 from ingot.kernels.matmul.emit import EACH, FIELDS
 from ingot.kernels.matmul.family import is_packed, stored_dtype
 from ingot.plan.draft import Draft
 from ingot.plan.places import native_view
 from ingot.program.shapes import Size, same_size
 from ingot.select.claims import Claims, is_count
-from ingot.select.epilogues import Follower
+from ingot.select.epilogues import Epilogue
 from ingot.select.fallback import region_inputs
 from ingot.select.reorder import rows_read, seen_through
 
@@ -30,13 +30,13 @@ from ingot.select.reorder import rows_read, seen_through
 @dataclass(frozen=True)
 class Member:
     step: Step
-    product: Product
-    follower: Follower | None = None
+    matmul: Matmul
+    epilogue: Epilogue | None = None
 
     def made(self) -> list[fx.Node]:
         step = self.step
         more = step.region.stored if isinstance(step, KernelStep) else ()
-        return [self.product.node, *more]
+        return [self.matmul.node, *more]
 
 
 @dataclass(frozen=True)
@@ -51,12 +51,12 @@ class Grouping:
         self,
         claims: Claims,
         kernels: Kernels,
-        followers: Mapping[Region, Follower],
+        epilogues: Mapping[Region, Epilogue],
         draft: Draft,
     ):
         self._claims, self._kernels = claims, kernels
-        self._followers, self._draft = followers, draft
-        self._waiting = {follower.call for follower in followers.values()}
+        self._epilogues, self._draft = epilogues, draft
+        self._waiting = {epilogue.call for epilogue in epilogues.values()}
 
     def groups(self, fused: Fused) -> dict[Step, Group]:
         """Those of bodies included."""
@@ -91,17 +91,17 @@ class Grouping:
 
     def _member(self, step: Step) -> Member | None:
         if isinstance(step, KernelStep):
-            follower = self._followers.get(step.region)
-            return None if follower is None else Member(step, follower.product, follower)
+            epilogue = self._epilogues.get(step.region)
+            return None if epilogue is None else Member(step, epilogue.matmul, epilogue)
         match self._claims.claims(step):
-            case [Product() as product] if is_packed(self._draft, product):
-                return Member(step, product)
+            case [Matmul() as matmul] if is_packed(self._draft, matmul):
+                return Member(step, matmul)
         return None
 
     def _with(self, group: Group, member: Member) -> Group | None:
         """The group and one more; None: they cannot run together."""
         members = (*group.members, member)
-        kinds = {(rows_read(m.product), stored_dtype(self._draft, m.product)) for m in members}
+        kinds = {(rows_read(m.matmul), stored_dtype(self._draft, m.matmul)) for m in members}
         words = len(FIELDS) + sum(map(self._most_words, members))
         if len(kinds) > 1 or words > MOST_ARGUMENTS:
             return None
@@ -112,7 +112,7 @@ class Grouping:
                 if not all(_is_in_step(member, earlier, node) for node in needed):
                     return None
                 in_step = True
-        if in_step and len({each.product.sizes[1] for each in members}) > 1:
+        if in_step and len({each.matmul.sizes[1] for each in members}) > 1:
             return None
         return Group(members, in_step)
 
@@ -129,27 +129,27 @@ class Grouping:
         kernel = self._kernels.by_region.get(region)
         if kernel is None:
             return region_inputs(region)
-        follower = self._followers.get(region)
-        more = follower.product.reads() if follower is not None else []
+        epilogue = self._epilogues.get(region)
+        more = epilogue.matmul.reads() if epilogue is not None else []
         return [*more, *(b for b in kernel.buffers if b not in region.stored)]
 
     def _most_words(self, member: Member) -> int:
-        if member.follower is None:
+        if member.epilogue is None:
             return len(EACH)
-        kernel = self._kernels.by_region[member.follower.region]
+        kernel = self._kernels.by_region[member.epilogue.region]
         return len(EACH) + len(kernel.buffers) + len(kernel.symbols)
 
 
 def _is_in_step(member: Member, earlier: Member, node: fx.Node) -> bool:
     """Does only the epilogue read it, each element where it was made?"""
-    if member.follower is None or node not in earlier.made() or node in member.product.reads():
+    if member.epilogue is None or node not in earlier.made() or node in member.matmul.reads():
         return False
-    read = row_step(member.follower.code.nest, node)
-    if node is earlier.product.node:
-        step: Size | None = earlier.product.row_strides[1]
+    read = row_step(member.epilogue.code.nest, node)
+    if node is earlier.matmul.node:
+        step: Size | None = earlier.matmul.row_strides[1]
     else:
-        assert earlier.follower is not None
-        step = row_step(earlier.follower.code.nest, node)
+        assert earlier.epilogue is not None
+        step = row_step(earlier.epilogue.code.nest, node)
     if read is None or step is None:
         return False
-    return same_size(member.product.sizes[0], 1) or same_size(read, step)
+    return same_size(member.matmul.sizes[0], 1) or same_size(read, step)

@@ -24,7 +24,7 @@ from ingot.plan.passes.merge_versions import MergeVersions
 from ingot.plan.passes.place_allocations import PlaceAllocations
 from ingot.plan.resources import Resources
 from ingot.program.program import Program
-from ingot.select.epilogues import Follower
+from ingot.select.epilogues import Epilogue
 from ingot.select.selector import Selector
 
 
@@ -34,8 +34,8 @@ class Version:
 
     fused: Fused
     kernels: Kernels
-    followers: Mapping[Region, Follower]
-    """Regions that run with a product."""
+    epilogues: Mapping[Region, Epilogue]
+    """Regions that run with a matmul."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +46,14 @@ class Planned:
 
 
 def plan_versions(
-    program: Program, tree: Versions, versions: Sequence[Version], ways: Variants
+    program: Program, tree: Versions, versions: Sequence[Version], variants: Variants
 ) -> Planned:
     """`versions` are in the order of the tree's leaves."""
-    draft = Draft(Resources(ways.options.weight_guard), ways, dict(program.symbols), Names())
+    draft = Draft(
+        Resources(variants.options.weight_guard), variants, dict(program.symbols), Names()
+    )
     selectors = [
-        Selector(v.fused, v.kernels, v.followers, draft, number)
+        Selector(v.fused, v.kernels, v.epilogues, draft, number)
         for number, v in enumerate(versions)
     ]
     inputs = selectors[0].inputs()
@@ -105,11 +107,11 @@ def _branch(tree: Versions, blocks: Iterator[tuple[Op, ...]]) -> tuple[Op, ...]:
 
 
 def plan_body(
-    body: Fused, kernels: Kernels, followers: Mapping[Region, Follower], outer: Draft
+    body: Fused, kernels: Kernels, epilogues: Mapping[Region, Epilogue], outer: Draft
 ) -> Plan:
     """A body of control flow that Python steers."""
-    draft = Draft(outer.resources, outer.ways, dict(outer.ranges), outer.names)
-    selector = Selector(body, kernels, followers, draft)
+    draft = Draft(outer.resources, outer.variants, dict(outer.ranges), outer.names)
+    selector = Selector(body, kernels, epilogues, draft)
     inputs = selector.inputs()
     selector.ops()
     plan, _ = _finished(draft, inputs, Journal())
@@ -121,7 +123,7 @@ def _finished(draft: Draft, inputs: Sequence[str], journal: Journal) -> tuple[Pl
         tuple(inputs), tuple(draft.ops), tuple(draft.buffers.values()),
         tuple(draft.kernels.values()), tuple(draft.recipes.values()), tuple(draft.symbols.values()),
     )  # fmt: skip
-    profiled = draft.ways.options.profile
+    profiled = draft.variants.options.profile
     passes: list[PlanPass] = [
         EliminateDeadOps(),
         *([] if profiled else [MergeVersions()]),
@@ -132,7 +134,7 @@ def _finished(draft: Draft, inputs: Sequence[str], journal: Journal) -> tuple[Pl
         AssignArena(),
     ]
     plan, journal = run_passes(plan, passes, journal)
-    if draft.ways.options.verify:
+    if draft.variants.options.verify:
         _verified(plan)
     return plan, journal
 

@@ -14,19 +14,19 @@ from ingot.kernels.ranges import Symbols, needed_rows, range_of
 from ingot.program.shapes import Size, tensor_of
 
 
-def reduction_table(ways: Variants, region: Region, symbols: Symbols) -> RangeTable:
+def reduction_table(variants: Variants, region: Region, symbols: Symbols) -> RangeTable:
     """By the length of what is summed up, for a region that may be cut."""
     rows, length = ix.product([v.size for v in region.outer()]), length_of(region)
     assert isinstance(rows, int)
     needed = range_of(length, symbols)
     forms = {"x": (_dtype(region), (rows, 1 << 14), (1 << 14, 1))}
-    table = ways.table("reduction", forms, up_to(LONG_ROW - 1, "whole", "split"), needed)
+    table = variants.table("reduction", forms, up_to(LONG_ROW - 1, "whole", "split"), needed)
     return needed_rows(table, needed)
 
 
-def reduction_ways(ways: Variants, region: Region, symbols: Symbols) -> tuple[str, ...]:
+def reduction_variants(variants: Variants, region: Region, symbols: Symbols) -> tuple[str, ...]:
     """The forms of its kernel that are needed, "split" first."""
-    found = {row.serves for row in reduction_table(ways, region, symbols).rows}
+    found = {row.serves for row in reduction_table(variants, region, symbols).rows}
     return tuple(sorted(found))
 
 

@@ -1,5 +1,5 @@
-"""Products of one input, next to each other: Q, K and V of an attention. Comes in: the steps in
-units, a product and the region that follows it being one; goes out: the same, in which a product
+"""Matmuls of one input, next to each other: Q, K and V of an attention. Comes in: the steps in
+units, a matmul and the region that follows it being one; goes out: the same, in which a matmul
 stands behind one that reads the same rows, where nothing but views is made between the two that it
 needs. What holds: no step comes before what it reads; results that are made early wait for a few
 steps only, for they take memory meanwhile.
@@ -14,28 +14,28 @@ from torch import fx
 from ingot.fuse.fused import CallStep, Step
 from ingot.fuse.region import Region
 from ingot.fuse.views import base_of, is_view
-from ingot.kernels.matmul.claim import Product, root_of
+from ingot.kernels.matmul.claim import Matmul, root_of
 from ingot.program.shapes import size_of, tensor_of
 
 NEAR = 4
-"""Products of other inputs that may stand between two of one input."""
+"""Matmuls of other inputs that may stand between two of one input."""
 Unit = Sequence[Step]
 """Steps that stay together."""
 
 
-def abreast(units: Sequence[Unit], products: Mapping[Step, Product]) -> list[Unit]:
-    """`products`: what calls compute."""
+def made_adjacent(units: Sequence[Unit], matmuls: Mapping[Step, Matmul]) -> list[Unit]:
+    """`matmuls`: what calls compute."""
     made = {node: k for k, unit in enumerate(units) for node in _made(unit)}
     """The unit that makes a value, or that its unit has gone behind."""
     places = {k: (k, k) for k in range(len(units))}
     leaders: dict[Hashable, tuple[int, int]] = {}
-    """Of each input: the unit that others go behind, and how many products come before it."""
+    """Of each input: the unit that others go behind, and how many matmuls come before it."""
     others = 0
     for k, unit in enumerate(units):
-        product = products.get(unit[0])
-        if product is None:
+        matmul = matmuls.get(unit[0])
+        if matmul is None:
             continue
-        key = rows_read(product)
+        key = rows_read(matmul)
         leader, passed = leaders.get(key, (k, others))
         moving = _moving(units, made, k, leader) if others - passed <= NEAR else None
         if leader == k or moving is None:
@@ -67,11 +67,11 @@ def _moving(
     return moving
 
 
-def rows_read(product: Product) -> Hashable:
-    """The same for products of the same rows."""
-    value, (m, _, k) = tensor_of(product.left), product.sizes
+def rows_read(matmul: Matmul) -> Hashable:
+    """The same for matmuls of the same rows."""
+    value, (m, _, k) = tensor_of(matmul.left), matmul.sizes
     start = size_of(value.storage_offset())
-    return root_of(product.left), start, m, k, product.row_strides[0], value.dtype
+    return root_of(matmul.left), start, m, k, matmul.row_strides[0], value.dtype
 
 
 def _made(unit: Unit) -> Iterator[fx.Node]:

@@ -48,7 +48,7 @@ from ingot.program.source import node_place
 from ingot.program.spec import is_pure
 from ingot.select.claims import Claims, is_count
 from ingot.select.control_ops import ControlOps
-from ingot.select.epilogues import Follower
+from ingot.select.epilogues import Epilogue
 from ingot.select.fallback import region_calls
 from ingot.select.generated import native_nodes, region_launch, with_epilogue
 from ingot.select.horizontal import Group, Grouping
@@ -64,7 +64,7 @@ class Selector:
         self,
         fused: Fused,
         kernels: Kernels,
-        followers: Mapping[Region, Follower],
+        epilogues: Mapping[Region, Epilogue],
         draft: Draft,
         version: int = 0,
     ):
@@ -72,13 +72,13 @@ class Selector:
         self.claims = Claims(fused, kernels)
         self.in_place = written_in_place(fused, kernels)
         by_region = kernels.by_region
-        self.followers = {
-            r: f for r, f in followers.items() if r in by_region and by_region[r].is_follower
+        self.epilogues = {
+            r: f for r, f in epilogues.items() if r in by_region and by_region[r].is_epilogue
         }
-        self._waiting = {follower.call for follower in self.followers.values()}
-        self._grouping = Grouping(self.claims, kernels, self.followers, draft)
+        self._waiting = {epilogue.call for epilogue in self.epilogues.values()}
+        self._grouping = Grouping(self.claims, kernels, self.epilogues, draft)
         self.groups = self._grouping.groups(fused)
-        """Products to the launch that they are part of, unless each step is timed."""
+        """Matmuls to the launch that they are part of, unless each step is timed."""
         self._numbers = {step: (version, k) for k, step in enumerate(fused.steps)}
         self._inside = 0
         """How many native branches and loops the next step is in."""
@@ -176,7 +176,7 @@ class Selector:
             return
         self.draft.covers = []
         group = self.groups.get(step)
-        if group is not None and not self.draft.ways.options.profile:
+        if group is not None and not self.draft.variants.options.profile:
             if step is group.members[0].step:
                 self._together(group)
             return
@@ -204,9 +204,9 @@ class Selector:
         if kernel is None:
             self._fallback(step)
             return
-        if region in self.followers:
-            self._cover(self.followers[region].call)
-            member = with_epilogue(self.followers[region], kernel, draft)
+        if region in self.epilogues:
+            self._cover(self.epilogues[region].call)
+            member = with_epilogue(self.epilogues[region], kernel, draft)
             draft.ops.append(packed_launch(draft, [member]))
             return
         self._place_in_input(region.stored)
@@ -215,13 +215,13 @@ class Selector:
     def _together(self, group: Group) -> None:
         members: list[Member] = []
         for member in group.members:
-            self._cover(member.step, *([member.follower.call] if member.follower else []))
-            if member.follower is None:
-                self._make(member.product.node)
-                members.append((member.product, None))
+            self._cover(member.step, *([member.epilogue.call] if member.epilogue else []))
+            if member.epilogue is None:
+                self._make(member.matmul.node)
+                members.append((member.matmul, None))
             else:
-                kernel = self.kernels.by_region[member.follower.region]
-                members.append(with_epilogue(member.follower, kernel, self.draft))
+                kernel = self.kernels.by_region[member.epilogue.region]
+                members.append(with_epilogue(member.epilogue, kernel, self.draft))
         self.draft.ops.append(packed_launch(self.draft, members, group.in_step))
 
     def _cover(self, *steps: Step) -> None:
@@ -338,7 +338,7 @@ class Selector:
     def _body(self, body: Fused) -> Plan:
         from ingot.select.planner import plan_body
 
-        return plan_body(body, self.kernels, self.followers, self.draft)
+        return plan_body(body, self.kernels, self.epilogues, self.draft)
 
     # -- symbols -----------------------------------------------------------------------------------
 

@@ -29,7 +29,7 @@ from ingot.fuse.expr import (
     ordered,
     rewritten,
 )
-from ingot.fuse.index import Index, Looked, Var
+from ingot.fuse.index import Gathered, Index, Var
 
 from .drawn import examples, points, value
 
@@ -79,7 +79,7 @@ def at(index: Index, point: Mapping[Var, int]) -> int:
     plain = Index({}, index.const)
     total = 0
     for atom, factor in index.terms.items():
-        if isinstance(atom, Looked):
+        if isinstance(atom, Gathered):
             total += factor * evaluated(atom.value, point)
         else:
             plain = plain + Index({atom: factor})
@@ -130,7 +130,7 @@ def expressions(draw: Any, table: ExprTable, variables: list[Var], depth: int = 
             point = draw(index)
             buffer = draw(st.sampled_from(BUFFERS))
             found = table.make(Load, I64, buffer, point)
-            looked = Looked(buffer, (point,), 7, (False, 1), found)
+            looked = Gathered(buffer, (point,), 7, (False, 1), found)
             return table.make(Load, F64, draw(st.sampled_from(BUFFERS)), ix.of(looked) * 2 + 1)
         case "scan":
             return table.make(Scan, F64, "sum", below(), ix.of(FREE[2]))

@@ -22,7 +22,7 @@ from ingot.codegen.jit import Native, compile_module
 from ingot.codegen.lazy import Once
 from ingot.codegen.reduce import across_lanes
 from ingot.codegen.transpose_tile import transposed
-from ingot.ops.kernel_shapes import Shape, dividing_shape, product_shape
+from ingot.ops.kernel_shapes import Shape, dividing_shape, matmul_shape
 from ingot.ops.polynomials.exponential import exp
 from ingot.ops.values import Val
 
@@ -64,7 +64,7 @@ def _compiled(shape: Shape) -> Native:
 
 def begin(dtype: torch.dtype) -> None:
     """Attention of this dtype will be needed."""
-    _compiled.begin(product_shape(dtype))
+    _compiled.begin(matmul_shape(dtype))
 
 
 def _memory_declarations() -> list[str]:
@@ -208,7 +208,7 @@ class _Task(Writer):
             self._multiply_values(out, at["v"], rows, b.minimum(columns, count))
 
     def _sum_scores(self, q: str, k: str, rows: Val, count: Val) -> None:
-        """Scores of a few queries, each the sum of a row of products."""
+        """Scores of a few queries, each the sum of a row of matmuls."""
         b, lanes = self.b, self.shape.lanes
         last = b.sub(count, self.const(1))
         zeros = [b.const(0.0, self.dtype, lanes)] * TOGETHER

@@ -30,7 +30,7 @@ class AttentionFamily(Family[Attention]):
         return attentions_of(node)
 
     def launch(self, claim: Attention, draft: Draft) -> list[Op]:
-        table = attention_table(draft.ways, claim, draft.ranges)
+        table = attention_table(draft.variants, claim, draft.ranges)
         makers = {
             "few": lambda: [_launch(claim, draft, True)],
             "many": lambda: [_launch(claim, draft, False)],
@@ -44,9 +44,9 @@ class AttentionFamily(Family[Attention]):
 
     def precompile(self, node: fx.Node, dtype: torch.dtype) -> None:
         from ingot.kernels.attention import emit as attention
-        from ingot.kernels.matmul import emit as product
+        from ingot.kernels.matmul import emit as matmul
 
-        product.begin(dtype)
+        matmul.begin(dtype)
         attention.begin(dtype)
 
 
@@ -60,6 +60,6 @@ def _launch(claim: Attention, draft: Draft, few: bool) -> Launch:
     arguments = [
         *(draft.pointer(n) for n in (claim.query, claim.key, claim.value)),
         0 if claim.mask is None else draft.pointer(claim.mask), draft.pointer(claim.node),
-        *claim.sizes(few, attention_work(draft.ways)),
+        *claim.sizes(few, attention_work(draft.variants)),
     ]  # fmt: skip
     return draft.launch(kernel, arguments, draft.computes([claim.node], [claim.node]))

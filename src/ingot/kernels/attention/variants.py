@@ -11,7 +11,7 @@ from ingot.kernels.ranges import ANY, Symbols, needed_rows, range_of
 from ingot.program.shapes import shape_of, tensor_of
 
 
-def attention_table(ways: Variants, call: Attention, symbols: Symbols) -> RangeTable:
+def attention_table(variants: Variants, call: Attention, symbols: Symbols) -> RangeTable:
     """By the number of queries."""
     _, heads, queries, width = shape_of(call.query)
     if not isinstance(heads, int) or not isinstance(width, int):
@@ -23,4 +23,6 @@ def attention_table(ways: Variants, call: Attention, symbols: Symbols) -> RangeT
         name: (dtype, (1, heads, n, width), (heads * n * width, n * width, width, 1))
         for name, n in {"q": ANY, "k": long, "v": long}.items()
     }
-    return needed_rows(ways.table("attention", forms, up_to(FEW, "few", "many"), needed), needed)
+    return needed_rows(
+        variants.table("attention", forms, up_to(FEW, "few", "many"), needed), needed
+    )

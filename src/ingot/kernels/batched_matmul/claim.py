@@ -1,4 +1,4 @@
-"""Products of two new values in a plan. Comes in: a call of bmm or baddbmm, or of mm or addmm whose
+"""Matmuls of two new values in a plan. Comes in: a call of bmm or baddbmm, or of mm or addmm whose
 second factor is no weight; goes out: what the function needs, word by word; none where PyTorch does
 it. What holds: the first factor, the addend and the result lie by rows.
 """

@@ -1,4 +1,4 @@
-"""Products of two values that are both new in every call: c[i] = addend[i] + a[i] · b[i] for some
+"""Matmuls of two values that are both new in every call: c[i] = addend[i] + a[i] · b[i] for some
 matrices. Comes in: a and the addend by rows, b in any layout; goes out: c by rows. What holds: each
 thread has some panels of some matrices, and packs a part of a panel, which stays in the first cache
 level, right before the rows of a pass by; sizes are arguments; results do not depend on the number

@@ -1,4 +1,4 @@
-"""Small matrix products of two activations."""
+"""Small matmuls of two activations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import fx
 
-from ingot.dispatch.threads import product_work
+from ingot.dispatch.threads import matmul_work
 from ingot.fuse import index as ix
 from ingot.kernels.batched_matmul.claim import Batch, batches_of
 from ingot.kernels.batched_matmul.emit import FIELDS, batched_function, batched_share
@@ -39,6 +39,6 @@ class BatchedMatmul(Family[Batch]):
             *claim.sizes(),
         ]  # fmt: skip
         work = ix.product(claim.counts())
-        threads = useful_threads(work, product_work(draft.ways)) if share else None
+        threads = useful_threads(work, matmul_work(draft.variants)) if share else None
         computes = draft.computes([claim.node], [claim.node])
         return [draft.launch(kernel, arguments, computes, threads=threads)]

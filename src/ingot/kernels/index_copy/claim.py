@@ -16,7 +16,7 @@ from ingot.program.shapes import Size, arguments_of, shape_of, strides_of, tenso
 
 
 @dataclass(frozen=True)
-class Placing(Claim):
+class IndexCopy(Claim):
     """`source`, slice by slice along `dim`, in the place of what `given` has where `index` says."""
 
     given: fx.Node
@@ -53,11 +53,11 @@ class Placing(Claim):
         return words
 
 
-def placings_of(node: fx.Node) -> list[Placing]:
+def index_copies_of(node: fx.Node) -> list[IndexCopy]:
     if node.target is not torch.ops.aten.index_copy.default:
         return []
     given = arguments_of(node)
-    call = Placing(node, given["self"], given["dim"], given["index"], given["source"])
+    call = IndexCopy(node, given["self"], given["dim"], given["index"], given["source"])
     rank = len(shape_of(node))
     if not 1 <= rank <= WITHIN + 1 or len(shape_of(call.source)) != rank:
         return []
@@ -65,4 +65,4 @@ def placings_of(node: fx.Node) -> list[Placing]:
     plain = all(v.layout is torch.strided and not v.is_neg() and not v.is_conj() for v in values)
     if not plain or values[0].dtype.itemsize not in ELEMENTS:
         return []
-    return [Placing(node, call.given, call.dim % rank, call.index, call.source)]
+    return [IndexCopy(node, call.given, call.dim % rank, call.index, call.source)]

@@ -36,7 +36,7 @@ WORK_PER_THREAD = 1 << 16
 
 
 @cache
-def placing_function(itemsize: int) -> int:
+def index_copy_function(itemsize: int) -> int:
     """The address of the code, in the convention of the executor."""
     return _compiled(ELEMENTS[itemsize]).addresses["place"]
 

@@ -9,21 +9,21 @@ import torch
 from torch import fx
 
 from ingot.kernels.family import Family, fields
-from ingot.kernels.index_copy.claim import Placing, placings_of
-from ingot.kernels.index_copy.emit import FIELDS, placing_function
+from ingot.kernels.index_copy.claim import IndexCopy, index_copies_of
+from ingot.kernels.index_copy.emit import FIELDS, index_copy_function
 from ingot.plan.draft import Draft
 from ingot.plan.ir import Argument, Call, Computation, Launch, Op, Pointer, Ref
 from ingot.program.shapes import Size, tensor_of
 
 
-class IndexCopy(Family[Placing]):
+class IndexCopyFamily(Family[IndexCopy]):
     name = "index_copy"
     targets = (torch.ops.aten.index_copy.default,)
 
-    def match(self, node: fx.Node, frozen: set[fx.Node]) -> Sequence[Placing]:
-        return placings_of(node)
+    def match(self, node: fx.Node, frozen: set[fx.Node]) -> Sequence[IndexCopy]:
+        return index_copies_of(node)
 
-    def launch(self, claim: Placing, draft: Draft) -> list[Op]:
+    def launch(self, claim: IndexCopy, draft: Draft) -> list[Op]:
         """A copy of what is given, unless it is written where it lies, then the slices."""
         target = draft.pointer(claim.node)
         whole = draft.computes([claim.node], [claim.node])
@@ -39,14 +39,14 @@ class IndexCopy(Family[Placing]):
         return ops
 
 
-def _copy(draft: Draft, claim: Placing) -> Computation:
+def _copy(draft: Draft, claim: IndexCopy) -> Computation:
     given, made = draft.operand(claim.given), draft.operand(claim.node)
     assert given is not None and made is not None
     clone = draft.resources.target_name(torch.ops.aten.clone.default)
     return Computation((("v0", given),), (Call("v1", clone, (Ref("v0"),)),), (("v1", made),))
 
 
-def _on_copy(draft: Draft, claim: Placing, whole: Computation) -> Computation:
+def _on_copy(draft: Draft, claim: IndexCopy, whole: Computation) -> Computation:
     """The same computation, where the result's memory holds what is given."""
     given, made = draft.operand(claim.given), draft.operand(claim.node)
     assert made is not None
@@ -56,7 +56,7 @@ def _on_copy(draft: Draft, claim: Placing, whole: Computation) -> Computation:
 
 def _launch(
     draft: Draft,
-    claim: Placing,
+    claim: IndexCopy,
     pointers: Sequence[Pointer | int],
     sizes: Sequence[Size],
     computes: Computation,
@@ -64,7 +64,7 @@ def _launch(
     dtype = tensor_of(claim.node).dtype
     access = {"target": ("rw", dtype), "source": ("r", dtype), "index": ("r", torch.int64)}
     kernel = draft.kernel(
-        "index_copy", placing_function(dtype.itemsize), fields(FIELDS, access, ("index",))
+        "index_copy", index_copy_function(dtype.itemsize), fields(FIELDS, access, ("index",))
     )
     arguments: list[Argument] = [*pointers, *sizes]
     return draft.launch(kernel, arguments, computes, faults=draft.lookups(claim.node))

@@ -1,4 +1,4 @@
-"""Matrix products by the library that PyTorch brings (BLAS), called by its C symbol. Comes in: A by
+"""matmuls by the library that PyTorch brings (BLAS), called by its C symbol. Comes in: A by
 rows, B as it lies, by rows or by columns; goes out: C = A · B + addend, by rows. What holds: to the
 library, which counts by columns, C is its own transpose: Bᵀ · Aᵀ.
 """
@@ -31,19 +31,19 @@ def has_library(dtype: torch.dtype) -> bool:
 
 @cache
 def library_function(dtype: torch.dtype) -> int:
-    """The address of the product for `dtype`, in the convention of the executor."""
-    return _compiled(dtype).addresses["product"]
+    """The address of the matmul for `dtype`, in the convention of the executor."""
+    return _compiled(dtype).addresses["matmul"]
 
 
 @Once
 def _compiled(dtype: torch.dtype) -> Native:
     pointers = ", ".join(["!llvm.ptr"] * 13)
     return compile_module(
-        [f"  llvm.func @{_SYMBOLS[dtype]}({pointers})"], {"product": _Product(dtype).text()}
+        [f"  llvm.func @{_SYMBOLS[dtype]}({pointers})"], {"matmul": _Matmul(dtype).text()}
     )
 
 
-class _Product(Writer):
+class _Matmul(Writer):
     def __init__(self, dtype: torch.dtype):
         super().__init__()
         self.dtype = dtype
@@ -69,7 +69,7 @@ class _Product(Writer):
         ]  # fmt: skip
         kinds = ", ".join(["!llvm.ptr"] * len(arguments))
         b.line(f"llvm.call @{_SYMBOLS[self.dtype]}({', '.join(arguments)}) : ({kinds}) -> ()")
-        return self.function("@product(%frame: !llvm.ptr) -> i64", f" {self.const(0).name} : i64")
+        return self.function("@matmul(%frame: !llvm.ptr) -> i64", f" {self.const(0).name} : i64")
 
     def _held(self, value: Val) -> str:
         """The address of memory that holds it: the library takes everything by reference."""

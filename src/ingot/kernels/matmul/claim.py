@@ -1,5 +1,5 @@
-"""Which matrix products run as our own native code. Comes in: a call of mm, addmm or a 1×1
-convolution; goes out: what the product function needs, or None where PyTorch does it. What holds:
+"""Which matmuls run as our own native code. Comes in: a call of mm, addmm or a 1×1
+convolution; goes out: what the matmul function needs, or None where PyTorch does it. What holds:
 the second factor is a weight, one that stays from call to call, so that packing it pays.
 """
 
@@ -24,7 +24,7 @@ aten = torch.ops.aten
 
 
 @dataclass(frozen=True)
-class Product(Claim):
+class Matmul(Claim):
     """c[m, n] = addend + a[m, k] · weight[k, n], by rows"""
 
     left: fx.Node
@@ -74,8 +74,8 @@ class Weight:
         return tensor.as_strided(self.shape, self.strides, start)
 
 
-def products_of(node: fx.Node, lasting: set[fx.Node]) -> list[Product]:
-    """The products that compute the node, one after the other; none where PyTorch does it.
+def matmuls_of(node: fx.Node, lasting: set[fx.Node]) -> list[Matmul]:
+    """The matmuls that compute the node, one after the other; none where PyTorch does it.
     `lasting` are the inputs whose memory is the same tensor's in every call."""
     if node.target is aten.mm.default:
         left, weight = node.args
@@ -92,7 +92,7 @@ def products_of(node: fx.Node, lasting: set[fx.Node]) -> list[Product]:
 
 def _of_matrices(
     node: fx.Node, left: fx.Node, right: fx.Node, addend: fx.Node | None, lasting: set[fx.Node]
-) -> list[Product]:
+) -> list[Matmul]:
     weight = _weight(right, tuple(shape_of(right)), tuple(strides_of(right)), lasting)
     m, k = shape_of(left)
     if weight is None or not _same_dtype(node, left, right, addend):
@@ -109,10 +109,10 @@ def _of_matrices(
                 return []
             step = strides[0]
     rows = (strides_of(left)[0], strides_of(node)[0], step)
-    return [Product(node, left, addend, (m, weight.shape[1], k), rows, weight)]
+    return [Matmul(node, left, addend, (m, weight.shape[1], k), rows, weight)]
 
 
-def _of_images(node: fx.Node, lasting: set[fx.Node]) -> list[Product]:
+def _of_images(node: fx.Node, lasting: set[fx.Node]) -> list[Matmul]:
     """A 1×1 convolution of images whose channels are innermost: pixels are rows."""
     given = arguments_of(node)
     left, filters, bias = given["input"], given["weight"], given["bias"]
@@ -137,7 +137,7 @@ def _of_images(node: fx.Node, lasting: set[fx.Node]) -> list[Product]:
         return []
     images, _, height, width = shape_of(node)
     sizes = (images * height * width, n, channels)
-    return [Product(node, left, bias, sizes, (channels, n, 0), weight)]
+    return [Matmul(node, left, bias, sizes, (channels, n, 0), weight)]
 
 
 def _pixels_are_rows(image: fx.Node) -> bool:

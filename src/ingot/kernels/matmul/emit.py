@@ -1,7 +1,7 @@
-"""Products of one matrix with some others: C = A · B + addend for each B, f32 and f64. Comes in: A
+"""Matmuls of one matrix with some others: C = A · B + addend for each B, f32 and f64. Comes in: A
 by rows, every B packed into panels (codegen/gemm.py); goes out: every C by rows. What holds: sizes
 are arguments, so one piece of code serves all; threads share the panels of all B, so that none
-waits between one product and the next, and rows of A that are in the cache serve them all; a
+waits between one matmul and the next, and rows of A that are in the cache serve them all; a
 panel's part of B stays in the first cache level while A's rows pass by it; sums run over at most
 DEPTH terms before they are added up, which keeps the error of long ones low; results depend neither
 on the number of threads nor on what else is computed along with them.
@@ -20,7 +20,7 @@ from ingot.codegen.functions import I64, Writer
 from ingot.codegen.gemm import DEPTH, begin_tiles, call_tile
 from ingot.codegen.jit import Native, compile_module
 from ingot.codegen.lazy import Once
-from ingot.ops.kernel_shapes import Shape, product_shape
+from ingot.ops.kernel_shapes import Shape, matmul_shape
 from ingot.ops.values import Val
 
 BLOCK_BYTES = 1 << 18
@@ -29,21 +29,21 @@ FEW_ROWS = 256
 """So many are worked on together however long they are: B, which may come from memory, is read
 once."""
 FIELDS = ("a", "lda", "m", "k", "useful", "in_step", "count")
-"""The frame, up to the first of `count` products. `useful`: threads that find something to do.
+"""The frame, up to the first of `count` matmuls. `useful`: threads that find something to do.
 `in_step`: all are as wide, and what follows one may read the same part of those before it."""
-EACH = ("words", "b", "addend", "c", "ldc", "n", "ldadd", "follower")
-"""A product in the frame, `words` in all. `addend` may be null; `ldadd` is 0 for one row that is
-added to all. `follower` is null or a function (codegen/epilogue.py) that gets every part of C as
+EACH = ("words", "b", "addend", "c", "ldc", "n", "ldadd", "epilogue")
+"""A matmul in the frame, `words` in all. `addend` may be null; `ldadd` is 0 for one row that is
+added to all. `epilogue` is null or a function (codegen/epilogue.py) that gets every part of C as
 soon as it is done; its own frame lies behind."""
-_EACH_POINTERS = ("b", "addend", "c", "follower")
+_EACH_POINTERS = ("b", "addend", "c", "epilogue")
 _PANELS = "(%frame: !llvm.ptr, %each: !llvm.ptr, %low: i64, %high: i64, %top: i64, %bottom: i64)"
 _PANELS_TYPE = "(!llvm.ptr, !llvm.ptr, i64, i64, i64, i64) -> ()"
 
 
 @cache
-def product_function(dtype: torch.dtype, stored: torch.dtype) -> int:
-    """The address of the products for `dtype`, in the convention of the executor."""
-    return _compiled(dtype, stored).addresses["product"]
+def matmul_function(dtype: torch.dtype, stored: torch.dtype) -> int:
+    """The address of the matmuls for `dtype`, in the convention of the executor."""
+    return _compiled(dtype, stored).addresses["matmul"]
 
 
 def share_function(dtype: torch.dtype, stored: torch.dtype) -> int:
@@ -53,19 +53,19 @@ def share_function(dtype: torch.dtype, stored: torch.dtype) -> int:
 
 @Once
 def _compiled(dtype: torch.dtype, stored: torch.dtype) -> Native:
-    shape = product_shape(dtype, stored)
-    functions = {"panels": _Panels(shape).text(), "task": _Task(shape).text(), "product": _entry()}
+    shape = matmul_shape(dtype, stored)
+    functions = {"panels": _Panels(shape).text(), "task": _Task(shape).text(), "matmul": _entry()}
     return compile_module(list(openmp_declarations().values()), functions)
 
 
 def begin(dtype: torch.dtype) -> None:
-    """A product of this dtype will be needed."""
+    """A matmul of this dtype will be needed."""
     begin_tiles(dtype)
     _compiled.begin(dtype, dtype)
 
 
 class _Panels(Writer):
-    """Some panels of one product, in some of its rows."""
+    """Some panels of one matmul, in some of its rows."""
 
     def __init__(self, shape: Shape):
         super().__init__()
@@ -93,7 +93,7 @@ class _Panels(Writer):
                 self._panel(panel, left, top, bottom)
             with self.when(b.not_(inside)):
                 self._edge(panel, left, top, bottom)
-            with self.when(self.given(self.pointer["follower"])):
+            with self.when(self.given(self.pointer["epilogue"])):
                 self._follow(top, bottom, left, b.minimum(right, self.size["n"]))
         return self.function(f"@panels{_PANELS}")
 
@@ -104,8 +104,8 @@ class _Panels(Writer):
             f"{frame} = llvm.getelementptr %each[{len(EACH)}] : (!llvm.ptr) -> !llvm.ptr, i64"
         )
         values = ", ".join([frame, *(edge.name for edge in edges)])
-        follower = self.pointer["follower"]
-        self.b.line(f"llvm.call {follower}({values}) : !llvm.ptr, {FOLLOWER_TYPE}")
+        epilogue = self.pointer["epilogue"]
+        self.b.line(f"llvm.call {epilogue}({values}) : !llvm.ptr, {FOLLOWER_TYPE}")
 
     def _addend(self, left: Val) -> tuple[Val, str, Val]:
         """(is there one, its row at `left`, its row stride)"""
@@ -231,8 +231,8 @@ class _Task(Writer):
         return self.b.minimum(self.b.maximum(value, self.const(0)), most)
 
     def _over_products(self, do: Callable[[str, Val, Val], None] | None = None) -> Val:
-        """`do` gets each product, the panels before it, and how many it has; goes out: all. Those
-        in step count as one: a thread has the same panels of each, one product after the other."""
+        """`do` gets each matmul, the panels before it, and how many it has; goes out: all. Those
+        in step count as one: a thread has the same panels of each, one matmul after the other."""
         b, width, zero = self.b, self.const(self.shape.columns), self.const(0)
         in_step = b.cmp("ne", self.size["in_step"], zero)
 
@@ -282,4 +282,4 @@ def _entry() -> str:
     w = Writer()
     w.read_frame(FIELDS, ("a",))
     w.in_parallel(w.size["useful"])
-    return w.function("@product(%frame: !llvm.ptr) -> i64", f" {w.const(0).name} : i64")
+    return w.function("@matmul(%frame: !llvm.ptr) -> i64", f" {w.const(0).name} : i64")

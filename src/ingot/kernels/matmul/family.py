@@ -1,4 +1,4 @@
-"""Matrix products with weights: our own code on packed panels, or the library's on the weight as it
+"""matmuls with weights: our own code on packed panels, or the library's on the weight as it
 lies."""
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from torch import fx
 from ingot.codegen.gemm import packed_as
 from ingot.dispatch.builtin_variants import always
 from ingot.dispatch.ranges import RangeTable
-from ingot.dispatch.threads import product_work
+from ingot.dispatch.threads import matmul_work
 from ingot.fuse import index as ix
 from ingot.kernels.family import Family, fields, useful_threads
 from ingot.kernels.matmul.blas import FIELDS as LIBRARY_FIELDS
 from ingot.kernels.matmul.blas import library_function
-from ingot.kernels.matmul.claim import Product, Weight, products_of
-from ingot.kernels.matmul.emit import EACH, FIELDS, product_function, share_function
-from ingot.kernels.matmul.variants import product_table
+from ingot.kernels.matmul.claim import Matmul, Weight, matmuls_of
+from ingot.kernels.matmul.emit import EACH, FIELDS, matmul_function, share_function
+from ingot.kernels.matmul.variants import matmul_table
 from ingot.kernels.variants import choose
 from ingot.plan.attributes import register
 from ingot.plan.draft import Draft
@@ -47,8 +47,8 @@ class Panels(Packing):
 
 
 @dataclass(frozen=True)
-class Epilogue:
-    """What runs on each part of a product's result as soon as it is there."""
+class FusedEpilogue:
+    """What runs on each part of a matmul's result as soon as it is there."""
 
     kernel: str
     arguments: tuple[Argument, ...]
@@ -56,21 +56,21 @@ class Epilogue:
     stored: tuple[fx.Node, ...]
     members: tuple[fx.Node, ...]
     read: tuple[fx.Node, ...]
-    product_is_read: bool
+    matmul_is_read: bool
     """By others than the epilogue."""
 
 
-Member = tuple[Product, Epilogue | None]
+Member = tuple[Matmul, FusedEpilogue | None]
 
 
-class Matmul(Family[Product]):
+class MatmulFamily(Family[Matmul]):
     name = "matmul"
     targets = (aten.mm.default, aten.addmm.default, aten.convolution.default)
 
-    def match(self, node: fx.Node, frozen: set[fx.Node]) -> Sequence[Product]:
-        return products_of(node, frozen)
+    def match(self, node: fx.Node, frozen: set[fx.Node]) -> Sequence[Matmul]:
+        return matmuls_of(node, frozen)
 
-    def launch(self, claim: Product, draft: Draft) -> list[Op]:
+    def launch(self, claim: Matmul, draft: Draft) -> list[Op]:
         makers = {
             "packed": lambda: [packed_launch(draft, [(claim, None)])],
             "library": lambda: [_library(draft, claim)],
@@ -88,25 +88,25 @@ class Matmul(Family[Product]):
         begin(dtype)
 
 
-def table_of(draft: Draft, product: Product) -> RangeTable:
-    if is_narrow(draft, product):
+def table_of(draft: Draft, matmul: Matmul) -> RangeTable:
+    if is_narrow(draft, matmul):
         return always("packed", "weights=int8")
-    return product_table(draft.ways, product, draft.ranges)
+    return matmul_table(draft.variants, matmul, draft.ranges)
 
 
-def is_packed(draft: Draft, product: Product) -> bool:
+def is_packed(draft: Draft, matmul: Matmul) -> bool:
     """Does it always run on its packed weight?"""
-    return {row.serves for row in table_of(draft, product).rows} == {"packed"}
+    return {row.serves for row in table_of(draft, matmul).rows} == {"packed"}
 
 
-def is_narrow(draft: Draft, product: Product) -> bool:
+def is_narrow(draft: Draft, matmul: Matmul) -> bool:
     """Is its weight held as 8-bit integers?"""
-    return draft.ways.options.weights == "int8" and product.is_linear
+    return draft.variants.options.weights == "int8" and matmul.is_linear
 
 
-def stored_dtype(draft: Draft, product: Product) -> torch.dtype:
+def stored_dtype(draft: Draft, matmul: Matmul) -> torch.dtype:
     """Of its packed weight."""
-    return torch.int8 if is_narrow(draft, product) else product.weight.exact
+    return torch.int8 if is_narrow(draft, matmul) else matmul.weight.exact
 
 
 def panels_of(weight: Weight, stored: torch.dtype) -> Panels:
@@ -115,23 +115,23 @@ def panels_of(weight: Weight, stored: torch.dtype) -> Panels:
 
 
 def packed_launch(draft: Draft, members: Sequence[Member], in_step: bool = False) -> Launch:
-    """Products of the same rows in one launch, each with its epilogue. `in_step`: an epilogue reads
-    what the same thread has just made of a product before its own."""
+    """Matmuls of the same rows in one launch, each with its epilogue. `in_step`: an epilogue reads
+    what the same thread has just made of a matmul before its own."""
     first, _ = members[0]
     dtype, stored = tensor_of(first.node).dtype, stored_dtype(draft, first)
-    work = sum(ix.product(product.sizes) for product, _ in members)
+    work = sum(ix.product(matmul.sizes) for matmul, _ in members)
     share = share_function(dtype, stored)
-    threads = useful_threads(work, product_work(draft.ways)) if share else None
+    threads = useful_threads(work, matmul_work(draft.variants)) if share else None
     arguments: list[Argument] = [
         draft.pointer(first.left), first.row_strides[0], first.sizes[0], first.sizes[2],
         1 if threads is None else threads, int(in_step), len(members),
     ]  # fmt: skip
     parameters = list(fields(FIELDS, {"a": ("r", dtype)}))
-    for product, epilogue in members:
-        more, declared = _member(draft, product, epilogue, stored)
+    for matmul, epilogue in members:
+        more, declared = _member(draft, matmul, epilogue, stored)
         arguments += more
         parameters += declared
-    kernel = draft.kernel("matmul", product_function(dtype, stored), parameters, share)
+    kernel = draft.kernel("matmul", matmul_function(dtype, stored), parameters, share)
     computes = draft.computes(*_computed(members))
     return draft.launch(kernel, arguments, computes, threads=threads)
 
@@ -143,11 +143,11 @@ def _computed(
     outputs: list[fx.Node] = []
     inside: list[fx.Node] = []
     read: list[fx.Node] = []
-    for product, epilogue in members:
-        inside.append(product.node)
-        read += product.reads()
-        if epilogue is None or epilogue.product_is_read:
-            outputs.append(product.node)
+    for matmul, epilogue in members:
+        inside.append(matmul.node)
+        read += matmul.reads()
+        if epilogue is None or epilogue.matmul_is_read:
+            outputs.append(matmul.node)
         if epilogue is not None:
             outputs += epilogue.stored
             inside += epilogue.members
@@ -156,24 +156,24 @@ def _computed(
 
 
 def _member(
-    draft: Draft, product: Product, epilogue: Epilogue | None, stored: torch.dtype
+    draft: Draft, matmul: Matmul, epilogue: FusedEpilogue | None, stored: torch.dtype
 ) -> tuple[list[Argument], list[Parameter]]:
-    _, rows, addend_rows = product.row_strides
-    dtype = tensor_of(product.node).dtype
-    packing = panels_of(product.weight, stored)
+    _, rows, addend_rows = matmul.row_strides
+    dtype = tensor_of(matmul.node).dtype
+    packing = panels_of(matmul.weight, stored)
     follows: tuple[Argument, ...] = (0,)
     if epilogue is not None:
         follows = (Function(epilogue.kernel), *epilogue.arguments)
     arguments = [
-        len(EACH) - 1 + len(follows), draft.packed(packing, product.weight.root),
-        _addend(draft, product.addend), draft.pointer(product.node), rows, product.sizes[1],
+        len(EACH) - 1 + len(follows), draft.packed(packing, matmul.weight.root),
+        _addend(draft, matmul.addend), draft.pointer(matmul.node), rows, matmul.sizes[1],
         addend_rows, *follows,
     ]  # fmt: skip
     pointers = {
         "b": ("r", packing.dtype), "addend": ("r", dtype), "c": ("rw", dtype),
-        "follower": ("call", None),
+        "epilogue": ("call", None),
     }  # fmt: skip
-    parameters = [*fields(EACH, pointers, ("addend", "follower"))]
+    parameters = [*fields(EACH, pointers, ("addend", "epilogue"))]
     if epilogue is not None:
         parameters += epilogue.parameters
     return arguments, parameters
@@ -183,18 +183,18 @@ def _addend(draft: Draft, addend: fx.Node | None) -> Argument:
     return 0 if addend is None else draft.pointer(addend)
 
 
-def _library(draft: Draft, product: Product) -> Launch:
-    node, weight = product.node, product.weight
+def _library(draft: Draft, matmul: Matmul) -> Launch:
+    node, weight = matmul.node, matmul.weight
     dtype = tensor_of(node).dtype
-    left_rows, rows, addend_rows = product.row_strides
+    left_rows, rows, addend_rows = matmul.row_strides
     by_columns = weight.strides[1] != 1
     root = draft.pointer(weight.root)
-    m, n, k = product.sizes
+    m, n, k = matmul.sizes
     values: dict[str, Argument] = {
-        "a": draft.pointer(product.left), "lda": left_rows,
+        "a": draft.pointer(matmul.left), "lda": left_rows,
         "b": Pointer(root.buffer, root.offset + weight.offset * dtype.itemsize),
         "ldb": weight.strides[1 if by_columns else 0], "by_columns": int(by_columns),
-        "addend": _addend(draft, product.addend), "ldadd": addend_rows,
+        "addend": _addend(draft, matmul.addend), "ldadd": addend_rows,
         "c": draft.pointer(node), "ldc": rows, "m": m, "n": n, "k": k,
     }  # fmt: skip
     pointers = {name: ("r", dtype) for name in ("a", "b", "addend")} | {"c": ("w", dtype)}

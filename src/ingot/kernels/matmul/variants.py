@@ -1,4 +1,4 @@
-"""Variants of a product: our code on packed panels, or the library on the weight as it lies."""
+"""Variants of a matmul: our code on packed panels, or the library on the weight as it lies."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from ingot.dispatch.builtin_variants import always
 from ingot.dispatch.ranges import RangeTable
 from ingot.dispatch.variants import Variants
 from ingot.kernels.matmul.blas import LARGEST, has_library
-from ingot.kernels.matmul.claim import Product
+from ingot.kernels.matmul.claim import Matmul
 from ingot.kernels.ranges import ANY, Symbols, needed_rows, range_of
 from ingot.plan.derived import is_derived
 from ingot.program.shapes import same_size, tensor_of
 
 
-def product_table(ways: Variants, product: Product, symbols: Symbols) -> RangeTable:
+def matmul_table(variants: Variants, matmul: Matmul, symbols: Symbols) -> RangeTable:
     """By the number of rows."""
-    if not takes_library(product):
+    if not takes_library(matmul):
         return always("packed")
-    m, _, k = product.sizes
+    m, _, k = matmul.sizes
     assert isinstance(k, int)
-    weight, dtype = product.weight, tensor_of(product.node).dtype
+    weight, dtype = matmul.weight, tensor_of(matmul.node).dtype
     needed = range_of(m, symbols)
-    table = ways.table(
-        "product",
+    table = variants.table(
+        "matmul",
         {"a": (dtype, (ANY, k), (k, 1)), "w": (dtype, weight.shape, weight.strides)},
         always("packed"),
         needed,
@@ -29,16 +29,16 @@ def product_table(ways: Variants, product: Product, symbols: Symbols) -> RangeTa
     return needed_rows(table, needed)
 
 
-def takes_library(product: Product) -> bool:
+def takes_library(matmul: Matmul) -> bool:
     """Can the library do it on the weight as it lies?"""
-    _, n, k = product.sizes
-    rows, _, _ = product.row_strides
-    if not isinstance(n, int) or not isinstance(k, int) or is_derived(product.weight.root):
+    _, n, k = matmul.sizes
+    rows, _, _ = matmul.row_strides
+    if not isinstance(n, int) or not isinstance(k, int) or is_derived(matmul.weight.root):
         return False
-    outer, inner = product.weight.strides
+    outer, inner = matmul.weight.strides
     by_rows, by_columns = inner == 1 and outer >= n, outer == 1 and inner >= k
     return (
-        has_library(tensor_of(product.node).dtype)
+        has_library(tensor_of(matmul.node).dtype)
         and (by_rows or by_columns)
         and same_size(rows, k)
         and max(n, k, outer, inner) <= LARGEST

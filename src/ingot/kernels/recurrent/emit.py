@@ -1,5 +1,5 @@
 """Long short-term memory of our own: all steps of a layer in one call. Comes in: what each step
-adds to the gates (the product of the whole sequence with the input's weights), the recurrent
+adds to the gates (the matmul of the whole sequence with the input's weights), the recurrent
 weights in panels, gate by gate; goes out: the hidden states of all steps, behind them the last cell
 state. What holds: a thread has some units, all four gates of each, so that a step needs the others'
 only once, for the hidden state it starts from; sizes are arguments; results do not depend on the
@@ -18,7 +18,7 @@ from ingot.codegen.gemm import DEPTH, WORK_PER_THREAD, call_tile, packed
 from ingot.codegen.jit import Native, compile_module
 from ingot.codegen.lazy import Once
 from ingot.ops import polynomials
-from ingot.ops.kernel_shapes import GATES, product_shape
+from ingot.ops.kernel_shapes import GATES, matmul_shape
 from ingot.ops.values import Val
 
 FIELDS = (
@@ -49,7 +49,7 @@ def _compiled(dtype: torch.dtype) -> Native:
 def packed_gates(weight: torch.Tensor) -> torch.Tensor:
     """(4 · units, k) as panels: those of the first gate, of the second …"""
     parts = weight.reshape(GATES, -1, weight.shape[1])
-    width = product_shape(weight.dtype).columns
+    width = matmul_shape(weight.dtype).columns
     return torch.cat([packed(part.t(), width).flatten() for part in parts])
 
 
@@ -58,7 +58,7 @@ class _Task(Writer):
 
     def __init__(self, dtype: torch.dtype):
         super().__init__()
-        self.dtype, self.shape = dtype, product_shape(dtype)
+        self.dtype, self.shape = dtype, matmul_shape(dtype)
         b = self.b
         self.sums = self.stack(GATES * ROWS * self.shape.columns, dtype)
         self.read_frame(FIELDS, _POINTERS)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 import ingot
-from ingot.kernels.index_copy.claim import placings_of
+from ingot.kernels.index_copy.claim import index_copies_of
 from ingot.runtime.executable import Executable
 from tests.plans import native_call_nodes
 
@@ -25,7 +25,7 @@ def copied(x: Tensor, index: Tensor, source: Tensor, dim: int) -> Tensor:
 
 def is_native(compiled: Executable) -> bool:
     nodes = native_call_nodes(compiled.compiled)
-    return any(placings_of(node) for node in nodes)
+    return any(index_copies_of(node) for node in nodes)
 
 
 def tensors(shape: tuple[int, ...], dim: int, count: int) -> tuple[Tensor, Tensor, Tensor]:

@@ -42,10 +42,10 @@ def check(module: nn.Module, *args: Tensor, tolerance: float = 1e-5) -> Executab
     return compiled
 
 
-def followers(compiled: Executable) -> int:
+def epilogues(compiled: Executable) -> int:
     native = compiled.compiled.native
     assert native is not None
-    return sum(kernel.is_follower for kernel in native.by_region.values())
+    return sum(kernel.is_epilogue for kernel in native.by_region.values())
 
 
 FOLLOWS: dict[str, Follow] = {
@@ -67,13 +67,13 @@ def test_it_is_eagers(name: str, shape: tuple[int, ...], columns: int) -> None:
     torch.manual_seed(0)
     module = Followed(shape[-1], columns, FOLLOWS[name])
     compiled = check(module, torch.randn(shape), torch.randn(*shape[:-1], columns))
-    assert followers(compiled) == 1
+    assert epilogues(compiled) == 1
 
 
 def test_not_a_number_and_infinity() -> None:
     x, other = torch.randn(7, 40), torch.randn(7, 33)
     x[2, 3], x[4, 5], other[5, 6] = float("nan"), float("inf"), -float("inf")
-    assert followers(check(Followed(40, 33, FOLLOWS["residual"]), x, other)) == 1
+    assert epilogues(check(Followed(40, 33, FOLLOWS["residual"]), x, other)) == 1
 
 
 def test_a_strided_operand() -> None:
@@ -85,7 +85,7 @@ def test_a_strided_operand() -> None:
 def test_a_row_is_needed_whole() -> None:
     """A norm behind a product is a kernel of its own."""
     module = Followed(20, 40, lambda y, other: F.layer_norm(y + other, (40,)))
-    assert followers(check(module, torch.randn(6, 20), torch.randn(6, 40))) == 0
+    assert epilogues(check(module, torch.randn(6, 20), torch.randn(6, 40))) == 0
 
 
 class Twice(nn.Module):
@@ -116,7 +116,7 @@ class Several(nn.Module):
 
 
 def test_a_gated_network() -> None:
-    assert followers(check(Several(), torch.randn(2, 9, 48))) == 2
+    assert epilogues(check(Several(), torch.randn(2, 9, 48))) == 2
 
 
 def test_buffers_that_are_written() -> None:
@@ -148,7 +148,7 @@ def test_any_number_of_rows() -> None:
             module, args, dynamic_shapes={"x": {0: rows}, "other": {0: rows}},
             options={"strict": True},
         )  # fmt: skip
-        assert followers(compiled) == 1
+        assert epilogues(compiled) == 1
         for count in (1, 2, 7, 64, 499):
             x, other = torch.randn(count, 40), torch.randn(count, 24)
             torch.testing.assert_close(compiled(x, other), module(x, other))
