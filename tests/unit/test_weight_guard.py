@@ -1,5 +1,5 @@
-"""Weight guards: whether weights are what they were, as Python and as native code tell it, with and
-without write tracking by the kernel.
+"""Weight guards: detection of changed weights in Python and in native code, with and without write
+tracking by the kernel.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import mmap
 import os
 import random
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -51,12 +52,12 @@ def weights() -> list[torch.Tensor]:
 
 
 def shifted(ws: list[torch.Tensor]) -> None:
-    """The same memory, as many writes, the same numbers, read from another place on."""
+    """The same memory, version counter and values, read from another offset."""
     ws[0].data = ws[0].data.as_strided((40, 30), (30, 1), 100)
 
 
 def freed_and_filled(ws: list[torch.Tensor]) -> None:
-    """As FSDP does: the storage is the same object, its memory perhaps too."""
+    """As in FSDP: the storage is the same object, possibly with the same memory."""
     saved = ws[8].clone()
     ws[8].untyped_storage().resize_(0)
     ws[8].untyped_storage().resize_(saved.nbytes)
@@ -103,7 +104,7 @@ CHANGES: dict[str, Callable[[list[torch.Tensor]], object]] = {
 
 def armed(tensor: torch.Tensor) -> bool:
     (found,) = guarded.of([tensor])
-    return found.pages is not None
+    return found.span is not None
 
 
 @pytest.mark.parametrize("native", [False, True], ids=["Python", "native"])
@@ -133,7 +134,7 @@ def test_what_only_reads_changes_nothing() -> None:
 
 @pytest.mark.usefixtures("tracking")
 def test_the_same_numbers_written_again_are_no_change() -> None:
-    """A write that changes nothing costs a comparison, not a new packing."""
+    """A write of the same values costs a comparison, not a repacking."""
     ws = weights()
     noted = Weights(tuple(ws))
     ws[8].copy_(ws[8].clone())
@@ -141,7 +142,7 @@ def test_the_same_numbers_written_again_are_no_change() -> None:
 
 
 def test_every_guard_sees_a_write(tracking: bool) -> None:
-    """The first that looks must not hide it from the others."""
+    """The first guard that checks must not hide the write from the others."""
     ws = tuple(weights())
     guards = [Weights(ws) for _ in range(3)]
     assert all(guard.are(ws) for guard in guards) and armed(ws[8]) is tracking
@@ -154,15 +155,15 @@ def test_every_guard_sees_a_write(tracking: bool) -> None:
 
 
 def test_written_while_the_frame_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between the comparison and the digest that native code compares with."""
+    """A write between the comparison and the computation of the digest for native code."""
     ws = (torch.randn(30),)
     noted = Weights(ws)
     assert noted.are(ws)
     build = Weights._native_frame
 
-    def late(self: Weights, ranges: list[tuple[int, int]]) -> object:
+    def late(self: Weights, pages: list[Any], ranges: list[tuple[int, int]]) -> object:
         ws[0].numpy()[3] += 1
-        return build(self, ranges)
+        return build(self, pages, ranges)
 
     monkeypatch.setattr(Weights, "_native_frame", late)
     assert noted.frame() == 0
@@ -170,7 +171,7 @@ def test_written_while_the_frame_is_made(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.usefixtures("tracking")
 def test_inference_tensors() -> None:
-    """PyTorch does not count their writes; their bytes tell."""
+    """PyTorch does not count writes to inference tensors, so their bytes are compared."""
     with torch.inference_mode():
         ws = (torch.randn(300, 20),)
     noted = Weights(ws)
@@ -198,7 +199,7 @@ def test_cheaper_guards_see_what_is_counted(guard: str) -> None:
 
 
 def test_shared_memory_is_never_armed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another process writes through page tables of its own."""
+    """Another process writes through its own page tables."""
     monkeypatch.setattr(contents, "PATIENCE", 0)
     ws = (torch.randn(300, 200).share_memory_(),)
     noted = Weights(ws)
@@ -215,7 +216,8 @@ def test_shared_memory_is_never_armed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("tracking")
 def test_in_a_forked_child() -> None:
-    """The child's writes are its own, and are seen there; the parent's guard stays as it was."""
+    """The child's writes are private and detected in the child; the parent's guard is
+    unaffected."""
     ws = (torch.randn(300, 200),)
     noted = Weights(ws)
     assert noted.are(ws) and noted.frame()
@@ -243,7 +245,7 @@ def test_a_weight_that_is_written_in_every_step_is_not_armed() -> None:
 
 
 def test_random_single_bytes(tracking: bool) -> None:
-    """Any byte anywhere."""
+    """Single-byte changes at random positions."""
     draw = random.Random(0)
     ws = (torch.randn(517, 119), torch.randn(1001).to(torch.bfloat16))
     for _ in range(300):
@@ -257,7 +259,7 @@ def test_random_single_bytes(tracking: bool) -> None:
 
 
 def test_words_tell_the_truth() -> None:
-    """Of tensors that were not looked at to find them."""
+    """The probed offsets also hold for tensors that the probe did not use."""
     assert tensor_layout.tensor_layout() is not None
     for tensor in weights():
         with torch.no_grad():
@@ -281,6 +283,6 @@ def test_where_memory_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_where_words_are_elsewhere() -> None:
-    """Memory that does not hold what is looked for gives no offsets, and no crash."""
+    """Memory without the expected contents gives no offsets and no crash."""
     assert tensor_layout._found(lambda address, count: ()) is None
     assert tensor_layout._found(lambda address, count: (0,) * count) is None

@@ -81,6 +81,18 @@ class WriteTracker:
         """Was nothing written since the pages were armed?"""
         return self._scan(pages.scan_words(ctypes.addressof(self._found))) == 0
 
+    def written(self, pages: PageRange) -> list[int]:
+        """Addresses of the pages written since they were armed; all pages if the scan fails."""
+        every = list(range(pages.start, pages.end, PAGE))
+        regions = (ctypes.c_uint64 * (REGION_WORDS * len(every)))()
+        words = pages.scan_words(ctypes.addressof(regions))
+        words[6], words[7] = len(every), 0  # no limit on the pages that are reported
+        count = self._scan(words)
+        if count < 0:
+            return every
+        found = (regions[REGION_WORDS * k : REGION_WORDS * k + 2] for k in range(count))
+        return [page for start, end in found for page in range(start, end, PAGE)]
+
     def _scan(self, words: list[int]) -> int:
         arguments = ctypes.create_string_buffer(struct.pack(f"{SCAN_WORDS}Q", *words))
         result: int = _ioctl()(self.pagemap, PAGEMAP_SCAN, arguments)

@@ -22,14 +22,16 @@ from ingot.codegen.weight_guard import (
     guard_function,
     note,
 )
-from ingot.codegen.write_tracking import REGION_WORDS
+from ingot.codegen.write_tracking import REGION_WORDS, PageRange
 from ingot.plan.contents import guarded
 from ingot.plan.samples import sampled_ranges
 from ingot.program.plain_tensor import require_memory
 
 EXACT, SAMPLED, OFF = "exact", "sampled", "off"
-IN_CALL = 1 << 18
-"""Bytes that are compared with the interpreter's lock held."""
+IN_CALL = 1 << 20
+"""Bytes that native code digests in a call, with the interpreter's lock held."""
+WAITING = 1 << 16
+"""Bytes that may still be armed. With more of them Python compares the weights, and arms them."""
 _made: WeakValueDictionary[Any, Made] = WeakValueDictionary()
 """By recipe and weights; shared by all programs."""
 
@@ -92,22 +94,25 @@ class Weights:
         self._frame = None
         if self._words is None or guard_function() is None:
             return 0
+        pages: list[PageRange] = []
+        ranges = self._samples
         if self._guard == EXACT:
-            ranges = [each for contents in self._contents for each in contents.edges()]
-        else:
-            ranges = self._samples
+            if guarded.waiting_bytes(self._contents) > WAITING:
+                return 0
+            pages, ranges = guarded.checks(self._contents)
         uncounted = self._guard != EXACT and NO_VERSION in self._versions
         if uncounted or sum(size for _, size in ranges) > IN_CALL:
             return 0
-        frame = self._native_frame(ranges)
+        frame = self._native_frame(pages, ranges)
         # Only now: what was written before the frame's digest was taken must not be missed.
         if not self._hold(look=True):
             return 0
         self._frame = frame
         return frame.buffer_info()[0]
 
-    def _native_frame(self, ranges: Sequence[tuple[int, int]]) -> array[int]:
-        armed = [each.pages for each in self._contents if each.pages is not None]
+    def _native_frame(
+        self, armed: Sequence[PageRange], ranges: Sequence[tuple[int, int]]
+    ) -> array[int]:
         tracker = guarded.tracker() if armed else None
         epochs = [(guarded.generation, guarded.generation[0])]
         epochs += [(e.epoch, n) for e, n in zip(self._contents, self._epochs, strict=True)]
