@@ -1,17 +1,17 @@
-"""What every test can rely on: oneDNN kept off AMX, a fixed seed, nothing compiled left over, the
-compiler's own choices as they are built in."""
+"""Common state of every test: no AMX in oneDNN, a fixed seed, nothing compiled by earlier tests,
+and the builtin variants of the compiler."""
 
 from __future__ import annotations
 
 import os
 import tempfile
 
-# Both are read once, when torch and its libgomp load.
+# Both are read once, when torch and its libgomp are loaded.
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
 os.environ.setdefault("INGOT_TUNE", "0")
 os.environ.setdefault("INGOT_TUNING", os.path.join(tempfile.gettempdir(), f"ingot-{os.getpid()}"))
 if "PYTEST_XDIST_WORKER" in os.environ:
-    # Several workers share the cores: a waiting thread must sleep, not spin.
+    # Several workers share the cores: waiting threads must sleep, not spin.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ from hypothesis import HealthCheck, settings
 if TYPE_CHECKING:
     from ingot.stages import Compiled
 
-# The same examples on every run; `make fuzz` draws others, from a seed that it prints.
+# The same examples on every run; `make fuzz` samples others from a seed that it prints.
 COMMON: dict[str, Any] = {
     "deadline": None,
     "database": None,
@@ -34,7 +34,7 @@ settings.register_profile("fixed", derandomize=True, max_examples=75, **COMMON)
 settings.register_profile("fresh", max_examples=1000, print_blob=True, **COMMON)
 settings.load_profile("fixed")
 MOST_BUFFERS = 150
-"""Of a plan that is checked in every test: larger ones take a tenth of a second."""
+"""Larger plans are not verified in every test: verification would take a tenth of a second."""
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +44,7 @@ def fixed_seed() -> None:
 
 @pytest.fixture(autouse=True)
 def fresh_warnings() -> None:
-    """A failure that an earlier test was warned of is warned of again."""
+    """Repeat the warning for a failure that an earlier test was already warned about."""
     from ingot.fallback.boundary import forget_announcements
 
     forget_announcements()
@@ -52,7 +52,7 @@ def fresh_warnings() -> None:
 
 @pytest.fixture(autouse=True)
 def valid_plans() -> Iterator[None]:
-    """Every plan that a test makes is valid, and its text is read back as the same plan."""
+    """Every plan compiled by a test verifies and round-trips through its text form."""
     from ingot import observe
     from ingot.plan.ir import Plan
     from ingot.plan.text import parse
@@ -70,7 +70,7 @@ def valid_plans() -> Iterator[None]:
             verify(plan)
             text = plan.as_text()
             assert parse(text) == plan, f"another plan is read from this text:\n{text}"
-        except Exception as error:  # raised here, it would be a failure of the compiler's
+        except Exception as error:  # raised here, it would count as a failure of the compiler
             faults.append(f"{type(error).__name__}: {error}")
 
     with observe.listening(check):

@@ -1,4 +1,4 @@
-"""Questions that tests ask of a compiled program's plan."""
+"""Queries on the plan of a compiled program."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def kernels_of(compiled: Compiled) -> dict[str, Kernel]:
 
 
 def native_call_steps(compiled: Compiled) -> set[Step]:
-    """Calls that hand-written kernels, branches and loops run."""
+    """The call steps that hand-written kernels, branches and loops run."""
     return {compiled.fused.steps[number] for number in native_steps(compiled)}
 
 
 def native_call_nodes(compiled: Compiled) -> list[fx.Node]:
-    """Nodes that hand-written kernels compute, in the order of the program."""
+    """The nodes that hand-written kernels compute, in program order."""
     return [
         step.node
         for number, kind in sorted(native_steps(compiled).items())
@@ -49,7 +49,7 @@ def runs_eagerly(compiled: Compiled) -> bool:
 
 
 def branches(op: Op) -> Iterator[Launch]:
-    """The launches that a choice by size may run, in order."""
+    """The launches that a multi-versioned call may run, in order."""
     if isinstance(op, Branch):
         for inner in (*op.then, *op.otherwise):
             yield from branches(inner)
@@ -58,7 +58,7 @@ def branches(op: Op) -> Iterator[Launch]:
 
 
 def group_sizes(compiled: Compiled) -> list[int]:
-    """Products of each launch that runs several of them, by their number."""
+    """The number of matmuls in each launch with more than one, sorted."""
     sizes = [products_in(launch) for launch in launches_of(compiled, "matmul")]
     return sorted(size for size in sizes if size > 1)
 
@@ -72,7 +72,8 @@ def products_in(launch: Launch) -> int:
 
 
 def in_step(launch: Launch) -> bool:
-    """May an epilogue read what the same thread has just made of an earlier product?"""
+    """Whether the epilogue of one matmul may read results that the same thread has computed for an
+    earlier one."""
     from ingot.kernels.matmul.emit import FIELDS
 
     return bool(launch.arguments[FIELDS.index("in_step")])

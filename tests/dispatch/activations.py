@@ -1,4 +1,4 @@
-"""The three-way example: sin up to 512, tanh up to 2048, relu above."""
+"""A dispatch of three variants: sin up to 512, tanh up to 2048, relu above."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def three_ways(x: Tensor) -> Tensor:
 
 
 def make_activation() -> Dispatch:
-    """Pinned: the implementations are not the reference's equals everywhere."""
+    """Pinned, because the implementations do not equal the reference everywhere."""
 
     @ingot.dispatch(on=("x", 1), ranges=[512, 2048])
     def activation(x: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Tuning files of tests lie in the test's own folder."""
+"""Each test writes its tuning files to its own folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with a declaration is said, with the user's line."""
+"""Errors in a declaration name the user's line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Who wins is found by measuring, kept on disk, and used; who computes something else is out."""
+"""Measurements choose the winner, which is stored on disk and used. An implementation with wrong
+results is disqualified."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ PAUSE = 1e-3
 
 @torch.library.custom_op("ingot_tests::paused", mutates_args=())
 def paused(x: Tensor, low: int, high: int) -> Tensor:
-    """A copy, which takes its time where the first size is from `low` to `high`."""
+    """A copy that sleeps if the first size is between `low` and `high`."""
     if low <= x.shape[0] <= high:
         time.sleep(PAUSE)
     return x.clone()
@@ -38,7 +39,7 @@ def _(x: Tensor, low: int, high: int) -> Tensor:
 
 
 def make(ranges: Any = "auto", **words: Any) -> Dispatch:
-    """`small` is fast up to 100, `large` above; the reference is fast nowhere."""
+    """`small` is fast up to 100, `large` above; the reference is never fast."""
 
     @ingot.dispatch(on=("x", 0), ranges=ranges, **{"span": (2, 1024), **words})
     def copied(x: Tensor) -> Tensor:
@@ -110,7 +111,7 @@ def test_a_little_noise_makes_no_range_of_its_own() -> None:
 
 
 def test_costs_are_compared_round_by_round() -> None:
-    """The machine was slow in most of the rounds of one time, and in few of another."""
+    """The machine was slow in most rounds of one session and in few rounds of the other."""
     from ingot.dispatch.measure import Timed
 
     moods = [1.0, 3.0, 3.0, 3.0, 1.0, 1.0, 1.0, 3.0, 1.0]
@@ -124,7 +125,7 @@ def test_costs_are_compared_round_by_round() -> None:
 
 
 def test_a_range_of_one_size() -> None:
-    """No symbol is one: such a range is measured with a size that is known."""
+    """A symbol cannot have a range of one size, so that range is measured with a constant size."""
     op = make([1, 100])
     record = op.tune(torch.ones(50, 3))
     assert not record.disqualified
@@ -270,7 +271,7 @@ def test_who_raises_is_disqualified() -> None:
 
 
 def test_validity_is_kept() -> None:
-    """`when` holds in a part of a range: there the implementation is not the range's."""
+    """An implementation is not chosen for a range in which its `when` holds only partly."""
 
     @ingot.dispatch(on=("x", 0), ranges=[64])
     def kept(x: Tensor) -> Tensor:
@@ -384,7 +385,7 @@ def test_report_and_plot(tmp_path: Path) -> None:
 
 
 def test_the_compiler_chooses_through_the_same_table(tuning_folder: Path) -> None:
-    """Products of two activations: a library call or a fused kernel, by the number of rows."""
+    """Matmuls of two activations: a library call or a fused kernel, by the number of rows."""
 
     def attended(q: Tensor, k: Tensor) -> Tensor:
         return (q * 2) @ (k + 1) + 1

@@ -1,4 +1,5 @@
-"""The operation everywhere else: eager, other backends, gradients, transforms, PyTorch's checks."""
+"""A dispatched op outside ingot: eager, other backends, gradients, transforms, PyTorch's own
+checks."""
 
 from __future__ import annotations
 

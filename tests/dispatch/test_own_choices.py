@@ -1,4 +1,4 @@
-"""The compiler's own choices go through the same table: products, attention, sums, threads."""
+"""The compiler's own variants use the same tables: matmuls, attention, sums, threads."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ N = Dim("n", min=1, max=100_000)
 
 
 def known(name: str, table: RangeTable, **arguments: Any) -> None:
-    """Write a tuning file, as if it had been measured."""
+    """Write a tuning file as if it had been measured."""
     operation = CHOICES[name].operation
     operation.records.clear()
     bound = tensors(**arguments)
@@ -42,7 +42,7 @@ def two(bound: int, first: str, second: str) -> RangeTable:
 
 @pytest.fixture(autouse=True)
 def forgotten() -> Any:
-    """What tests wrote is not known to the next one."""
+    """Forget what a test wrote before the next one runs."""
     yield
     for choice in CHOICES.values():
         choice.operation.records.clear()
@@ -166,7 +166,7 @@ def test_the_work_of_a_thread_comes_from_the_table() -> None:
 
 
 def test_threads_that_were_never_of_use_are_not_believed() -> None:
-    """Such a table was measured while others had the cores."""
+    """Such a table was measured while other processes occupied the cores."""
     f32, usual = torch.float32, matmul_work(Variants(Options()))
     rows = tuple(Row(r.box, r.serves, 1.0, "measured") for r in always("serial").rows)
     known(
@@ -225,8 +225,8 @@ def test_time_for_measuring_is_a_share_of_compiling() -> None:
 def test_measuring_begins_when_its_share_is_enough(
     seconds: float, measures: bool, tuning_folder: Path, monkeypatch: Any
 ) -> None:
-    """A tenth of 1.5 s would not do to compile the candidates: a network of 32 layers took 1.9
-    times as long as one of 2."""
+    """A tenth of 1.5 s is too little to compile the candidates: with it, a network of 32 layers
+    took 1.9 times as long as one of 2."""
     monkeypatch.delenv("INGOT_TUNE")
     assert make_options().tune == 0.1
     account = Account()

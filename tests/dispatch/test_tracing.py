@@ -1,4 +1,4 @@
-"""The branch survives tracing where the size is a symbol, and folds where it is known."""
+"""The branch survives tracing if the size is a symbol and folds if the size is known."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FREE = ({1: Dim("n", min=2, max=8192)},)
 
 
 def targets(program: Program) -> set[Any]:
-    """Of all calls, those in branches included."""
+    """The targets of all calls, including those inside branches."""
     modules = [m for m in program.graph_module.modules() if isinstance(m, GraphModule)]
     return {node.target for module in modules for node in module.graph.nodes}
 
@@ -78,7 +78,7 @@ def compiled_with(**words: Any) -> Any:
 
 @pytest.mark.parametrize("mark", [False, True])
 def test_one_compile_serves_all_sizes(mark: bool) -> None:
-    """dynamic=True, or mark_dynamic alone."""
+    """With dynamic=True, or with mark_dynamic alone."""
     compiled = compiled_with(dynamic=None if mark else True)
     counters.clear()
     heard: list[Compiled] = []
@@ -188,7 +188,7 @@ def test_pre_dispatch_keeps_it_and_lowers_it() -> None:
 
 
 def test_pytorch_exports_it_and_comes_back() -> None:
-    """To torch.export it is an operation; as a Program of ours it is the branch."""
+    """torch.export sees one op; importing the export as a Program gives the branch."""
 
     class Around(torch.nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -233,7 +233,7 @@ def test_sizes_outside_every_range_go_to_the_reference() -> None:
 
 
 def test_a_branch_knows_its_range() -> None:
-    """Python's own `if` on the size is decided by the range, with no guard."""
+    """A Python `if` on the size is decided by the range, without a guard."""
 
     @ingot.dispatch(on=("x", 0), ranges=[64], budget=0)
     def halves(x: Tensor) -> Tensor:

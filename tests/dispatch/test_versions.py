@@ -1,5 +1,5 @@
-"""Branches on sizes become versions of a program, and a branch between them: native where all of
-them are native."""
+"""Branches on sizes become versions of a program with a branch between them. The branch is native
+if all versions are."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_what_follows_is_decided() -> None:
 
 
 def nested(x: Tensor) -> Tensor:
-    """The user's own branches on sizes."""
+    """Branches on sizes written by the user."""
     n = x.shape[0]
     y = torch.cond(
         n <= 8,

@@ -1,5 +1,5 @@
-"""The data flow of one compilation, measured: which stages `torch.compile` of a linear layer and a
-GELU goes through, in order, by the calls of the two orchestrators (`backend/` and `pipeline.py`).
+"""The measured data flow of one compilation: the stages that `torch.compile` of a linear layer and
+a GELU runs, in order, by the calls of the two orchestrators (`backend/` and `pipeline.py`).
 
     python -m tests.docs.data_flow
 """
@@ -27,20 +27,20 @@ STAGES = ("capture", "passes", "fuse", "plan", "codegen", "runtime")
 _STAGE_OF_ROOM = {
     **{stage: stage for stage in STAGES},
     "select": "plan",
-    "kernels": "plan",  # but for its code, see `stage_of`
+    "kernels": "plan",  # except for emitters, see `stage_of`
 }
-"""The other rooms hold the IRs and what all stages share."""
+"""The other packages hold the IRs and code shared by all stages."""
 BACKGROUND = "kernels/precompile.py"
 """Its functions start threads and return."""
 LISTS_PASSES = "family_passes"
-"""In kernels/registry.py: passes that run with the others."""
+"""In kernels/registry.py: lists the passes of kernel families, which run with the other passes."""
 SELECTION = ("select/epilogues.py", "plan/resources.py")
-"""Where code is generated while a plan is made."""
+"""Modules that generate code during planning."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A call into a stage from outside of it."""
+    """A call into a stage from outside it."""
 
     caller: str
     file: str
@@ -52,7 +52,7 @@ class Entry:
 
     @property
     def is_steered(self) -> bool:
-        """Did an orchestrator call?"""
+        """Whether the caller is an orchestrator."""
         return self.caller == "pipeline.py" or self.caller.startswith("backend/")
 
     def __str__(self) -> str:
@@ -60,7 +60,7 @@ class Entry:
 
 
 def stage_of(file: str) -> str:
-    """Empty: none."""
+    """The stage of a file; empty if it belongs to none."""
     room, _, name = file.partition("/")
     if room == "kernels" and Path(name).name.startswith("emit"):
         return "codegen"
@@ -69,7 +69,7 @@ def stage_of(file: str) -> str:
 
 @contextmanager
 def entries() -> Iterator[list[Entry]]:
-    """The calls of this thread that enter a stage, in order. A generator is entered once."""
+    """The calls on this thread that enter a stage, in order. A generator is entered once."""
     found: list[Entry] = []
     stack: list[str] = []
     generators: set[FrameType] = set()
@@ -100,7 +100,7 @@ def entries() -> Iterator[list[Entry]]:
 
 
 def measured() -> list[Entry]:
-    """Of the second compilation of a process: nothing is imported any more."""
+    """The calls of the second compilation in a process, when all imports are done."""
     options: dict[str, Any] = {"tune": 0.0, "strict": True}
     x = torch.randn(32, 64)
     with torch.no_grad():
@@ -113,7 +113,7 @@ def measured() -> list[Entry]:
 
 
 def walk(found: list[Entry]) -> list[tuple[str, list[Entry]]]:
-    """Stages with the functions that the orchestrators call in each, one after the other."""
+    """The stages in order, each with the functions that the orchestrators call in it."""
     steered = [each for each in found if each.is_steered and each.file != BACKGROUND]
     steered = [each for each in steered if not re.match("_[a-z]", each.function)]
     distinct = [each for k, each in enumerate(steered) if each not in steered[:k]]
@@ -130,7 +130,7 @@ def returns(steps: list[tuple[str, list[Entry]]]) -> list[tuple[str, str]]:
 
 
 def nested(found: list[Entry]) -> list[str]:
-    """What kernel selection calls in code generation, and waits for."""
+    """Code generation called by kernel selection, which waits for it."""
     ahead = (e for e in found if e.caller in SELECTION and e.stage == "codegen")
     return list(dict.fromkeys(map(str, ahead)))
 

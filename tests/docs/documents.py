@@ -1,10 +1,10 @@
-"""The documents of the repository as data: blocks of code, headings, links. A comment in front of a
-block marks it:
+"""The documents of the repository as data: code blocks, headings, links. A comment before a block
+marks it:
 
-    <!-- needs: package -->  the block runs where that package is installed
-    <!-- run: alone -->      the block registers something: it runs in a process of its own
+    <!-- needs: package -->  the block runs if that package is installed
+    <!-- run: alone -->      the block registers something, so it runs in its own process
     <!-- source: path -->    the block is an excerpt of that file
-    <!-- output -->          the block is text that the last Python block prints
+    <!-- output -->          the block is the output of the last Python block
     <!-- walk -->            the block is text of data_flow.py
 """
 
@@ -36,19 +36,19 @@ _HEADING = re.compile(r"^(#+) (.*)$", re.MULTILINE)
 class Block:
     document: Path
     line: int
-    """Of its first line of code."""
+    """Number of its first line of code."""
     language: str
     code: str
     mark: str = ""
 
     @property
     def needs(self) -> str:
-        """A package without which it does not run."""
+        """The package that the block requires, or an empty string."""
         return self.mark.removeprefix("needs: ") if self.mark.startswith("needs: ") else ""
 
     @property
     def source(self) -> str:
-        """The file of which it is an excerpt."""
+        """The file that the block is an excerpt of, or an empty string."""
         return self.mark.removeprefix("source: ") if self.mark.startswith("source: ") else ""
 
     @property
@@ -84,12 +84,12 @@ def blocks(language: str) -> list[Block]:
 
 
 def prose_of(document: Path) -> str:
-    """The text without blocks of code."""
+    """The text without code blocks."""
     return _FENCE.sub("", text_of(document))
 
 
 def spans_of(document: Path) -> list[str]:
-    """What stands between backticks, outside of blocks."""
+    """Texts between backticks outside of code blocks."""
     return [found[2].strip() for found in _SPAN.finditer(prose_of(document))]
 
 
@@ -103,7 +103,7 @@ def headings_of(document: Path) -> list[tuple[int, str]]:
 
 
 def anchors_of(document: Path) -> set[str]:
-    """Those that GitHub and MkDocs both give a heading."""
+    """Anchors that GitHub and MkDocs both generate for a heading."""
     texts = [text.replace("`", "") for _, text in headings_of(document)]
     return {_github_slug(text) for text in texts} & {_mkdocs_slug(text) for text in texts}
 
@@ -118,7 +118,7 @@ def _mkdocs_slug(text: str) -> str:
 
 
 def rows_of(text: str) -> Iterator[list[str]]:
-    """The cells of every row of every table, heads and rules left out."""
+    """The cells of every table row, without headers and delimiter rows."""
     previous = ""
     for line in text.splitlines():
         is_row = line.startswith("|")

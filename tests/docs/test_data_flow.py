@@ -1,4 +1,4 @@
-"""docs/architecture.md shows how a compilation really goes through the stages."""
+"""docs/architecture.md shows the measured order of the stages."""
 
 from __future__ import annotations
 

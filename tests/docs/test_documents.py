@@ -1,5 +1,5 @@
-"""The documents are true: their Python runs and prints what they say, links and anchors resolve,
-commands exist, the option table is complete.
+"""The documents match the code: their Python runs and prints the quoted output, links and anchors
+resolve, commands exist, and the option table is complete.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from .documents import (
 
 MOST_WORDS = 1500
 DIGEST = re.compile(r"\b[0-9a-f]{16}\b")
-"""Of a kernel's code, which differs from machine to machine; … in the documents."""
+"""The digest of a kernel's code, which differs between machines. The documents print … instead."""
 
 
 # -- Python ----------------------------------------------------------------------------------------
@@ -96,7 +96,7 @@ def run_alone(script: Path) -> str:
 
 
 def outputs_of(block: Block) -> list[Block]:
-    """The blocks of output that follow it, up to the next Python."""
+    """The output blocks between this block and the next Python block."""
     found: list[Block] = []
     following = [each for each in blocks_of(block.document) if each.line > block.line]
     for each in following:
@@ -140,7 +140,7 @@ def test_readme_is_short() -> None:
 
 
 def commands(program: str) -> list[tuple[str, list[str]]]:
-    """(where, words) of every call of `program` in blocks of shell and between backticks."""
+    """(location, arguments) of every call of `program` in shell blocks and between backticks."""
     found = []
     for block in blocks("sh"):
         lines = (line.split("#")[0] for line in block.code.splitlines())
@@ -189,7 +189,7 @@ def test_option_table_is_complete() -> None:
 
 
 def test_files_that_are_named_exist() -> None:
-    """Paths in CONTRIBUTING.md and the architecture, from the root or from src/ingot."""
+    """Paths in CONTRIBUTING.md and docs/architecture.md start at the root or at src/ingot."""
     for document in (ROOT / "CONTRIBUTING.md", ROOT / "docs" / "architecture.md"):
         for span in spans_of(document):
             if re.fullmatch(r"[\w/]+\.py", span):
@@ -208,7 +208,7 @@ def test_every_folder_of_the_source_is_described() -> None:
 
 
 def rooms_in_order() -> list[str]:
-    """From the top, as the contract of import-linter has them."""
+    """From the top layer down, in the order of the import-linter contract."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     (contract,) = project["tool"]["importlinter"]["contracts"]
     return [room for layer in contract["layers"] for room in layer.split(" | ")]

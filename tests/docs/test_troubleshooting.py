@@ -1,5 +1,5 @@
 """docs/troubleshooting.md and the source agree: every error has an entry under its own headline,
-and every message, reason and warning that the page lists is in the source.
+and every message, reason and warning on the page occurs in the source.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from .documents import ROOT, headings_of, rows_of, text_of
 
 PAGE = ROOT / "docs" / "troubleshooting.md"
 SHORTEST = 4
-"""Letters of a fragment of a message that say something."""
+"""Shorter fragments of a message, in letters, are ignored."""
 OTHERS = ("`IndexError", "`RuntimeError", "(", "the guard, ")
-"""First cells that are no text of ours: PyTorch's own, and descriptions."""
+"""First cells that are not ingot's messages: messages of PyTorch, and descriptions."""
 
 
 def subclasses(kind: type[Any]) -> set[type[Any]]:
@@ -54,7 +54,7 @@ def test_headline_is_the_source_s(kind: type[errors.IngotError]) -> None:
 
 @cache
 def texts() -> tuple[str, ...]:
-    """The strings of the source, those of one function one after the other."""
+    """The string literals of the source, joined per function."""
     found = []
     for path in sorted((ROOT / "src" / "ingot").rglob("*.py")):
         tree = ast.parse(path.read_text())
@@ -64,7 +64,7 @@ def texts() -> tuple[str, ...]:
 
 
 def _strings(tree: ast.AST) -> Iterator[str]:
-    """In the order in which they are written; … stands for what is filled in."""
+    """In source order, with … for each placeholder."""
     nodes = [tree]
     while nodes:
         node = nodes.pop()
@@ -78,7 +78,7 @@ def _strings(tree: ast.AST) -> Iterator[str]:
 
 
 def messages() -> list[str]:
-    """First cells of the tables, and paragraphs that are nothing but a message."""
+    """First cells of the tables, and paragraphs that consist of one message."""
     found = [row[0] for row in rows_of(text_of(PAGE))]
     found += re.findall(r"^(`[^`\n]*…[^`\n]*`)$", text_of(PAGE), re.MULTILINE)
     found += [row[1] for row in rows_of(section_of_logs()) if row[1].startswith("`")]
@@ -98,7 +98,7 @@ def fragments(message: str) -> list[str]:
 
 
 def is_in_source(message: str) -> bool:
-    """Do its fixed parts stand in one function or module of the source, near each other?"""
+    """Whether the fixed parts of a message occur near each other in one function or module."""
     pattern = re.compile(".{0,80}?".join(map(re.escape, fragments(message))))
     return any(pattern.search(text) for text in texts())
 

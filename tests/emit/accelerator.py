@@ -1,4 +1,4 @@
-"""A test accelerator: an array machine made of NumPy that knows a handful of ops."""
+"""A test accelerator: an array machine on top of NumPy that supports a few ops."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OPS: dict[Any, Callable[..., Any]] = {
 
 
 class Array:
-    """A value in the device's memory, which the host cannot read."""
+    """A value in device memory, which the host cannot read."""
 
     def __init__(self, data: np.ndarray[Any, Any]) -> None:
         self.data = data

@@ -1,5 +1,5 @@
-"""Small programs that have given exporters trouble. Each entry: what to export, its arguments, and
-what else export takes.
+"""Small programs that have broken exporters. Each entry holds the program, its arguments and
+further arguments of export.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ class Case:
     run: Callable[..., Any]
     args: tuple[Any, ...]
     settings: dict[str, Any] = field(default_factory=dict)
-    """Of ingot.export."""
+    """Arguments of ingot.export."""
     refused: dict[str, str] = field(default_factory=dict)
-    """Dialects that have no such thing and what the error says."""
+    """Dialects that refuse the program, with the expected error message."""
 
 
 class Constants(nn.Module):
-    """Constants of every dtype, as the module's own and as literals."""
+    """Constants of every dtype, as attributes of the module and as literals."""
 
     def __init__(self, dtype: torch.dtype):
         super().__init__()
@@ -125,7 +125,7 @@ def factories(x: Tensor) -> tuple[Tensor, ...]:
 
 
 def numbers_of_tensors(x: Tensor) -> tuple[Tensor, ...]:
-    """Fill values and factors that are read from tensors."""
+    """Fill values and factors read from tensors."""
     total = x.sum()
     return (
         torch.full((2, 3), total), torch.full((2,), total, dtype=torch.int64),
@@ -189,7 +189,7 @@ def rotary(x: Tensor, angles: Tensor) -> Tensor:
 
 
 class TrainingStep(nn.Module):
-    """A loss and all gradients, convolution, norm and pool included."""
+    """A loss and all gradients, through convolution, normalisation and pooling."""
 
     def __init__(self) -> None:
         super().__init__()

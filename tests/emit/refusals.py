@@ -1,12 +1,12 @@
-"""What is refused on the road to MLIR, op by op, and what takes no part in the sweep. Both tables
-are strict: an op that newly goes, or newly can take part, fails the test until its row is gone.
+"""Ops refused during lowering to MLIR, and ops excluded from the sweep. Both tables are strict: an
+op that starts to lower, or that can now take part, fails the test until its row is removed.
 """
 
 from __future__ import annotations
 
 EVERYWHERE = ("torch", "linalg", "tosa", "stablehlo")
 FIXED_SIZES = ("tosa", "stablehlo")
-"""The dialects whose sizes cannot depend on values."""
+"""Dialects without sizes that depend on values."""
 
 REFUSED: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     (
@@ -73,7 +73,7 @@ REFUSED: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
         ),
     ),
 )  # fmt: skip
-"""Why, by which dialects, which ops."""
+"""(reason, dialects, ops)."""
 
 LEFT_OUT: dict[str, tuple[str, ...]] = {
     "it draws random numbers": (
@@ -106,4 +106,4 @@ LEFT_OUT: dict[str, tuple[str, ...]] = {
         "nn.functional.ctc_loss", "nn.functional.gaussian_nll_loss",
     ),
 }  # fmt: skip
-"""Why, and which ops."""
+"""Reason → ops."""

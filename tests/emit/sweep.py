@@ -1,9 +1,10 @@
-"""PyTorch's OpInfo table down the four roads. Comes in: the name of an op; goes out, for each
-dialect, what became of it: equal to eager when run back; refused, by name or by upstream when it is
-to be run; or trouble (a crash, another number, any other error), which no op may give. An op takes
-part with the first of its samples that torch.export captures and that is a program of dense
-tensors, none of them without elements, that draws no random numbers. `python -m tests.emit.sweep`
+"""A sweep of PyTorch's OpInfo table over the four target dialects; `python -m tests.emit.sweep`
 prints the counts.
+
+The outcome of an op in a dialect is "equal" (run back, equal to eager), "refused" (by name, or by
+upstream when it is run) or "trouble" (a crash, a wrong value or any other error, which no op may
+give). An op is tested with its first sample that torch.export captures and that has only dense,
+non-empty tensors and no random ops.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from tests.ops.harness import Program, copy_tensors, run_eager, traceable
 
 DIALECTS = ("torch", "linalg", "tosa", "stablehlo")
 LOOKED_AT = 96
-"""Samples of which the one that takes part is chosen."""
+"""At most this many samples are searched for a usable one."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ def refused_by(name: str) -> tuple[str, ...]:
 
 
 def counts() -> dict[str, int]:
-    """How many ops go down each road."""
+    """Number of ops lowered to each dialect."""
     names = taking_part()
     return {d: sum(d not in refused_by(name) for name in names) for d in DIALECTS}
 
@@ -73,7 +74,7 @@ def is_definite(program: Program) -> bool:
 
 
 def exported(name: str) -> tuple[ingot.Program, list[Tensor]] | None:
-    """The op as a program, and its arguments."""
+    """The op as a program, with its arguments."""
     for program in definite_programs(name):
         try:
             return export_sample(program), program.tensors()

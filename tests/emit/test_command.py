@@ -1,4 +1,4 @@
-"""`ingot export`, as a user starts it."""
+"""`ingot export`, run as a command."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def airy():
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """One whose name is longer than a line."""
+    """A folder whose path is longer than a line."""
     path = tmp_path.joinpath(*["a folder of a deep tree"] * 4)
     path.mkdir(parents=True)
     return path
@@ -89,7 +89,7 @@ def test_iree_files_are_written(model: Path, tmp_path: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_written_is_left_as_it_was(model: Path, tmp_path: Path) -> None:
-    """Nor is one of the two files there without the other."""
+    """Neither of the two output files is written without the other."""
     (tmp_path / "out.safetensors").mkdir()
     output = tmp_path / "out.mlir"
     before = sorted(tmp_path.iterdir())

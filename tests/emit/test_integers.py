@@ -1,4 +1,4 @@
-"""64-bit integers keep their 64 bits on every road; TOSA's are narrowed where they provably fit."""
+"""64-bit integers keep 64 bits in every dialect; TOSA's are narrowed where they provably fit."""
 
 from __future__ import annotations
 

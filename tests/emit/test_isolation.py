@@ -1,5 +1,5 @@
-"""Crashes, hangs and memory blow-ups of the helper process: exceptions, each with one command that
-shows it again; and what the helper costs."""
+"""Crashes, hangs and memory exhaustion of the helper process become exceptions with a command that
+reproduces them. Also the cost of isolation."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ TROUBLES: dict[str, tuple[Trouble, str, tuple[int, ...]]] = {
         (-signal.SIGABRT, -signal.SIGSEGV, 1),
     ),
 }
-"""What goes wrong, what the exception says, and how the reproducer may end."""
+"""The failing request, the text of the exception, and the allowed exit codes of the reproducer."""
 
 
 @pytest.fixture(autouse=True)
@@ -107,7 +107,7 @@ def test_trouble_is_an_exception_that_one_command_repeats(name: str, tmp_path: P
     with pytest.raises(ingot.EmitError, match=says) as caught:
         trouble(tmp_path)
     command = caught.value.hints[0].removeprefix("to see it again: ")
-    (tmp_path / "arguments").unlink(missing_ok=True)  # the reproducer has all it needs
+    (tmp_path / "arguments").unlink(missing_ok=True)  # the reproducer is self-contained
     environment = {"PYTHONPATH": str(Path(ingot.__file__).parents[1])}
     again = subprocess.run(command.split(), check=False, capture_output=True, env=environment)
     assert again.returncode in ends, again.stderr
@@ -115,11 +115,11 @@ def test_trouble_is_an_exception_that_one_command_repeats(name: str, tmp_path: P
     assert (folder / "input.mlir").exists()
     assert json.loads((folder / "request.json").read_text())["seconds"] > 0
     x = torch.randn(3)
-    ingot.export(torch.sin, (x,)).verify("linalg", (x,))  # the helper lives on
+    ingot.export(torch.sin, (x,)).verify("linalg", (x,))  # the helper is still alive
 
 
 def test_what_goes_well_goes_well_again() -> None:
-    """A reproducer of a request that is in order prints what it makes."""
+    """The reproducer of a valid request prints its result."""
     from ingot.emit.reproduce import write_reproducer
 
     request = {"do": "lower", "module": "module {}", "steps": [("nothing", "builtin.module()")]}
@@ -140,7 +140,7 @@ def test_the_helper_that_is_gone_is_started_again() -> None:
 
 
 def test_isolation_costs_little() -> None:
-    """The way to the warm helper and back, with a pipeline that does nothing."""
+    """A round trip to the warm helper, with a pipeline that does nothing."""
     isolate.lower("module {}", [NOTHING], isolate.USUAL)
     times = []
     for _ in range(5):

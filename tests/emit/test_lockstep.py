@@ -1,4 +1,4 @@
-"""Node by node: the first operation whose value differs from eager's is named."""
+"""Comparison node by node: the first op whose value differs from eager is named."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _(x: Tensor) -> Tensor:
 
 
 class Steps(nn.Module):
-    """Linear, GELU, a mask, a masked sum, a complex number: what legalization takes apart."""
+    """Linear, GELU, a mask, a masked sum, a complex number: ops that legalization decomposes."""
 
     def __init__(self) -> None:
         super().__init__()

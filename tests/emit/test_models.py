@@ -1,4 +1,4 @@
-"""Models, unmodified, down all four roads, each run back and equal to eager."""
+"""Unmodified models lowered to all four dialects, each run back and equal to eager."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NETS = ["resnet", "mobilenet", pytest.param("unet", marks=pytest.mark.slow), "ls
 
 
 class ConvNext(nn.Module):
-    """Depthwise filters, layer norm over channels, a wide pointwise pair, a scale of its own."""
+    """Depthwise convolution, layer norm over channels, a wide pointwise pair, a learned scale."""
 
     def __init__(self, width: int = 8) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ def verified(
     dialects: tuple[str, ...] = DIALECTS,
     shapes: Any = None,
 ) -> ingot.Program:
-    """Exported, called, compared leaf by leaf, and run back in every dialect."""
+    """Export, call, compare leaf by leaf, and run back in every dialect."""
     model.eval()
     with torch.no_grad():
         program = ingot.export(model, args, kwargs, dynamic_shapes=shapes)
@@ -120,7 +120,7 @@ def test_opt_without_a_mask() -> None:
 
 
 def of_any_length(model: nn.Module, kwargs: dict[str, Any]) -> ingot.Program:
-    """Run back in every dialect at two lengths."""
+    """Run back in every dialect at two sequence lengths."""
     length = Dim("length", min=2, max=60)
     shapes = {"input_ids": {1: length}, "attention_mask": {1: length}}
     shapes |= {name: None for name in kwargs if name not in shapes}

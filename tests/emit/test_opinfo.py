@@ -1,5 +1,5 @@
-"""Every op of PyTorch's OpInfo table down the four roads, run back and equal to eager, or refused
-as the table in refusals.py says: what newly goes has to leave the table."""
+"""Every op of PyTorch's OpInfo table lowered to the four dialects: run back and equal to eager, or
+refused as refusals.py says. An op that starts to lower must leave that table."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.emit.sweep import (
 from tests.ops.cases import OPS
 
 IN_CI = 40
-"""One op in so many."""
+"""CI runs one op in this many."""
 
 
 def cases() -> Iterator[Any]:

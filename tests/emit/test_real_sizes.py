@@ -1,6 +1,6 @@
-"""Real models at their real sizes, unmodified, down each road, run back and equal to eager. The
-networks are those of the benchmarks, on short inputs: the code that runs them back is compiled
-without optimization."""
+"""Real models at their real sizes, unmodified, lowered to each dialect, run back and equal to
+eager. The networks are those of the benchmarks with short inputs, because the code that runs them
+back is compiled without optimisation."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "lstm": {"batch": 1, "tokens": 8},
     "unet": {"pixels": 64},
 }
-"""Each network of `bench/nets.py`, and how its input is shortened."""
+"""Networks of `bench/nets.py`, with the function that shortens the input."""
 
 
 @pytest.fixture(scope="module")
 def programs() -> dict[str, tuple[ingot.Program, tuple[Any, ...]]]:
-    """Made once for all dialects."""
+    """Exported once for all dialects."""
     return {}
 
 

@@ -1,4 +1,4 @@
-"""The table of refusals in docs/export.md: every cell is tried."""
+"""Tests every cell of the table of refusals in docs/export.md."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "export.md").read_text()
 
 
 def cells() -> dict[str, tuple[str, ...]]:
-    """Each row's programs, as the page names them, and its word for each dialect."""
+    """Program name of each row → the cell of each dialect."""
     head = "| program | torch | linalg | TOSA | StableHLO |"
     lines = PAGE[PAGE.index(head) :].splitlines()[2:]
     rows = [line.strip("| ").split(" | ") for line in lines[: lines.index("")]]
@@ -32,9 +32,9 @@ class Sample:
     run: Callable[..., Any]
     args: tuple[Any, ...]
     settings: dict[str, Any] = field(default_factory=dict)
-    """Of ingot.export."""
+    """Arguments of ingot.export."""
     words: dict[str, Any] = field(default_factory=dict)
-    """Of to_mlir and verify."""
+    """Arguments of to_mlir and verify."""
 
 
 def checked(x: Tensor) -> Tensor:
@@ -136,7 +136,7 @@ EVERYWHERE: dict[str, Sample] = {
     "angle": Sample(lambda x: torch.complex(x, -x).angle(), (X,)),
     "erfinv": Sample(lambda x: torch.erfinv(x.tanh()), (X,)),
 }
-"""What stands beside the table."""
+"""Programs that, by the text beside the table, lower to every dialect."""
 
 
 @pytest.mark.parametrize("name", EVERYWHERE)

@@ -1,4 +1,5 @@
-"""Small programs down all four roads, each run back and equal to eager, or refused by name."""
+"""Small programs lowered to all four dialects: each is run back and equal to eager, or refused by
+name."""
 
 from __future__ import annotations
 

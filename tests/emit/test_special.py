@@ -1,5 +1,5 @@
-"""Special functions by polynomials: number by number as near to the truth as eager's own, or within
-a few units in the last place, with its infinities and NaNs."""
+"""Special functions as polynomials: each element is as close to the truth as eager's, or within a
+few ulps, with the same infinities and NaNs."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def arguments(op: Any, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
 
 
 def errors(got: torch.Tensor, truth: torch.Tensor) -> torch.Tensor:
-    """In parts of the value, and near zero of a hundredth."""
+    """Relative errors; near zero, relative to 0.01."""
     return (got.double() - truth).abs() / truth.abs().clamp(min=1e-2)
 
 

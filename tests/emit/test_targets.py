@@ -22,7 +22,7 @@ from tests.emit.accelerator import Machine
 
 
 class Net(nn.Module):
-    """Linear layers for the device around a softmax for the host."""
+    """Linear layers on the device around a softmax on the host."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ def test_a_device_takes_what_it_claims_and_copies_little() -> None:
         torch.testing.assert_close(got, model(x))
     assert placed.stages == ("host", "device", "host", "device")
     assert set(placed.left) == {"_softmax", "slice_1"}
-    # up: x, its slice, the softmax and four weights; down: what softmax reads, the result
+    # uploads: x, its slice, the softmax, four weights; downloads: the input of softmax, the result
     assert (placed.traffic.uploads, placed.traffic.downloads) == (7, 2)
     placed.run(bind(program, (x,), {}))
     assert placed.traffic.uploads == 3, "weights stay on the device"
@@ -61,7 +61,7 @@ def test_a_weight_that_changed_is_copied_again() -> None:
 
 
 class Picky(Machine):
-    """Claims more than it can lower."""
+    """A target that claims more than it can lower."""
 
     def claim(self, node: Node) -> str:
         return ""
@@ -92,7 +92,7 @@ def on_iree() -> Callable[..., Placed]:
     from ingot.targets.iree import Iree
 
     def placed(model: Callable[..., Any], *args: Tensor) -> Placed:
-        """Placed, run, and compared with eager."""
+        """Place, run and compare with eager."""
         with torch.no_grad():
             program = ingot.export(model, args)
             made = place(program, Iree())

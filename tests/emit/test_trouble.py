@@ -1,4 +1,4 @@
-"""What goes wrong on the road: refused ops, untraceable programs, checks, files."""
+"""Failures of export: refused ops, untraceable programs, checks, files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faults are injected into what checks plans as well."""
+"""Overrides the check of every plan, because faults are injected into the verifier too."""
 
 from __future__ import annotations
 
@@ -7,4 +7,4 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def valid_plans() -> None:
-    """In place of the check of every plan."""
+    """Replaces the fixture that checks every plan."""

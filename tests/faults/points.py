@@ -1,7 +1,6 @@
-"""Where a fault can be injected: every public function, every method `rewrite` of a pass and the
-methods that generated text calls, in the packages that are stages of the compiler, found by walking
-them. A fault replaces the code of the
-function itself, so that whoever holds it (tables of rules, other modules) meets the fault."""
+"""Injection points: every public function, every `rewrite` method of a pass and every method called
+by generated text, found by walking the packages of the compiler stages. A fault replaces the code
+object of a function, so that all holders of a reference (rule tables, other modules) meet it."""
 
 from __future__ import annotations
 
@@ -16,19 +15,19 @@ from typing import Any
 
 PACKAGES = ("passes", "ops", "fuse", "plan", "kernels", "select", "codegen", "runtime")
 CAPTURING = ("ingot.passes.decompositions.recurrent",)
-"""Patches of PyTorch around a capture: there is no program yet that could run in eager."""
+"""Patches PyTorch during capture, when there is no program yet that could run in eager."""
 EAGER = ("ingot.runtime.outcome", "ingot.plan.host_ops", "ingot.runtime.eager_call")
-"""They raise eager's errors, or are what a failure falls back to."""
+"""They raise eager's errors, or are themselves the fallback."""
 CALLERS = ("ingot.runtime.executable.Executable.__call__",
            "ingot.runtime.executable.EagerExecutable.__call__")  # fmt: skip
-"""What the user calls."""
+"""Called by the user."""
 TOO_LATE = ("ingot.runtime.workspace.give_back", "ingot.runtime.workspace.give_back_any")
-"""Inputs are gone by then: the call cannot run again."""
+"""Inputs are already overwritten, so the call cannot be repeated."""
 METHODS = ("rewrite", "is_current", "same_dtypes", "__call__")
-"""`__call__`: objects that generated text is handed as functions."""
+"""`__call__`: objects that generated text receives as functions."""
 FAULTS: tuple[type[Exception], ...] = (RuntimeError, AssertionError, KeyError, RecursionError)
 hits: list[str] = []
-"""Faults that were met, by the names of the functions."""
+"""Names of the functions whose fault was raised."""
 
 
 def modules() -> Iterator[Any]:
@@ -40,7 +39,7 @@ def modules() -> Iterator[Any]:
 
 
 def points() -> dict[str, FunctionType]:
-    """By the names under which they are known."""
+    """Qualified name → function."""
     found: dict[str, FunctionType] = {}
     for module in modules():
         if module.__name__ in EAGER + CAPTURING:
@@ -60,7 +59,7 @@ def points() -> dict[str, FunctionType]:
 
 
 def called(run: Any) -> set[CodeType]:
-    """The code that `run` executes, in this thread."""
+    """The code objects that `run` executes on this thread."""
     seen: set[CodeType] = set()
 
     def profile(frame: FrameType, event: str, argument: Any) -> None:
@@ -87,7 +86,7 @@ def fail(name: str, fault: str) -> None:
 
 @contextmanager
 def broken(name: str, function: FunctionType, fault: type[Exception]) -> Iterator[list[str]]:
-    """The function fails meanwhile; the list has its name once for each call."""
+    """Make the function fail inside the context. The list receives its name once per call."""
     hits.clear()
     real = function.__code__
     constants = {"NAME": name, "FAULT": fault.__name__}

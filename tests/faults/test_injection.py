@@ -1,6 +1,6 @@
-"""The promise that nothing is refused, tested by fault injection: each function that a stage of the
-compiler calls fails in turn, and the program still gives eager's result, with a warning whose
-reproducer exists and runs; under `strict` the failure is raised."""
+"""Fault injection for the guarantee that nothing is refused: each function called by a compiler
+stage fails in turn. The program must still give eager's result, with a warning whose reproducer
+exists and runs; under `strict` the failure is raised."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from .points import FAULTS, broken, called, points
 from .workloads import WORKLOADS, Workload
 
 QUICK = 29
-"""One point in so many, for the quick tests."""
+"""The quick tests take one point in this many."""
 _numbers = itertools.count(1)
 POINTS = points()
 
 
 def _met(kind: type[Workload]) -> list[str]:
-    """The points that a workload calls."""
+    """The injection points that a workload calls."""
     seen = called(lambda: kind(next(_numbers)).run({"tune": 0.0}))
     return sorted(name for name, function in POINTS.items() if function.__code__ in seen)
 
@@ -41,7 +41,7 @@ def _script(warning: str) -> Path:
 
 
 def _check(kind: type[Workload], name: str, fault: type[Exception]) -> list[str]:
-    """The warnings."""
+    """Run with the fault and return the warnings."""
     forget_announcements()
     workload = kind(next(_numbers))
     expected = workload.expected()
@@ -60,7 +60,7 @@ def _check(kind: type[Workload], name: str, fault: type[Exception]) -> list[str]
 
 
 def _raises_when_strict(kind: type[Workload], name: str, fault: type[Exception]) -> bool:
-    """Or the fault is not met, because what it was about is known by now."""
+    """True if the fault is raised, or if it is not reached because its result is already cached."""
     with broken(name, POINTS[name], fault) as hits:
         try:
             kind(next(_numbers)).run({"tune": 0.0, "strict": True})
@@ -111,7 +111,7 @@ def test_points_are_found() -> None:
 
 
 def test_invalid_mlir(monkeypatch: pytest.MonkeyPatch) -> None:
-    """LLVM's own refusal, not an exception of ours."""
+    """An error of LLVM itself, not an exception of ingot."""
     from ingot.codegen import kernels
 
     real = kernels.draft_kernel
@@ -161,7 +161,7 @@ def test_what_is_no_failure_of_ours_is_raised(error: Any, monkeypatch: pytest.Mo
 
 
 def test_a_failure_after_a_write_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The call cannot run again: its input is not what it was."""
+    """The call cannot be repeated, because its input was overwritten."""
     monkeypatch.setattr("ingot.runtime.glue.give_back", _fail_like_ours())
     workload = WORKLOADS["writing"](next(_numbers))
     with pytest.raises(RuntimeError, match="injected"):
@@ -178,7 +178,7 @@ def test_a_failure_before_a_write_is_made_up_for(monkeypatch: pytest.MonkeyPatch
 
 
 def _fail_like_ours() -> Any:
-    """A function of ours that fails."""
+    """A function that fails inside ingot's source tree."""
     scope: dict[str, Any] = {}
     text = "def fail(*args):\n    raise RuntimeError('injected')"
     file = str(Path(ingot.__file__).parent / "execute" / "workspace.py")
@@ -187,7 +187,7 @@ def _fail_like_ours() -> Any:
 
 
 def test_errors_of_the_user_pass() -> None:
-    """An index out of range and a check that fails are eager's errors: no fall-back, no warning."""
+    """An index out of range and a failing check are eager's errors: no fallback, no warning."""
     table = torch.randn(4, 3)
 
     def program(index: torch.Tensor) -> torch.Tensor:
@@ -225,13 +225,13 @@ def _writes_both(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 
 
 def test_captured_programs_without_a_functional_form_run() -> None:
-    """torch.export captures them, and PyTorch's functionalization refuses them."""
+    """torch.export captures them, but PyTorch's functionalization refuses them."""
     x, y = torch.randn(3, 4), torch.randn(3, 4)
     with pytest.warns(FallbackWarning, match="lowering"):
         compiled = ingot.compile(_swaps, (x.clone(),))
     given, other = x.clone(), x.clone()
     assert torch.equal(compiled(given), _swaps(other))
     assert given.shape == other.shape
-    compiled = ingot.compile(_writes_both, (y, y.view(3, 4)))  # traced with memory of their own
+    compiled = ingot.compile(_writes_both, (y, y.view(3, 4)))  # traced with storage of its own
     first, second = x.clone(), x.clone()
     assert torch.equal(compiled(first, first.view(3, 4)), _writes_both(second, second.view(3, 4)))

@@ -1,5 +1,5 @@
-"""Small programs that meet most stages, each new to the compiler: what it remembers of an earlier
-one does not serve another."""
+"""Small programs that reach most stages. Each instance is new to the compiler, so that no cached
+result of an earlier one is used."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Options = dict[str, Any]
 
 
 class Workload(ABC):
-    """One way into the compiler. `number` makes constants and sizes new."""
+    """One entry point of the compiler. `number` makes constants and sizes unique."""
 
     def __init__(self, number: int) -> None:
         torch.manual_seed(number)
@@ -102,7 +102,7 @@ class Convolutions(Inference):
 
 
 class Writing(Workload):
-    """A write to an input is done once, whoever does it."""
+    """A write to an input happens exactly once, compiled or after a fallback."""
 
     def expected(self) -> list[Tensor]:
         x = self.x.clone()

@@ -1,10 +1,10 @@
 """Random small PyTorch programs, as Python source.
 
-In: hypothesis' `draw`. Out: a `Source`: the text of a function, of its inputs, and of a script that
+A `Source`, drawn by hypothesis, holds the text of a function, of its inputs, and of a script that
 reproduces a failure. Every statement is run on eager tensors while it is written, so shapes and
-dtypes are known and a statement that eager refuses is left out. `exact` marks values that any
+dtypes are known, and a statement that eager refuses is left out. `exact` marks values that any
 correct compiler computes bit for bit; only those feed comparisons, casts to integers and argmax,
-where a rounding difference would be a different program.
+where a rounding difference would change the program.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ MOST_ELEMENTS = 4096
 
 @dataclass
 class Value:
-    """A name in the program and its eager tensor."""
+    """A variable of the program with its eager tensor."""
 
     name: str
     tensor: Tensor
     exact: bool
     windowed: bool = False
-    """A view that may show one element twice; functionalization refuses to write into it."""
+    """A view that may alias one element twice; functionalization refuses writes to it."""
 
     @property
     def floating(self) -> bool:
@@ -55,13 +55,13 @@ class Source:
     """A generated program."""
 
     parameters: tuple[str, ...]
-    """Names of the inputs."""
+    """Names of the parameters."""
     inputs: tuple[str, ...]
     """One expression for each input."""
     body: tuple[str, ...]
     """The statements."""
     returned: tuple[str, ...]
-    """Names returned, as a tuple."""
+    """Returned names, as a tuple."""
 
     def function_text(self) -> str:
         lines = [f"def program({', '.join(self.parameters)}):"]
@@ -70,7 +70,7 @@ class Source:
         return "\n".join(lines)
 
     def script(self) -> str:
-        """A file that shows the difference when run."""
+        """A script that shows the difference when run."""
         made = "\n".join(f"{n} = {e}" for n, e in zip(self.parameters, self.inputs, strict=True))
         names = ", ".join(self.parameters)
         return (
@@ -107,14 +107,14 @@ class Source:
 
 @dataclass
 class Writer:
-    """A program being written."""
+    """A program under construction."""
 
     draw: Draw
     values: list[Value] = field(default_factory=list)
     body: list[str] = field(default_factory=list)
 
     def pick(self, wanted: Callable[[Value], bool] = lambda _: True) -> Value | None:
-        """A value that fits, newer ones more often."""
+        """A random matching value; newer ones are more likely."""
         fitting = [value for value in self.values if wanted(value)]
         if not fitting:
             return None
@@ -128,7 +128,7 @@ class Writer:
         return self.draw(st.integers(-value.rank, value.rank - 1)) if value.rank else 0
 
     def assign(self, expression: str, *, exact: bool) -> None:
-        """Add `name = expression` unless eager refuses it or it grows too big."""
+        """Add `name = expression` unless eager refuses it or the result is too big."""
         name = f"t{len(self.body)}"
         try:
             result = eval(expression, self.namespace())
@@ -145,7 +145,8 @@ class Writer:
         return bool(seen) and (makes or any(v.windowed and v.name in expression for v in seen))
 
     def mutate(self, target: Value, statement: str, *, exact: bool) -> None:
-        """Add a statement that writes into a value; what it taints may be seen through others."""
+        """Add a statement that writes to a value; if it is inexact, all values become inexact,
+        since any may alias."""
         if target.windowed:
             return
         try:
@@ -187,7 +188,7 @@ def input_expression(draw: Draw, shape: tuple[int, ...], dtype: str, position: i
 
 
 def write_inputs(writer: Writer) -> tuple[list[str], list[str]]:
-    """One to three inputs whose shapes broadcast with each other."""
+    """One to three inputs whose shapes broadcast together."""
     draw = writer.draw
     base = tuple(draw(st.lists(st.sampled_from(SIZES), min_size=0, max_size=4)))
     while torch.Size(base).numel() > MOST_ELEMENTS // 2:

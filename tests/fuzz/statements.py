@@ -1,4 +1,4 @@
-"""The statements a random program is made of, by family.
+"""The statements of random programs, by family.
 
 Each function takes a `Writer`, draws operands and parameters, and adds at most one statement.
 `FAMILIES` maps a family to its functions; `random_program` draws a program from weighted families.
@@ -15,7 +15,7 @@ from .programs import Draw, Source, Value, Writer, write_inputs
 
 Statement = Callable[[Writer], None]
 
-# Bounded or slowly growing, so that a few in a row stay well conditioned.
+# Bounded or slowly growing, so that a short chain stays well conditioned.
 SMOOTH = (
     "torch.sigmoid({x})",
     "torch.tanh({x})",
@@ -230,7 +230,7 @@ EVERYTHING = tuple(statement for family in FAMILIES.values() for statement in fa
 
 
 def random_program(draw: Draw, family: str) -> Source:
-    """Two statements of every three from the family, the third from anywhere."""
+    """Two of every three statements come from the family, the third from any."""
     writer = Writer(draw)
     names, expressions = write_inputs(writer)
     for position in range(draw(st.integers(4, 14))):
@@ -240,7 +240,7 @@ def random_program(draw: Draw, family: str) -> Source:
 
 
 def chosen_results(writer: Writer) -> tuple[str, ...]:
-    """What no later statement reads, so that nothing is dead, and one value more."""
+    """All values that no later statement reads, so that no code is dead, and one value more."""
     last = writer.values[-1].name
     read = set(re.findall(r"\b[abc]\b|\bt\d+\b", " ".join(right_sides(writer.body))))
     unread = [v.name for v in writer.values if v.name not in read and v.name.startswith("t")]
@@ -249,5 +249,5 @@ def chosen_results(writer: Writer) -> tuple[str, ...]:
 
 
 def right_sides(body: list[str]) -> list[str]:
-    """The statements without the names they define."""
+    """The statements without the names that they define."""
     return [re.sub(r"^t\d+ = ", "", statement) for statement in body]

@@ -1,8 +1,9 @@
-"""Random programs, compiled, against eager: outputs, inputs after the call, metadata, aliasing.
+"""Random programs, compiled and compared with eager: outputs, inputs after the call, metadata,
+aliasing.
 
 CI runs a fixed set (derandomized); `slow` runs more, and through the whole of torch.compile. A
-failure prints a script that reproduces it. The script of the program under way is also kept in the
-temporary directory (`ingot-fuzz-<worker>.py`), so that a crash of the process leaves it behind.
+failure prints a script that reproduces it. The script of the running program is also kept in the
+temporary directory (`ingot-fuzz-<worker>.py`), where it survives a crash of the process.
 """
 
 from __future__ import annotations
@@ -51,16 +52,17 @@ def fixed(examples: int) -> settings:
 
 
 def truth_of(source: Source, inputs: list[Tensor]) -> list[Tensor]:
-    """The program in f64 throughout: results and inputs after the call."""
+    """The results and the inputs after the call, with the whole program in f64."""
     wide = [widen(tensor) for tensor in inputs]
     results = source.build_in_f64()(*wide)
     return [*results, *wide]
 
 
 def assert_near(actual: Tensor, eager: Tensor, truth: Tensor | None, label: str) -> None:
-    """Equal where integers; else the worst error is near eager's own worst, at the tensor's scale.
+    """Integers must be equal; for floats the worst error must be close to eager's own worst error.
 
-    A chain of ops spreads one element's rounding over others, so the tensor is judged as a whole.
+    A chain of ops spreads the rounding of one element over others, so errors are relative to the
+    largest element of the tensor.
     """
     got, want = as_real(actual), as_real(eager)
     assert torch.equal(got.isnan(), want.isnan()), f"{label}: NaN in other places than eager's"

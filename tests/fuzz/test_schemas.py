@@ -1,6 +1,6 @@
-"""Programs drawn from PyTorch's op schemas, compiled, against eager: fixed seeds, each batch in
-worker processes of its own. `make fuzz` runs fresh seeds; `python -m tests.fuzz.schemas --seed N
---programs 1` repeats one and minimises it.
+"""Programs drawn from PyTorch's op schemas, compiled and compared with eager: fixed seeds, with
+separate worker processes for each batch. `make fuzz` runs fresh seeds; `python -m
+tests.fuzz.schemas --seed N --programs 1` repeats one and minimises it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def check_batch(first: int) -> None:
     assert not summary.faults and not summary.broken, f"{summary.text()}\n\n{shown}"
 
 
-@pytest.mark.slow  # the faults that it still finds in ingot.compile are open
+@pytest.mark.slow  # its open findings in ingot.compile are not fixed yet
 @pytest.mark.parametrize("first", QUICK)
 def test_programs_of_schemas(first: int) -> None:
     check_batch(first)

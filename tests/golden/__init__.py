@@ -1,1 +1,1 @@
-"""Texts of programs, kept in the tests themselves."""
+"""Golden tests of the text forms of programs."""

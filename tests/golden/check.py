@@ -1,4 +1,4 @@
-"""LLVM's FileCheck on texts that are in memory."""
+"""LLVM's FileCheck on strings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from filecheck.parser import Parser, pattern_for_opts
 
 
 def file_check(text: str, directives: str, prefix: str) -> None:
-    """Do the lines of `directives` that begin with `prefix` hold for the text?"""
+    """Check `text` against the lines of `directives` that begin with `prefix`."""
     options = Options(match_filename="directives", check_prefixes=[prefix])
     parser = Parser(options, io.StringIO(directives), *pattern_for_opts(options))
     matcher = Matcher(options, FInput("text", text), parser)

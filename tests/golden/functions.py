@@ -1,7 +1,7 @@
-"""A function for each shape that fusion and code generation know, with what matters of the regions
-(FUSED) and of the MLIR (CODE) that it becomes, as FileCheck directives in its docstring. Sizes are
-small, and none is a multiple of a vector. Vectors are those of 256 bits: f32 goes through four
-registers at a time, 32 lanes, where nothing forbids it.
+"""One function for each form that fusion and code generation handle. Its docstring holds FileCheck
+directives for its regions (FUSED) and its MLIR (CODE). Sizes are small, and none is a multiple of a
+vector. Vectors have 256 bits: unless something forbids it, f32 is unrolled to four registers, 32
+lanes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Case:
     args: tuple[Any, ...]
     dynamic: bool = False
     last_cache: int = 0
-    """Bytes of the last cache that the code is written for; 0: the machine's."""
+    """Size in bytes of the last-level cache that code is generated for; 0 means this machine's."""
 
 
 CASES: dict[str, Case] = {}
@@ -41,7 +41,7 @@ def ones(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
 
 @case(ones(5, 7), ones(5, 7))
 def pointwise(x: Tensor, y: Tensor) -> Tensor:
-    """One region, its two dimensions one loop, and a masked tail.
+    """One region, its two dimensions collapsed to one loop, and a masked tail.
 
     FUSED: region 0 [i0<5, i1<7]
     FUSED-NOT: {{region|library}}
@@ -70,7 +70,7 @@ def pointwise(x: Tensor, y: Tensor) -> Tensor:
 
 @case(ones(5, 7), ones(5, 7), dynamic=True)
 def pointwise_dynamic(x: Tensor, y: Tensor) -> Tensor:
-    """The same for all sizes: they are behind the three buffers of the frame.
+    """As `pointwise` for all sizes, which follow the three buffers in the call frame.
 
     FUSED: region 0 [i0<[[ROWS:s[0-9]+]], i1<[[COLUMNS:s[0-9]+]]]
     FUSED-NOT: {{region|library}}
@@ -90,7 +90,7 @@ def pointwise_dynamic(x: Tensor, y: Tensor) -> Tensor:
 
 @case(ones(3, 5, 7), ones(7), ones(5, 1))
 def broadcast(x: Tensor, row: Tensor, column: Tensor) -> Tensor:
-    """What is one for a whole row is loaded once before it, and spread over the lanes.
+    """A scalar broadcast along a row is loaded once before the row and splat to all lanes.
 
     FUSED: region 0 [i0<3, i1<5, i2<7]
     FUSED-NOT: {{region|library}}
@@ -108,7 +108,7 @@ def broadcast(x: Tensor, row: Tensor, column: Tensor) -> Tensor:
 
 @case(ones(19))
 def two_results(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Both are stored in one loop that loads x once; booleans are bytes.
+    """Both results are stored in one loop that loads x once; booleans are bytes.
 
     FUSED: region 0 [i0<19]
     FUSED: store add
@@ -129,7 +129,7 @@ def two_results(x: Tensor) -> tuple[Tensor, Tensor]:
 
 @case(ones(19, dtype=torch.bfloat16), ones(19, dtype=torch.bfloat16))
 def half(x: Tensor, y: Tensor) -> Tensor:
-    """Computed in f32, and rounded after every op as eager does; loads and stores are 16 bits wide.
+    """Computed in f32 and rounded after every op, as in eager; loads and stores are 16 bits wide.
 
     FUSED: region 0 [i0<19]
     FUSED-NOT: {{region|store add}}
@@ -148,7 +148,7 @@ def half(x: Tensor, y: Tensor) -> Tensor:
 
 @case(ones(19, 23))
 def transpose(x: Tensor) -> Tensor:
-    """Tiles of 8 × 8 go through registers: eight loads, three rounds of shuffles.
+    """Transposed in 8 × 8 tiles in registers: eight loads, three rounds of shuffles.
 
     FUSED: region 0 [i0<23, i1<19]
     FUSED: clone[i0, i1] = aten.clone.default(t)
@@ -170,7 +170,7 @@ def transpose(x: Tensor) -> Tensor:
 
 @case(ones(5, 19))
 def row_sum(x: Tensor) -> Tensor:
-    """A row is one vector: its lanes are added in halves, and one element is stored.
+    """A row is one vector: its lanes are added by halving, and one element is stored.
 
     FUSED: region 0 [i0<5] reduce [i1<19]
     FUSED-NEXT: mul[i0, i1]
@@ -194,7 +194,7 @@ def row_sum(x: Tensor) -> Tensor:
 
 @case(ones(5, 19), dynamic=True)
 def row_sum_dynamic(x: Tensor) -> Tensor:
-    """Rows of any length: whole vectors in a loop, the rest under a mask.
+    """Rows of any length: whole vectors in a loop, then a masked tail.
 
     FUSED: region 0 [i0<{{s[0-9]+}}] reduce [i1<{{s[0-9]+}}]
     FUSED-NOT: region
@@ -212,7 +212,7 @@ def row_sum_dynamic(x: Tensor) -> Tensor:
 
 @case(ones(5, 19))
 def column_sum(x: Tensor) -> Tensor:
-    """Vectors run along what is kept: no lanes are added to each other.
+    """Vectorised along the kept dimension: no horizontal adds.
 
     FUSED: region 0 [i1<19] reduce [i0<5]
     FUSED: store sum_1[i1]
@@ -230,7 +230,7 @@ def column_sum(x: Tensor) -> Tensor:
 
 @case(ones(5, 19))
 def whole_maximum(x: Tensor) -> Tensor:
-    """Both dimensions are one loop; maximumf keeps a NaN.
+    """Both dimensions are collapsed to one loop; maximumf propagates NaN.
 
     FUSED: region 0 [] reduce [i0<5, i1<19]
     FUSED: store amax[]
@@ -249,7 +249,7 @@ def whole_maximum(x: Tensor) -> Tensor:
 
 @case(ones(5, 19))
 def normalize(x: Tensor) -> Tensor:
-    """One region: sums, the variance in f64, then one loop that divides by what a row shares.
+    """One region: sums, the variance in f64, then one loop that divides by per-row values.
 
     FUSED: region 0 [i0<5] reduce [i1<19]
     FUSED-COUNT-3: aten.sum.dim_IntList
@@ -271,7 +271,7 @@ def normalize(x: Tensor) -> Tensor:
 
 @case(ones(5, 19))
 def softmax(x: Tensor) -> Tensor:
-    """One region; exp is a polynomial among the loop's own instructions.
+    """One region; exp is a polynomial inlined in the loop.
 
     FUSED: region 0 [i0<5] reduce [i1<19]
     FUSED: amax
@@ -294,7 +294,7 @@ def softmax(x: Tensor) -> Tensor:
 
 @case(ones(5, 19))
 def argmax(x: Tensor) -> Tensor:
-    """Positions beside values, in 32 bits as long as they fit; the result is i64.
+    """Indices are carried with the values, in 32 bits if they fit; the result is i64.
 
     FUSED: region 0 [i0<5] reduce [i1<19]
     FUSED: store argmax[i0]
@@ -312,7 +312,7 @@ def argmax(x: Tensor) -> Tensor:
 
 @case(ones(11, 6), ones(3, dtype=torch.int64))
 def lookup(table: Tensor, ids: Tensor) -> Tensor:
-    """An index is checked once a row; one outside reads row 0, and its error code is stored.
+    """An index is checked once per row; if out of bounds, row 0 is read and an error code stored.
 
     FUSED: region 0 [i0<3, i1<6]
     FUSED: embedding
@@ -337,7 +337,7 @@ def lookup(table: Tensor, ids: Tensor) -> Tensor:
 
 @case(ones(3, 4), ones(3, 5))
 def concatenate(x: Tensor, y: Tensor) -> Tensor:
-    """The sum is computed where it is stored; each part has a loop of its own, without guards.
+    """The sum is computed at its store; each part has its own loop, without guards.
 
     FUSED: region 1 [i0<3, i1<9]
     FUSED: store cat
@@ -358,7 +358,7 @@ def concatenate(x: Tensor, y: Tensor) -> Tensor:
 
 @case(ones(3, 4))
 def pad(x: Tensor) -> Tensor:
-    """Left, middle and right are loops of their own; only the middle loads.
+    """Left, middle and right are separate loops; only the middle one loads.
 
     FUSED: region 0 [i0<3, i1<7]
     FUSED: constant_pad_nd
@@ -381,7 +381,7 @@ def pad(x: Tensor) -> Tensor:
 
 @case(ones(7, dtype=torch.int32), ones(7, dtype=torch.int32))
 def integer_division(x: Tensor, y: Tensor) -> Tensor:
-    """Through f64, which is exact for 32 bits; a zero divides nothing, and its error is stored.
+    """Through f64, which is exact for 32 bits; a zero divisor is replaced and an error code stored.
 
     FUSED: region 0 [i0<7]
     FUSED: store floor_divide
@@ -401,7 +401,7 @@ def integer_division(x: Tensor, y: Tensor) -> Tensor:
 
 @case(ones(4, 6), ones(6, 5), ones(5))
 def around_a_product(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
-    """One region before the product, and one behind it that stores only the sums.
+    """One region before the matmul, and one after it that stores only the sums.
 
     FUSED: region 0 [i0<4, i1<6]
     FUSED: library mm
@@ -421,7 +421,7 @@ def around_a_product(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
 
 @case(ones(32, 32), last_cache=4096)
 def outgrows_the_cache(x: Tensor) -> Tensor:
-    """What the last cache does not hold is stored past it, and the stores are fenced.
+    """A result larger than the last-level cache uses non-temporal stores and a fence.
 
     FUSED: region 0 [i0<32, i1<32]
 
@@ -436,7 +436,7 @@ def outgrows_the_cache(x: Tensor) -> Tensor:
 
 @case(ones(32, 32), last_cache=4097)
 def fits_in_the_cache(x: Tensor) -> Tensor:
-    """One byte less than the cache holds is stored as usual.
+    """A cache one byte larger than the data: ordinary stores.
 
     FUSED: region 0 [i0<32, i1<32]
 

@@ -1,5 +1,5 @@
-"""The text of programs, before and after the passes. `EXPECTTEST_ACCEPT=1 pytest tests/golden`
-writes the new text into this file: look at the diff before you commit it.
+"""The text of programs before and after the passes. `EXPECTTEST_ACCEPT=1 pytest tests/golden`
+updates the expected text in this file; check the diff before committing.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What matters of regions and of the MLIR made of them, by FileCheck (functions.py). A few whole
-texts in `expected/` keep the printers as they are: `EXPECTTEST_ACCEPT=1 pytest tests/golden` writes
-them anew; look at the diff before you commit it.
+"""FileCheck tests of regions and of the MLIR generated from them (functions.py). A few complete
+texts in `expected/` pin the printers: `EXPECTTEST_ACCEPT=1 pytest tests/golden` updates them; check
+the diff before committing.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def test_no_file_is_left_over() -> None:
 
 
 def test_text_does_not_depend_on_hash_seeds() -> None:
-    """Sets of nodes must not decide an order."""
+    """The order of the text must not depend on the iteration order of sets."""
     code = (
         "from tests.golden.test_regions_and_mlir import CASES, fused, mlir\n"
         "for name in ('broadcast', 'normalize', 'around_a_product', 'softmax'):\n"

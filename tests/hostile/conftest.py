@@ -9,7 +9,7 @@ from .corpus import PROGRAMS
 
 @pytest.fixture(scope="session")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The files of the corpus."""
+    """The saved programs of the corpus."""
     folder = tmp_path_factory.mktemp("saved")
     files = {}
     for name, make in PROGRAMS.items():

@@ -1,4 +1,4 @@
-"""Programs whose files are attacked: together they have every construct of the format."""
+"""The programs whose files are attacked; together they use every construct of the format."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import ingot
 
 
 class Net(nn.Module):
-    """Weights, a buffer that is written to, a tied weight, and one with strides of its own."""
+    """Weights, a mutated buffer, a tied weight, and a non-contiguous weight."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Files taken apart and put together again, rightly or not."""
+"""Unpacks saved files and writes them back, valid or not."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Path_ = tuple[str | int, ...]
 
 @dataclass
 class File:
-    """A program's file, open to changes."""
+    """The mutable contents of a saved program."""
 
     graph: Any
     program: Any
@@ -40,7 +40,7 @@ class File:
         return next(n for n in self.graph["graph"]["nodes"] if n["name"] == name)
 
     def call(self, target: str = "") -> Any:
-        """The first call, of `target`."""
+        """The first call whose target starts with `target`."""
         return next(
             n
             for n in self.graph["graph"]["nodes"]
@@ -77,5 +77,5 @@ def at(document: Any, path: Path_) -> Any:
 
 
 def shape(path: Path_) -> tuple[str, ...]:
-    """The path without its indices."""
+    """The path with indices replaced by "*"."""
     return tuple("*" if isinstance(key, int) else key for key in path)

@@ -1,5 +1,5 @@
-"""Loads files in another process, one after the other, and says what became of each. A process that
-dies or hangs is seen as such, together with the file it died of.
+"""Loads files one after the other in another process and reports the outcome of each. If the
+process dies or hangs, the report names the file that caused it.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from pathlib import Path
 
 MOST_SECONDS = 20.0
 MOST_MEGABYTES = 400
-"""Beyond what the process has taken for files before this one."""
+"""Above the peak reached by earlier files in the same process."""
 
 
 @dataclass(frozen=True)
 class Outcome:
     file: str
     error: str
-    """The type of the error, empty if the file was loaded."""
+    """The type of the error; empty if the file was loaded."""
     is_ours: bool
     message: str
     seconds: float
@@ -31,7 +31,7 @@ class Outcome:
 
 
 def load_all(files: Sequence[Path], folder: Path, seconds: float = 600) -> list[Outcome]:
-    """One for each file; raises if the process dies."""
+    """One outcome for each file; raises if the process dies."""
     listed = folder / "files.json"
     listed.write_text(json.dumps([str(file) for file in files]))
     done = subprocess.run(
@@ -52,7 +52,7 @@ def load_all(files: Sequence[Path], folder: Path, seconds: float = 600) -> list[
 
 
 def check(outcome: Outcome) -> None:
-    """What holds of every file."""
+    """Conditions on every file: no foreign error, bounded time and memory."""
     assert outcome.is_ours or not outcome.error, f"{outcome.file}: a raw {outcome.error}: {outcome}"
     assert outcome.seconds < MOST_SECONDS, f"{outcome.file} took {outcome.seconds:.0f} s"
     assert outcome.megabytes < MOST_MEGABYTES, f"{outcome.file} took {outcome.megabytes:.0f} MB"
@@ -87,7 +87,7 @@ def main(listed: str) -> None:
 
     torch_structures(corpus)
     files = json.loads(Path(listed).read_text())
-    _load(files[0])  # what is imported with the first file is not that file's
+    _load(files[0])  # imports triggered by the first load are not charged to that file
     for file in files:
         print(json.dumps(_load(file)), flush=True)
 

@@ -1,5 +1,5 @@
-"""Mutants of good files, from a seed: bytes changed, files cut, and documents changed in ways that
-JSON knows: keys deleted, doubled, swapped and retyped, huge numbers, deep nesting, code as text.
+"""Seeded mutants of valid files: changed bytes, truncated files, and changed documents that are
+still JSON: keys deleted, duplicated, swapped and retyped, huge numbers, deep nesting, code as text.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def code(canary: Path) -> str:
 
 
 def mutant(seed: int, source: Path, target: Path, canary: Path) -> str:
-    """Write a mutant of `source`; returns what was done."""
+    """Write a mutant of `source` and return a description of the change."""
     rng = random.Random(seed)
     if rng.random() < 0.25:
         return _of_bytes(rng, source, target)
@@ -48,7 +48,7 @@ def mutant(seed: int, source: Path, target: Path, canary: Path) -> str:
 
 
 def _of_bytes(rng: random.Random, source: Path, target: Path) -> str:
-    """Of the archive, or of one of its members with the right checksum."""
+    """Change bytes of the archive, or of one member with a corrected checksum."""
     if rng.random() < 0.5:
         data, done = _flipped(rng, source.read_bytes())
         target.write_bytes(data)
@@ -109,7 +109,7 @@ def _changed(rng: random.Random, document: Any, canary: Path) -> tuple[Any, str]
 
 
 def _copy(document: Any) -> Any:
-    """copy.deepcopy takes several frames for a level, and mutants are nested deeply."""
+    """copy.deepcopy needs several stack frames per level, and mutants are deeply nested."""
     return json.loads(json.dumps(document))
 
 

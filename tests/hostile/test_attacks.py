@@ -1,5 +1,5 @@
-"""Each attack made by hand gives one IngotError that names the place, runs no code and costs little
-time and memory.
+"""Each attack written by hand raises one IngotError that names the location, runs no code and costs
+little time and memory.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def test_no_permission(saved: dict[str, Path], tmp_path: Path) -> None:
     path.write_bytes(saved["static"].read_bytes())
     path.chmod(0)
     user = os.geteuid()
-    if user == 0:  # root reads everything
+    if user == 0:  # root can read every file
         os.seteuid(NOBODY)
     try:
         with pytest.raises(PermissionError):
@@ -78,7 +78,7 @@ def test_no_permission(saved: dict[str, Path], tmp_path: Path) -> None:
 
 
 def test_the_name_of_an_input_is_only_a_name(saved: dict[str, Path], tmp_path: Path) -> None:
-    """Names that Python and PyTorch use themselves are harmless in generated code."""
+    """Names used by Python and PyTorch are harmless in generated code."""
     file = File.read(saved["static"])
     graph, program = json.dumps(file.graph), json.dumps(file.program)
     user = next(i["name"] for i in file.program["inputs"] if i["kind"] == "user")
@@ -90,11 +90,11 @@ def test_the_name_of_an_input_is_only_a_name(saved: dict[str, Path], tmp_path: P
         torch.testing.assert_close(loaded(torch.ones(2, 4), scale=3.0), want)
 
 
-# -- files of the format before this one, whose reader evaluated them ------------------------------
+# -- files of the previous format, whose reader evaluated them -------------------------------------
 
 
 def _old_file(path: Path, change: object) -> None:
-    """As ingot wrote it: torch.export's own JSON."""
+    """A file as ingot used to write it: torch.export's own JSON."""
     from safetensors.torch import save
     from torch._export.serde.serialize import ExportedProgramSerializer, _to_json_bytes
 

@@ -1,5 +1,5 @@
-"""Names never become code: whatever a node or a symbol is called, the Python that ingot writes for
-a program holds no text of theirs but identifiers.
+"""Names never become code: the Python that ingot generates contains names of nodes and symbols only
+as identifiers.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def test_identifiers_are_distinct() -> None:
 
 
 def test_a_node_of_any_name_runs() -> None:
-    """Even a graph that no file can hold."""
+    """Even a graph that no file can contain."""
 
     def function(x: Tensor) -> Tensor:
         return torch.sort(x * 2 + 1).values.sum() + x

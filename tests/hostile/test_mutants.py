@@ -1,5 +1,5 @@
-"""Mutants of good files: each loads to a program that verifies, or raises one IngotError. None runs
-code, none kills or hangs the process that loads it.
+"""Mutants of valid files: each loads to a program that verifies, or raises one IngotError. None
+runs code, and none kills or hangs the loading process.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def test_mutants(batch: int, saved: dict[str, Path], tmp_path: Path) -> None:
     [n if n == "structured" else pytest.param(n, marks=pytest.mark.slow) for n in PROGRAMS],
 )
 def test_code_in_every_place(name: str, saved: dict[str, Path], tmp_path: Path) -> None:
-    """Once for each kind of place that a file has."""
+    """Once for each kind of location in a file."""
     canary, files, seen = tmp_path / "canary", [], set()
     source = File.read(saved[name])
     for member in ("graph", "program"):

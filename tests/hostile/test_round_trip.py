@@ -1,4 +1,4 @@
-"""What a file keeps, and that a loaded program computes and compiles as the one that was saved."""
+"""Properties preserved by a file: the loaded program computes and compiles as the saved one."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_guards_hold_after_loading(tmp_path: Path) -> None:
 
 
 def test_an_offset_known_only_at_run_time_is_kept(tmp_path: Path) -> None:
-    """The view that `x[n]` is begins at an offset with a symbol of its own."""
+    """The view `x[n]` starts at an offset with its own symbol."""
     from ingot.options import make_options
     from ingot.pipeline import compile_program
     from ingot.runtime.executable import Executable

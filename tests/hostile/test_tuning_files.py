@@ -1,4 +1,4 @@
-"""Tuning files that are damaged or hostile are ignored with one line in the log: nothing is raised,
+"""Damaged or hostile tuning files are ignored with one line in the log. Nothing is raised,
 evaluated or printed, and the operation is measured again.
 """
 
@@ -40,7 +40,7 @@ X = torch.ones(50, 3)
 
 @pytest.fixture(scope="module")
 def tuned(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """The content of a tuning file that is used."""
+    """The content of a valid tuning file."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("INGOT_TUNING", str(tmp_path_factory.mktemp("tuning")))
         op = make()
@@ -56,7 +56,7 @@ def good(tuned: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple
 
 
 def load(caplog: pytest.LogCaptureFixture) -> tuple[Any, list[str]]:
-    """What is known without measuring, and the log."""
+    """The record known without measuring, and the log."""
     caplog.clear()
     start = time.perf_counter()
     with caplog.at_level(logging.DEBUG, logger="ingot"):
@@ -155,7 +155,7 @@ def _mutate(seed: int, data: bytes, canary: Path) -> bytes:
 def test_mutants(
     count: int, good: tuple[Path, bytes], caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
-    """Each is used, in which case it is sound, or ignored with one line."""
+    """Each mutant is used, if it is valid, or ignored with one line in the log."""
     path, data = good
     canary = tmp_path / "canary"
     for seed in range(count):

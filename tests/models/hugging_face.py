@@ -1,5 +1,5 @@
-"""Hugging Face models at small sizes: two narrow layers, random weights, nothing downloaded. Each
-builder gives the model in eval mode and the keyword arguments of a call.
+"""Hugging Face models at small sizes: two narrow layers, random weights, no downloads. Each builder
+returns the model in eval mode and the keyword arguments of a call.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def mixtral() -> Workload:
         max_position_embeddings=64,
     )  # fmt: skip
     model = MixtralForCausalLM(config)
-    model.set_experts_implementation("eager")  # the others have no float64 to compare with
+    model.set_experts_implementation("eager")  # the other implementations have no float64 reference
     return model, padded(tokens())
 
 
@@ -137,6 +137,6 @@ SLOW_BUILDERS: dict[str, Callable[[], Workload]] = {"mixtral": mixtral, "clip": 
 
 
 def tensors_of(output: Any) -> list[Tensor]:
-    """What a model returned, flat, without what it only passes on (caches)."""
+    """The returned tensors, flat, without those only passed through (caches)."""
     values = output.to_tuple() if hasattr(output, "to_tuple") else (output,)
     return [value for value in values if isinstance(value, Tensor)]

@@ -1,6 +1,6 @@
-"""A model, eager and compiled, compared: outputs, or the loss and all gradients of a training step.
-The yardstick is the error of eager itself: both are measured against the same model in float64, and
-ingot may be a few times as far from it as eager is, no more.
+"""Compares an eager model with its compiled form: outputs, or the loss and all gradients of a
+training step. Errors are measured against the same model in float64; ingot's may be a few times
+eager's.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from ingot.stages import Compiled
 
 FARTHER_THAN_EAGER = 4.0
 SLACK = 2e-6
-"""Of the largest number of a tensor: rounding of float32 sums that eager happens not to have."""
+"""Relative to the largest element of a tensor: float32 rounding of sums that eager may happen not
+to have."""
 
 Call = Callable[[nn.Module], list[Tensor]]
 
 
 def compare(model: nn.Module, call: Call, **settings: Any) -> list[Compiled]:
-    """`call` gives the tensors to compare from the model or its compiled form."""
+    """`call` returns the tensors to compare, from the model or its compiled form."""
     heard: list[Compiled] = []
     wide = widened(call, copy.deepcopy(model).double())
     eager = call(copy.deepcopy(model))
@@ -40,7 +41,7 @@ def compare(model: nn.Module, call: Call, **settings: Any) -> list[Compiled]:
 
 
 def widened(call: Call, model: nn.Module) -> list[Tensor]:
-    """The truth: the same call with all float32 inputs in float64."""
+    """The reference: the same call with all float32 inputs in float64."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     try:
@@ -52,7 +53,7 @@ def widened(call: Call, model: nn.Module) -> list[Tensor]:
 def assert_near(
     got: Tensor, eager: Tensor, truth: Tensor, label: str, scale: float | None = None
 ) -> None:
-    """`scale` is what the slack is a part of; by default the largest number of the truth."""
+    """The slack is relative to `scale`, by default the largest element of the reference."""
     assert got.shape == eager.shape, f"{label}: {got.shape}, eager's is {eager.shape}"
     assert got.dtype == eager.dtype, f"{label}: {got.dtype}, eager's is {eager.dtype}"
     if not eager.dtype.is_floating_point:
@@ -84,7 +85,7 @@ def as_default(arguments: Any) -> Any:
 
 
 def training_step(loss_of: Callable[[nn.Module], Tensor], model: nn.Module) -> list[Tensor]:
-    """The loss, the gradients of all parameters, the buffers afterwards."""
+    """The loss, the gradients of all parameters, and the buffers afterwards."""
     loss = loss_of(model)
     loss.backward()
     plain = getattr(model, "_orig_mod", model)

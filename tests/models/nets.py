@@ -1,5 +1,5 @@
-"""Plain PyTorch networks, small: the architectures that people write by hand. Each builder gives a
-module with random weights and the arguments to call it with.
+"""Small networks in plain PyTorch: common hand-written architectures. Each builder returns a module
+with random weights and its arguments.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class ResNet(nn.Module):
 
 
 class InvertedResidual(nn.Module):
-    """Expand, filter each channel on its own, squeeze and excite, project."""
+    """Expand, depthwise convolution, squeeze and excite, project."""
 
     def __init__(self, inputs: int, outputs: int, stride: int):
         super().__init__()
@@ -104,7 +104,7 @@ class UNet(nn.Module):
 
 
 class Recommender(nn.Module):
-    """Tables of embeddings, a tower of dense features, pairwise products of all, one score."""
+    """Embedding tables, an MLP over dense features, all pairwise dot products, one score."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,5 +1,5 @@
-"""A model of the zoo at three batch sizes and two lengths, eager and compiled: as a program of its
-own, so that a crash is its exit code and not the end of the tests.
+"""A model of the zoo at three batch sizes and two lengths, eager and compiled. It is a separate
+program, so that a crash becomes an exit code instead of ending the tests.
 
     python -m tests.models.sizes NAME
 """
@@ -25,11 +25,11 @@ BATCHES = (2, 3, 5)
 LONGER = 1.5
 """The second length, as a multiple of the first."""
 SEQUENCES = ("input_values", "inputs")
-"""Arguments beside tokens whose second dimension is a length."""
+"""Arguments other than tokens whose second dimension is a sequence length."""
 
 
 def sized(entry: Entry, batch: int, longer: float) -> Entry:
-    """With other arguments for the same model."""
+    """The entry with other argument shapes for the same model."""
     shapes = {}
     for name, (_, *rest) in entry.shapes.items():
         if longer != 1 and (name.endswith("ids") or name in SEQUENCES):
@@ -39,14 +39,14 @@ def sized(entry: Entry, batch: int, longer: float) -> Entry:
 
 
 def cases(entry: Entry, model: nn.Module) -> list[tuple[dict[str, Tensor], list[Tensor]]]:
-    """Arguments and eager's results, as far as eager takes them."""
+    """Arguments and eager's results, for every size that eager accepts."""
     found = []
     for batch, longer in [*((batch, 1.0) for batch in BATCHES), (BATCHES[-1], LONGER)]:
         arguments = sized(entry, batch, longer).build()[1]
         try:
             with torch.no_grad():
                 found.append((arguments, tensors_of(model(**arguments))))
-        except Exception:  # a length that the model does not take
+        except Exception:  # a length that the model does not accept
             continue
     assert len(found) >= len(BATCHES)
     return found

@@ -19,7 +19,7 @@ def build(name: str) -> tuple[nn.Module, dict[str, Any]]:
 
 
 def without_dropout(model: nn.Module) -> nn.Module:
-    """The truth is computed in float64, which draws other random numbers."""
+    """The reference runs in float64, which samples other random numbers."""
     for module in model.modules():
         if isinstance(module, nn.Dropout):
             module.p = 0.0
@@ -63,7 +63,7 @@ def test_training_step(name: str) -> None:
 
 
 def test_training_step_draws_eagers_dropout() -> None:
-    """With dropout on, the same seed gives eager's loss."""
+    """With dropout enabled, the same seed gives eager's loss."""
     model, arguments = build("bert")
     model.train()
     compiled = torch.compile(model, backend="ingot", options={"strict": True})
@@ -75,7 +75,7 @@ def test_training_step_draws_eagers_dropout() -> None:
 
 
 def test_generate_token_by_token() -> None:
-    """Greedy decoding with a cache that grows gives eager's tokens."""
+    """Greedy decoding with a growing cache gives eager's tokens."""
     model, arguments = build("gpt2")
     model.eval()
     ids = arguments["input_ids"][:1, :4]
@@ -89,7 +89,7 @@ def test_generate_token_by_token() -> None:
 
 @pytest.mark.parametrize("name", ["opt", "llama"])
 def test_tuples_instead_of_model_outputs(name: str) -> None:
-    """return_dict=False with caches, hidden states and attentions: tuples of tuples."""
+    """return_dict=False with hidden states and attentions: tuples of tuples."""
     from torch.utils import _pytree as pytree
 
     model, arguments = build(name)

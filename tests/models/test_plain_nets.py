@@ -1,4 +1,4 @@
-"""Networks written in plain PyTorch, inference and one training step, against eager."""
+"""Networks in plain PyTorch, inference and one training step, against eager."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from .nets import BUILDERS, ConvNorm
 
 @pytest.fixture(autouse=True)
 def trace_recurrent_nets() -> Iterator[None]:
-    """Dynamo breaks the graph at nn.LSTM and nn.GRU unless it is told not to."""
+    """Dynamo breaks the graph at nn.LSTM and nn.GRU unless allow_rnn is set."""
     with torch._dynamo.config.patch(allow_rnn=True):
         yield
 
 
 def without_dropout(model: nn.Module) -> nn.Module:
-    """The truth is computed in float64, which draws other random numbers."""
+    """The reference runs in float64, which samples other random numbers."""
     for module in model.modules():
         if isinstance(module, nn.Dropout):
             module.p = 0.0
@@ -73,7 +73,7 @@ def test_channels_last(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["perceptron", "encoder", "resnet"])
 def test_dynamic_batch(name: str) -> None:
-    """One compilation serves several sizes of batch."""
+    """One compilation serves several batch sizes."""
     from torch._dynamo.utils import counters
 
     model, (x,) = BUILDERS[name]()
@@ -102,7 +102,7 @@ def test_bfloat16(name: str) -> None:
 
 
 def settle(model: nn.Module) -> None:
-    """Statistics as if trained: fresh ones would hide a mistake in folding."""
+    """Realistic batch-norm statistics: initial ones would hide a folding error."""
     for module in model.modules():
         if isinstance(module, nn.BatchNorm1d | nn.BatchNorm2d):
             assert module.running_mean is not None and module.running_var is not None
@@ -111,7 +111,8 @@ def settle(model: nn.Module) -> None:
 
 
 def test_convolution_and_norm_share_a_kernel() -> None:
-    """In eval mode, batch norm and the activation behind it are one kernel's work."""
+    """In eval mode, batch norm and the following activation are fused into the convolution
+    kernel."""
     net = nn.Sequential(ConvNorm(3, 8), nn.ReLU()).eval()
     settle(net)
 

@@ -1,4 +1,4 @@
-"""Layers that repeat are compiled once: the number of kernels does not grow with the depth."""
+"""Repeated layers are compiled once: the number of kernels does not grow with depth."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .judge import assert_near
 
 
 class Layer(nn.Module):
-    """Attention and a gated feed-forward net, each behind a norm and beside a residual."""
+    """Attention and a gated feed-forward network, each after a norm and with a residual."""
 
     def __init__(self, width: int = 16):
         super().__init__()

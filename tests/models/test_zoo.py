@@ -1,4 +1,5 @@
-"""Architectures that nothing here was made for: inference and one training step, against eager."""
+"""Architectures that ingot was not developed with: inference and one training step, against
+eager."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ def test_inference(name: str) -> None:
 
 @pytest.mark.parametrize("name", ZOO)
 def test_batch_sizes_and_lengths(name: str) -> None:
-    """In a process of its own: code for dynamic sizes that reads past a tensor may crash."""
+    """In a separate process, because code for dynamic sizes that reads out of bounds may crash."""
     command = [sys.executable, "-m", "tests.models.sizes", name]
     done = subprocess.run(command, capture_output=True, text=True, timeout=580, check=False)
     assert done.returncode == 0, done.stderr[-4000:]
@@ -46,8 +47,8 @@ UNFIT_FOR_TRAINING = {
 
 @pytest.mark.parametrize("name", [name for name in ZOO if name not in UNFIT_FOR_TRAINING])
 def test_training_step(name: str) -> None:
-    """Gradients whose truth is 0 are what is left of larger ones: all are measured by the largest
-    of the network."""
+    """Gradients whose true value is 0 are rounding residues of larger ones, so all errors are
+    relative to the largest gradient of the network."""
     model, arguments = ZOO[name].build()
     without_dropout(model.train())
     truth = widened(lambda model: gradients(model, arguments), copy.deepcopy(model).double())
@@ -59,7 +60,7 @@ def test_training_step(name: str) -> None:
 
 
 def gradients(model: nn.Module, arguments: dict[str, Tensor], **settings: Any) -> list[Tensor]:
-    """Zeros where there is none: AOTAutograd gives those to parameters that nothing reaches."""
+    """Zeros for missing gradients: AOTAutograd returns zeros for unreachable parameters."""
     torch.manual_seed(0)
     call = torch.compile(model, **settings) if settings else model
     output = tensors_of(call(**as_default(arguments)))[0]

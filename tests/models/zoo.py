@@ -1,5 +1,5 @@
-"""Many architectures of Hugging Face's, two narrow layers each: a class, its configuration and what
-a call takes. None of them was looked at while ingot was built."""
+"""Many Hugging Face architectures with two narrow layers each: class, configuration, argument
+shapes. None was used during the development of ingot."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Entry:
     model: str
     settings: dict[str, Any]
     shapes: dict[str, tuple[int, ...]]
-    """Of the arguments; those that end in `ids` are tokens."""
+    """Shapes of the arguments; names that end in `ids` are tokens."""
     config: str = ""
-    """By default the model's name with Config for Model."""
+    """By default the name of the model with Config in place of Model."""
 
     def build(self) -> tuple[nn.Module, dict[str, Tensor]]:
         import transformers

@@ -1,9 +1,9 @@
-"""Which (op, dtype) pairs are tested, with how many samples, and which of them CI runs.
+"""Selects the tested (op, dtype) pairs, the number of samples of each, and the pairs that CI runs.
 
-In: PyTorch's OpInfo table. Out: pytest parameters, one for each pair, carrying their `slow` mark
-and their row of expected.py. CI runs f32 (or the op's first dtype) for every op, and for each op
-two of its other dtypes, chosen by a stable hash of the name so that all dtypes are covered by
-kindred ops; `slow` runs the rest and more samples.
+Each pair of PyTorch's OpInfo table becomes a pytest parameter with its `slow` mark and its row of
+expected.py. CI runs f32 (or the op's first dtype) and two other dtypes of every op. The two are
+chosen by a stable hash of the name, so that related ops together cover all dtypes. `slow` runs the
+rest and more samples.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def call_without_seeding(op: Callable[..., Any], *args: Any, **kwargs: Any) -> A
     return op(*args, **kwargs)
 
 
-# Random ops seed themselves inside the op; a seed set while tracing is not part of the program.
-# The harness seeds before every run instead.
+# Random ops of OpInfo set the seed inside the op, but a seed set during tracing is not part of the
+# program. The harness sets the seed before every run instead.
 invocations.wrapper_set_seed = call_without_seeding
 
 
@@ -57,7 +57,7 @@ def dtype_name(dtype: torch.dtype) -> str:
 
 
 def unique_ops() -> dict[str, OpInfo]:
-    """The table by name; a name that stands twice gets a number."""
+    """The table by name; repeated names get a number."""
     ops: dict[str, OpInfo] = {}
     for op in op_db:
         name = op_name(op)
@@ -75,7 +75,7 @@ def dtypes_of(op: OpInfo, among: Iterable[torch.dtype] = DTYPES) -> list[torch.d
 
 
 def ci_dtypes(name: str, dtypes: list[torch.dtype]) -> set[torch.dtype]:
-    """The first dtype and two more."""
+    """The first dtype and two others."""
     first, rest = dtypes[:1], dtypes[1:]
     if not rest:
         return set(first)
@@ -94,7 +94,7 @@ def expectation(name: str, variant: str, dtype: str) -> list[pytest.MarkDecorato
 
 
 def case(name: str, variant: str, dtype: torch.dtype, *more: Any, slow: bool) -> Any:
-    """`more` are further values of the case, named by its variant."""
+    """`more` holds further parameters of the case, which `variant` names."""
     text = dtype_name(dtype)
     marks = expectation(name, variant, text)
     if slow:
@@ -122,7 +122,7 @@ def inplace_cases() -> Iterator[Any]:
 
 
 def grad_cases() -> Iterator[Any]:
-    """f32 for every differentiable op, bf16 for one in four (all of them when slow)."""
+    """f32 for every differentiable op, bf16 for one op in four (for all when slow)."""
     for name, op in OPS.items():
         if not op.supports_autograd:
             continue
@@ -141,7 +141,7 @@ def error_cases() -> Iterator[Any]:
 
 
 def whole_cases() -> Iterator[Any]:
-    """Every op once through torch.compile; CI takes every third."""
+    """Every op once through torch.compile; CI runs one in three."""
     for name, op in OPS.items():
         dtypes = dtypes_of(op)
         if dtypes:
@@ -151,7 +151,7 @@ def whole_cases() -> Iterator[Any]:
 
 
 def spread(samples: list[Any], count: int) -> list[Any]:
-    """`count` of them, evenly spaced, first and last included."""
+    """`count` of the samples, evenly spaced, including the first and the last."""
     if len(samples) <= count or count == 1:
         return samples[:count]
     last = len(samples) - 1
@@ -167,8 +167,8 @@ def samples_of(
 
 
 def error_inputs_of(op: OpInfo) -> list[ErrorInput]:
-    """Many leave their tensors uninitialized, and some are refused for what happens to be there:
-    here every such element is one."""
+    """Error inputs with every uninitialised element set to 1: many samples leave tensors
+    uninitialised, and some are refused depending on their contents."""
 
     def filled(*args: Any, **kwargs: Any) -> torch.Tensor:
         with torch.no_grad():
@@ -184,10 +184,10 @@ def program_of(function: Callable[..., Any], sample: SampleInput) -> Program:
 
 
 def metadata_only(name: str) -> bool:
-    """Ops whose values are not defined, such as torch.empty."""
+    """Whether the values of an op are undefined, as of torch.empty."""
     return name in METADATA_ONLY
 
 
 def exact_random(name: str) -> bool:
-    """Where the op draws random numbers, are its results exactly eager's?"""
+    """Whether the results of a random op must equal eager's exactly."""
     return name not in SUMS_OF_RANDOM

@@ -1,10 +1,9 @@
-"""How a compiled result is judged against eager's.
+"""Compares compiled results with eager's and reports which output differs, where and by how much.
 
-In: eager's outputs, the compiled outputs and, where there is one, the f64 truth (the same program
-on inputs widened to f64). Out: an AssertionError that says which output differs, where and by how
-much. Metadata (type, dtype, shape, strides, aliasing) must be eager's. An element passes when it
-is within torch.testing's tolerance of eager or no farther from the truth than eager is; NaN equals
-NaN, and integers and booleans must be equal.
+Metadata (type, dtype, shape, strides, aliasing) must equal eager's. An element passes if it is
+within torch.testing's tolerance of eager, or no farther than eager from the f64 truth (the same
+program on inputs widened to f64), if there is one. NaN equals NaN; integers and booleans must be
+equal.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-# torch.testing.assert_close's own defaults: (rtol, atol).
+# Defaults of torch.testing.assert_close: (rtol, atol).
 DTYPE_TOLERANCE: dict[torch.dtype, tuple[float, float]] = {
     torch.float16: (1e-3, 1e-5),
     torch.bfloat16: (1.6e-2, 1e-5),
@@ -30,14 +29,14 @@ WORST = 2.0
 
 
 def comparable_strides(tensor: Tensor) -> tuple[int, ...]:
-    """The strides that can be observed: those of dimensions longer than one."""
+    """The observable strides: those of dimensions longer than one."""
     if tensor.numel() == 0:
         return ()
     return tuple(st for st, size in zip(tensor.stride(), tensor.shape, strict=True) if size > 1)
 
 
 def assert_same_metadata(actual: Any, eager: Any, label: str, *, strides: bool = True) -> None:
-    """Type, dtype, shape, layout and, unless told otherwise, strides are eager's."""
+    """Type, dtype, shape, layout and, unless disabled, strides equal eager's."""
     assert isinstance(actual, Tensor) == isinstance(eager, Tensor), (
         f"{label}: {type(actual).__name__} where eager gives {type(eager).__name__}"
     )
@@ -55,7 +54,7 @@ def assert_same_metadata(actual: Any, eager: Any, label: str, *, strides: bool =
 
 
 def as_real(tensor: Tensor) -> Tensor:
-    """A dense f64 copy; a complex tensor gets a trailing dimension of two."""
+    """A dense f64 copy; a complex tensor gets a trailing dimension of size two."""
     tensor = tensor.detach()
     if tensor.is_quantized:
         tensor = tensor.dequantize()
@@ -79,11 +78,12 @@ def close_to_eager(actual: Tensor, eager: Tensor, dtype: torch.dtype) -> Tensor:
 def no_farther_than_eager(
     actual: Tensor, eager: Tensor, truth: Tensor, dtype: torch.dtype, normwise: bool
 ) -> Tensor:
-    """Elementwise: the error is eager's own at this element, or near eager's worst in the tensor;
-    an infinity that is the truth is right where eager has a NaN (its gelu of one, with AVX-512).
+    """Elementwise: the error is at most eager's error at this element, or close to eager's worst
+    error in the tensor. A correct infinity passes if eager has a NaN (its gelu of inf, with
+    AVX-512).
 
-    Rounding falls on other elements than eager's; only the size of the worst is comparable.
-    `normwise` takes the slack from the largest element: for chains of sums and products.
+    Rounding errors fall on other elements than in eager, so only the worst errors are comparable.
+    With `normwise`, the slack is relative to the largest element: for chains of sums and matmuls.
     """
     magnitude = truth.abs()
     if normwise and truth.isfinite().any():
@@ -112,7 +112,7 @@ def assert_same_values(
     exact: bool = False,
     normwise: bool = False,
 ) -> None:
-    """The values are eager's, within the tolerance stated at the top of this module."""
+    """The values equal eager's within the tolerance stated in this module's docstring."""
     if eager.numel() == 0:
         return
     got, want = as_real(actual), as_real(eager)
@@ -132,7 +132,7 @@ def assert_same_values(
 def describe(
     got: Tensor, want: Tensor, truth: Tensor | None, same: Tensor, eager: Tensor, label: str
 ) -> str:
-    """The first few differing elements, with the truth beside them."""
+    """The first few differing elements, with the truth."""
     wrong = (~same).nonzero()
     lines = [
         f"{label}: {len(wrong)} of {same.numel()} elements differ "
@@ -148,7 +148,7 @@ def describe(
 
 
 def usable_truth(truth: Any, eager: Tensor) -> Tensor | None:
-    """The truth counts only when it is wider than eager's result and of its shape."""
+    """The truth is used only if it is wider than eager's result and has its shape."""
     if not isinstance(truth, Tensor) or truth.shape != eager.shape:
         return None
     if eager.is_complex():
@@ -167,7 +167,7 @@ def assert_same_outputs(
     strides: bool = True,
     normwise: bool = False,
 ) -> None:
-    """Every output matches; `truth` may be absent or of another length, then it is not used."""
+    """Every output matches; `truth` is ignored if it is absent or of another length."""
     assert len(actual) == len(eager), (
         f"{label}: {len(actual)} results where eager gives {len(eager)}"
     )

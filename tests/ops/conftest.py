@@ -1,9 +1,10 @@
-"""Keeps a test that eats memory from taking the machine with it: in a worker of pytest-xdist the
-address space may grow by so much during a test, so such a test fails (or crashes its own worker)
-and the others go on. What was there before it does not count: memory that was given back keeps its
-addresses, and after an hour of tests a worker has several times as many as it uses.
-What tests leave behind in cycles, machine code among it, goes now and then: it would wait for
-Python's own collection.
+"""Limits the memory of tests, so that a leak fails one test instead of exhausting the machine.
+
+In a worker of pytest-xdist the address space may grow by 6 GB during a test; beyond that the test
+fails (or crashes its own worker) and the others go on. The limit is relative to the address space
+before the test, because freed memory keeps its addresses: after an hour of tests a worker has
+several times as many as it uses. Garbage in cycles, machine code included, is collected regularly
+instead of waiting for Python's own collection.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import pytest
 STATM = Path("/proc/self/statm")
 TEST_BYTES = 6 << 30
 TOGETHER = 40
-"""Tests between two collections, each of which takes a few tenths of a second."""
+"""Number of tests between two collections; a collection takes a few tenths of a second."""
 _number = count(1)
 
 

@@ -1,9 +1,9 @@
-"""The edge inputs and the core ops that `test_edges.py` crosses.
+"""The edge inputs and core ops that test_edges.py combines.
 
 `INPUTS` maps a name to a function dtype -> tensor: shapes (zero-size, size-1, 0-dim, odd lengths),
 layouts (transposed, sliced, expanded, offset by one element) and values (NaN, infinities, signed
-zero, denormals, huge). The op tables say how each op is called and what it can take: `UNARY` and
-`ROWS` take any input, `BINARY` any pair of like shapes, `VIEWS` a matrix.
+zero, denormals, huge). The op tables define the call and the accepted inputs of each op: `UNARY`
+and `ROWS` accept any input, `BINARY` any pair of equal shapes, `VIEWS` a matrix.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NAN = float("nan")
 
 
 def numbers(*shape: int, dtype: torch.dtype) -> Tensor:
-    """Fixed, varied, and exactly representable in every dtype used here."""
+    """Deterministic, varied values that are exact in every dtype used here."""
     count = torch.Size(shape).numel()
     values = (torch.arange(count) * 37 % 101 - 50).reshape(shape)
     if dtype.is_floating_point:

@@ -1,10 +1,10 @@
-"""What is known to fail, and what cannot be tested, with the reason for each.
+"""Known failures and untestable ops, each with its reason.
 
 EXPECTED is strict: a row whose test passes fails the run. Keys are (op, variant, dtype): the op as
 named in OpInfo (with its variant_test_name after a dot), the kind of test (forward, inplace, grad,
 error, edge; static and dynamic through all of torch.compile) and the dtype's name or "*". SKIPPED
-holds (op, variant) for which eager itself fails or has no fixed answer. METADATA_ONLY holds ops
-whose values are undefined by contract.
+holds (op, variant) pairs for which eager itself fails or has no deterministic result. METADATA_ONLY
+holds ops whose values are undefined by contract.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ METADATA_ONLY: frozenset[str] = frozenset(
     {"empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided"}
 )
 
-# They multiply random matrices, or what dropout left: the random numbers are eager's, the sums of
-# products are rounded in another order. All other random ops must give eager's numbers exactly.
+# They multiply random matrices or the output of dropout: the random numbers equal eager's, but sums
+# are rounded in another order. All other random ops must equal eager exactly.
 SUMS_OF_RANDOM: frozenset[str] = frozenset(
     {
         "svd_lowrank", "pca_lowrank", "nn.functional.multi_head_attention_forward",

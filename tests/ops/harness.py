@@ -1,10 +1,9 @@
-"""One sample through eager, through the compiler, and through eager in f64.
+"""Runs one sample in eager, compiled, and in eager with f64. Every run starts from the same seed.
 
-In: a `Program` (a callable and a pytree of arguments). Out: a `Run` with the flat results and the
-inputs as they stand after the call. `compile_direct` hands the backend a graph shaped like the one
-Dynamo would hand it, without Dynamo: this is what makes thousands of samples affordable. What a
-direct trace cannot hold (results that are Python numbers, sparse tensors, data-dependent branches)
-goes through torch.compile, graph breaks allowed. Every run starts from the same seed.
+`compile_direct` passes the backend a graph like Dynamo's without running Dynamo, which makes
+thousands of samples affordable. Programs that a direct trace cannot represent (results that are
+Python numbers, sparse tensors, data-dependent branches) go through torch.compile, with graph breaks
+allowed.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ WIDER: dict[torch.dtype, torch.dtype] = {
 
 
 def backend() -> Callable[..., Any]:
-    """ingot, with a kernel that fails to compile an error rather than a fall-back."""
+    """ingot, with kernel compilation failures raised instead of falling back."""
     name = os.environ.get("INGOT_TEST_BACKEND", "ingot")
     found: Callable[..., Any] = lookup_backend(name)
     return partial(found, options={"strict": True}) if name == "ingot" else found
@@ -48,12 +47,12 @@ class Program:
     kwargs: dict[str, Any]
 
     def tensors(self) -> list[Tensor]:
-        """The tensors among the arguments, in pytree order."""
+        """The tensor arguments, in pytree order."""
         leaves = pytree.tree_leaves((self.args, self.kwargs))
         return [leaf for leaf in leaves if isinstance(leaf, Tensor)]
 
     def call(self, tensors: Sequence[Tensor]) -> Any:
-        """The function's own result, with `tensors` in the place of the tensor arguments."""
+        """The function's result, with `tensors` in place of the tensor arguments."""
         args, kwargs = self.bind(tensors)
         return self.function(*args, **kwargs)
 
@@ -67,20 +66,20 @@ class Program:
 
 @dataclass(frozen=True)
 class Run:
-    """What a call left behind."""
+    """The observable effects of a call."""
 
     results: list[Any]
     """The flat results: tensors and Python values."""
     inputs: list[Tensor]
     """The tensor arguments after the call."""
     used_rng: bool
-    """The call drew from the default generator."""
+    """Whether the call sampled from the default generator."""
     rng_state: Tensor
     """The default generator's state after the call."""
 
 
 def copy_tensor(tensor: Tensor) -> Tensor:
-    """A copy with the same strides, offset and overlap, of a storage of its own."""
+    """A copy with the same strides, offset and overlap, in its own storage."""
     if tensor.layout is not torch.strided or tensor.is_quantized or tensor.is_nested:
         return tensor.detach().clone().requires_grad_(tensor.requires_grad)
     if tensor.is_conj():
@@ -105,7 +104,7 @@ def widen(tensor: Tensor) -> Tensor:
 
 
 def run(call: Callable[[Sequence[Tensor]], Any], tensors: list[Tensor]) -> Run:
-    """Call it once from the fixed seed."""
+    """Call it once with the fixed seed."""
     torch.manual_seed(SEED)
     before = torch.get_rng_state()
     results = call(tensors)
@@ -119,7 +118,7 @@ def run_eager(program: Program) -> Run:
 
 
 def eager_error(program: Program) -> Exception | None:
-    """What eager raises, without gradients, or None."""
+    """The exception that eager raises without gradients, or None."""
     try:
         with torch.no_grad():
             run_eager(program)
@@ -129,14 +128,14 @@ def eager_error(program: Program) -> Exception | None:
 
 
 def run_truth(program: Program) -> Run | None:
-    """The same call in f64, where the function can take it."""
+    """The same call in f64, or None if the function does not accept it."""
     tensors = program.tensors()
     if not any(tensor.dtype in WIDER for tensor in tensors):
         return None
     try:
         return run(program.call, [widen(tensor) for tensor in tensors])
     except Exception:
-        # The op refuses f64, or the mix of dtypes that widening makes: there is no truth to use.
+        # The op refuses f64, or the mix of dtypes after widening: no truth.
         return None
 
 
@@ -155,8 +154,8 @@ def graph_of_call(program: Program, outputs: int) -> torch.fx.GraphModule:
 
 
 def traceable(program: Program, eager: Run) -> bool:
-    """A direct graph holds dense tensors in and out, and at least one of each; none of its inputs
-    lies otherwise afterwards (`t_()`): Dynamo hands no such graph to a backend."""
+    """Whether a direct graph can represent the call: at least one input and one result, all dense,
+    and no input whose layout changes (`t_()`). Dynamo passes no other graphs to a backend."""
     tensors = [*program.tensors(), *eager.results]
     dense = all(
         isinstance(t, Tensor) and t.layout is torch.strided and not t.is_quantized for t in tensors
@@ -170,7 +169,7 @@ def traceable(program: Program, eager: Run) -> bool:
 def compile_direct(
     program: Program, tensors: Sequence[Tensor], outputs: int
 ) -> Callable[[Sequence[Tensor]], Any]:
-    """The backend's own function for this program; raises what tracing raises."""
+    """The backend's own function for this program; exceptions of tracing propagate."""
     compiled = backend()(graph_of_call(program, outputs), list(tensors))
     return lambda inputs: compiled(*inputs)
 
@@ -188,12 +187,13 @@ def compile_whole(program: Program, **options: Any) -> Callable[[Sequence[Tensor
 
 
 def compile_program(program: Program, eager: Run) -> Callable[[Sequence[Tensor]], Any]:
-    """Directly where that is possible, through torch.compile where it is not."""
+    """Compile directly if possible, through torch.compile otherwise."""
     if traceable(program, eager):
         try:
             return compile_direct(program, copy_tensors(program.tensors()), len(eager.results))
         except Exception:
-            # Whatever stopped it, torch.compile has to run the program or raise for the test.
+            # Whatever the failure, torch.compile must run the program or raise the error for the
+            # test.
             pass
     return compile_whole(program)
 

@@ -1,8 +1,7 @@
-"""The checks: one program, eager against compiled, everything that can be observed.
+"""Checks one program, eager against compiled, in everything that can be observed.
 
-In: a `Program` and a label for messages. Out: nothing, or an AssertionError. `check_forward` runs
-under no_grad; `check_gradients` runs forward and backward for fixed random cotangents. Random
-programs must give eager's exact numbers and leave the generator where eager leaves it.
+`check_forward` runs under no_grad; `check_gradients` runs forward and backward with fixed random
+cotangents. Random ops must give exactly eager's values and leave the generator in eager's state.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ def check_aliasing(compiled: Run, eager: Run, label: str) -> None:
 
 
 def with_gradients(call: Callable[[Sequence[Tensor]], Any]) -> Callable[[Sequence[Tensor]], Any]:
-    """Gradients of all inputs for fixed random cotangents, after the results."""
+    """The results followed by the gradients of all inputs for fixed random cotangents."""
 
     def run_both(tensors: Sequence[Tensor]) -> list[Any]:
         results = pytree.tree_leaves(call(tensors))
@@ -74,7 +73,7 @@ def with_gradients(call: Callable[[Sequence[Tensor]], Any]) -> Callable[[Sequenc
             return results
         cotangents = [cotangent(out, i) for i, out in enumerate(outputs)]
         grads = torch.autograd.grad(outputs, wanted, cotangents, allow_unused=True)
-        # AOTAutograd may give zeros where eager gives None; both mean no dependence.
+        # AOTAutograd may return zeros where eager returns None; both mean no dependence.
         zeros = (torch.zeros_like(t) for t in wanted)
         return [*results, *(z if g is None else g for g, z in zip(grads, zeros, strict=True))]
 
@@ -82,7 +81,7 @@ def with_gradients(call: Callable[[Sequence[Tensor]], Any]) -> Callable[[Sequenc
 
 
 def cotangent(output: Tensor, position: int) -> Tensor:
-    """Multiples of 1/8 are the same in every dtype, so eager and the truth get the same one."""
+    """Multiples of 1/8 are exact in every dtype, so eager and the truth get the same cotangents."""
     generator = torch.Generator().manual_seed(position)
     wide = torch.complex128 if output.is_complex() else torch.float64
     values = torch.randn(output.shape, generator=generator, dtype=wide)
@@ -94,7 +93,8 @@ def cotangent(output: Tensor, position: int) -> Tensor:
 
 
 def check_gradients(program: Program, label: str) -> None:
-    """Results and gradients; strides of results only, for autograd may lay gradients out anew."""
+    """Compare results and gradients; strides of results only, because autograd may change the
+    layout of gradients."""
     plain = run_eager(program)
     eager = run(with_gradients(program.call), copy_tensors(program.tensors()))
     truth = None

@@ -1,8 +1,8 @@
-"""Operations that return their input, or a view of it, whatever their schemas say: a write through
-the result reaches the input, and results share memory with inputs exactly as in eager.
+"""Ops that return their input or a view of it, whatever their schemas declare: a write through the
+result reaches the input, and results alias inputs exactly as in eager.
 
-The class is generated: every operation of PyTorch's OpInfo table whose result shares memory with an
-argument in eager. Each is compiled as `y = op(x); y.add_(1); return y`.
+The list is generated: every op of PyTorch's OpInfo table whose result aliases an argument in eager.
+Each is compiled as `y = op(x); y.add_(1); return y`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .cases import OPS, op_name
 
 LOOKED_AT = 40
 IN_PLACE = {"cauchy", "exponential", "geometric", "log_normal", "normal.in_place", "uniform"}
-"""They write to their input themselves, random numbers at that; tests of random ops have them."""
+"""They write random numbers to their input, and are covered by the tests of random ops."""
 NAMES = """
 broadcast_to broadcast_tensors cartesian_prod chunk unsafe_chunk contiguous sum_to_size positive
 conj conj_physical resolve_conj resolve_neg view_as_complex expand expand_as diagonal
@@ -82,7 +82,7 @@ def tensors_of(tree: Any) -> list[Tensor]:
 
 
 def shared(results: Sequence[Tensor], inputs: Sequence[Tensor]) -> list[tuple[int, int]]:
-    """Pairs (result, input) in one storage."""
+    """Pairs (result, input) that share a storage."""
     return [
         (r, i)
         for (r, result), (i, given) in itertools.product(enumerate(results), enumerate(inputs))
@@ -100,7 +100,7 @@ def aliasing_samples(op: OpInfo) -> Iterator[SampleInput]:
 
 
 def written(op: Callable[..., Any], sample: SampleInput) -> tuple[Written, list[Tensor]]:
-    """A function of the sample's tensors that writes through what `op` gives."""
+    """A function of the sample's tensors that writes through the result of `op`."""
     leaves, spec = pytree.tree_flatten((sample.input, sample.args, sample.kwargs))
     places = [k for k, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
 
@@ -127,15 +127,15 @@ def check(function: Written, tensors: Sequence[Tensor], compiled: Written) -> No
 
 
 def steps(tensor: Tensor) -> list[int]:
-    """The strides that are ever used."""
+    """The observable strides."""
     return [stride for size, stride in zip(tensor.shape, tensor.stride()) if size > 1]
 
 
 def eager_takes(function: Written, tensors: Sequence[Tensor]) -> bool:
-    """Is the write defined? It is not where elements of the result overlap."""
+    """Whether eager defines the write: it does not if elements of the result overlap."""
     try:
         result = function(*(t.detach().clone() for t in tensors))
-    except RuntimeError:  # a write to an expanded tensor, or one whose results are many views
+    except RuntimeError:  # a write to an expanded tensor, or one whose results are several views
         return False
     return not overlaps_itself(tensors_of(result)[0])
 
@@ -154,7 +154,7 @@ ENTRIES = {"ahead": compile_ahead, "torch.compile": compile_just_in_time}
 
 @pytest.mark.slow
 def test_the_table_is_complete() -> None:
-    """No operation shares memory that is not tried here."""
+    """Every op that aliases its arguments is in the table."""
     found = set()
     for name, op in OPS.items():
         if torch.float32 not in op.dtypes or name in IN_PLACE or "#" in name:
@@ -164,9 +164,9 @@ def test_the_table_is_complete() -> None:
                 warnings.simplefilter("ignore")
                 if next(aliasing_samples(op), None) is not None:
                     found.add(op_name(op))
-        except Exception:  # samples that need another library
+        except Exception:  # samples that require another library
             continue
-    assert found - {"histogramdd"} <= set(ALIASING), found  # its results are the bins it is given
+    assert found - {"histogramdd"} <= set(ALIASING), found  # it returns the bins that it is given
 
 
 def _check_op(name: str, entry: str, count: int) -> None:

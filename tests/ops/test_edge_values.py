@@ -1,7 +1,7 @@
-"""Values at the edge: integer extremes, promotion, sizes beyond one thread, indices out of range.
+"""Edge values: integer extremes, promotion, sizes beyond one thread, indices out of range.
 
 Each table maps a name to a program and its inputs; each row is one test against eager. Programs
-that eager refuses (division by zero, an index out of range) must raise a like error compiled.
+that eager refuses (division by zero, an index out of range) must raise a similar error compiled.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .judge import check_forward
 
 
 def signed_extremes(dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-    """All pairs of small and extreme values, the divisor never zero."""
+    """All pairs of small and extreme values, without zero divisors."""
     info = torch.iinfo(dtype)
     left = torch.tensor([info.min, info.min + 1, -7, -1, 0, 1, 7, info.max], dtype=dtype)
     right = torch.tensor([-7, -2, -1, 1, 2, 7, info.max, info.min], dtype=dtype)
@@ -48,7 +48,7 @@ INTEGER_OPS: dict[str, Callable[..., Tensor]] = {
 def test_integer_extremes(name: str, dtype: torch.dtype) -> None:
     left, right = signed_extremes(dtype)
     if name == "trunc_divide":
-        # Eager itself dies of SIGFPE here; its other divisions wrap.
+        # Eager itself dies with SIGFPE here; its other divisions wrap.
         overflow = (left == torch.iinfo(dtype).min) & (right == -1)
         left = torch.where(overflow, left + 1, left)
     check_forward(Program(INTEGER_OPS[name], (left, right), {}), name)
@@ -56,7 +56,7 @@ def test_integer_extremes(name: str, dtype: torch.dtype) -> None:
 
 @pytest.mark.parametrize("name", ["floor_divide", "trunc_divide", "remainder", "fmod"])
 def test_integer_division_by_zero(name: str) -> None:
-    """Eager raises RuntimeError("ZeroDivisionError"); so must the compiled code."""
+    """Eager raises RuntimeError("ZeroDivisionError"), so the compiled code must as well."""
     program = Program(INTEGER_OPS[name], (torch.tensor([7, -7]), torch.tensor([2, 0])), {})
     assert isinstance(eager_error(program), RuntimeError)
     with pytest.raises(RuntimeError), torch.no_grad():

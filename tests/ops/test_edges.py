@@ -1,8 +1,8 @@
-"""Core ops on the inputs OpInfo leaves out: odd shapes, layouts and values.
+"""Core ops on inputs that OpInfo leaves out: odd shapes, layouts and values.
 
-Each op of the tables in edges.py meets every edge input, values and metadata against eager as in
-test_opinfo. One test takes one op and one dtype through all inputs and names every input that
-fails. What eager refuses is left out here; refusals are tested in test_edge_values.py.
+Each op of the tables in edges.py runs on every edge input. Values and metadata are compared with
+eager as in test_opinfo. One test runs one op and one dtype on all inputs and names every failing
+input. Inputs that eager refuses are skipped; refusals are tested in test_edge_values.py.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def inputs_for(dtype: torch.dtype) -> dict[str, Make]:
 
 
 def check_on_inputs(function: Callable[..., Any], dtype: torch.dtype, operands: int) -> None:
-    """Every edge input that eager takes: all in one graph first, one by one if that fails."""
+    """Every edge input that eager accepts: all in one graph, then one by one if that fails."""
     programs: dict[str, Program] = {}
     for name, make in inputs_for(dtype).items():
         args = tuple(operand(make, dtype, position) for position in range(operands))
@@ -70,7 +70,8 @@ def failures_one_by_one(programs: dict[str, Program]) -> str:
 
 
 def operand(make: Make, dtype: torch.dtype, position: int) -> Tensor:
-    """The second operand is the first in reverse: as edgy, not the same, differently laid out."""
+    """The second operand is the first one reversed: as extreme, but different in values and
+    layout."""
     tensor = make(dtype)
     return tensor if position == 0 else tensor.flip(tuple(range(tensor.dim())))
 

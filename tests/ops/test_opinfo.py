@@ -1,8 +1,8 @@
-"""Every op of PyTorch's OpInfo table, compiled, against eager.
+"""Every op of PyTorch's OpInfo table, compiled and compared with eager.
 
-One test for each (op, dtype): forward under no_grad, the in-place variant where there is one, and
+One test for each (op, dtype): forward under no_grad, the in-place variant if there is one, and
 gradients. Checked: values, dtypes, shapes, strides, aliasing of outputs with inputs, the inputs
-after the call, and for random ops the exact numbers and the generator's state.
+after the call, and for random ops the exact values and the generator's state.
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ def test_inplace(name: str, dtype: torch.dtype, request: pytest.FixtureRequest) 
             continue
         program = program_of(inplace, sample)
         if isinstance(eager_error(program), RuntimeError):
-            continue  # what the input's dtype or shape cannot hold, eager refuses
+            continue  # eager refuses a result that the input's dtype or shape cannot hold
         label = describe_sample(f"{name} in place", dtype, position, sample)
         check_forward(program, label, values=not metadata_only(name))
 
 
 def differentiable(op_function: Callable[..., Any], sample: SampleInput) -> Callable[..., Any]:
-    """The op followed by OpInfo's choice of the outputs whose gradient is well defined."""
+    """The op followed by OpInfo's selection of outputs whose gradient is well defined."""
 
     def function(*args: Any, **kwargs: Any) -> Any:
         return sample.output_process_fn_grad(op_function(*args, **kwargs))

@@ -1,7 +1,7 @@
-"""Inputs that eager refuses, from OpInfo.error_inputs: the compiled program refuses them too.
+"""Inputs from OpInfo.error_inputs, which eager refuses: the compiled program must refuse them too.
 
-One test for each op. An error met while tracing comes from PyTorch's own shape functions and may
-differ in type from the kernel's; an error met while running must be of eager's type.
+One test for each op. An error raised during tracing comes from PyTorch's own shape functions and
+may differ in type from the kernel's; an error raised at run time must have eager's type.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ from .harness import Program, compile_direct, compile_whole, copy_tensors, eager
 
 
 def met_while_tracing(error: Exception) -> bool:
-    """It came from PyTorch's shape functions, before the graph reached ingot's own steps."""
+    """Whether it comes from PyTorch's shape functions, before the graph reached ingot's own
+    passes."""
     frames = traceback.extract_tb(error.__traceback__)
     return not any(frame.filename.endswith("ingot/pipeline.py") for frame in frames)
 
 
 def compiled_error(program: Program) -> tuple[Exception | None, bool]:
-    """The error, and whether tracing met it."""
+    """The error, and whether it was raised during tracing."""
     tensors: Sequence[Tensor] = copy_tensors(program.tensors())
     try:
         if tensors and all(t.layout is torch.strided for t in tensors):
@@ -37,7 +38,7 @@ def compiled_error(program: Program) -> tuple[Exception | None, bool]:
     try:
         call(tensors)
     except (TorchRuntimeError, UserError) as error:
-        return error, True  # Dynamo's words for an error in a shape function
+        return error, True  # Dynamo's wrapper of an error in a shape function
     except Exception as error:
         return error, False
     return None, False

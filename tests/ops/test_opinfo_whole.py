@@ -1,8 +1,8 @@
 """Ops through the whole of torch.compile: Dynamo's guards, AOTAutograd and the backend.
 
-The other op tests go around Dynamo to be cheap; this keeps a share that does not. Static and
-dynamic shapes, the first sample of each op's first dtype; data-dependent ops are captured into the
-graph where Dynamo can, and break the graph where it cannot.
+The other op tests bypass Dynamo to be cheap. These run the first sample of each op's first dtype
+with static and dynamic shapes. Data-dependent ops are captured into the graph if Dynamo can, and
+break the graph otherwise.
 """
 
 from __future__ import annotations

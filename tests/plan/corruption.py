@@ -1,4 +1,4 @@
-"""Every change of one field of a plan that keeps the field's type."""
+"""Every type-preserving change of one field of a plan."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ingot.program.expressions import is_condition
 
 
 def corruptions(record: Any) -> Iterator[tuple[str, Any]]:
-    """(the field as Class.field, the record with another value in it), at any depth."""
+    """(field as Class.field, the record with that field changed), at any depth."""
     for field in fields(record):
         value = getattr(record, field.name)
         for changed in changes(value):
@@ -26,7 +26,7 @@ def corruptions(record: Any) -> Iterator[tuple[str, Any]]:
 
 
 def inside(value: Any) -> Iterator[tuple[str, Any]]:
-    """Changes of records inside of a value."""
+    """Changes of records nested in a value."""
     if is_dataclass(value) and not isinstance(value, Place | ir.Attributes):
         yield from corruptions(value)
     elif isinstance(value, tuple):

@@ -1,4 +1,4 @@
-"""Random valid plans, each with what it computes: a list of Python steps on a dict of tensors."""
+"""Random valid plans, each with a reference: a list of Python steps on a dict of tensors."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class _Builder:
     # -- statements --------------------------------------------------------------------------------
 
     def statement(self, known: list[str], depth: int) -> tuple[list[ir.Op], list[Step]]:
-        """Outside of native code; `known` grows."""
+        """A statement outside native code; extends `known`."""
         kind = self.rng.choice(["native", "native", "eager", "segment", "parallel", "in place"])
         if kind == "eager":
             return self.eager(known)

@@ -1,4 +1,4 @@
-"""Resources of plans that tests write: ops by name, constants and objects as given."""
+"""Resources for hand-written plans: ops by name, constants and objects as given."""
 
 from __future__ import annotations
 

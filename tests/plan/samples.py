@@ -1,4 +1,4 @@
-"""Plans written by hand: between them they have every op, kind of buffer and sort of argument."""
+"""Hand-written plans that together use every op, kind of buffer and kind of argument."""
 
 from __future__ import annotations
 

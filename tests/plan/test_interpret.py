@@ -68,7 +68,7 @@ def test_eager_ops(flag: bool) -> None:
     )
     torch.testing.assert_close(first, (x - 0.5 * twice)[:2])
     torch.testing.assert_close(pick, torch.full((3,), 1.5))
-    torch.testing.assert_close(given, x * twice)  # the input is changed
+    torch.testing.assert_close(given, x * twice)  # the input is mutated
     torch.testing.assert_close(chosen, given + twice if flag else given - twice)
     assert nested == [3, (1,)] and text == "text"
     torch.testing.assert_close(named["k"], x - 0.5 * twice)
@@ -110,7 +110,7 @@ def test_views_that_leave_their_memory() -> None:
 @settings(max_examples=80, deadline=None)
 @given(st.integers(0, 2**32))
 def test_random_plans(seed: int) -> None:
-    """They verify, survive the text form, and compute what they stand for."""
+    """They verify, round-trip through the text form, and compute their reference."""
     made = random_plan(random.Random(seed))
     verify(made.plan)
     verify(made.plan, made.sizes)

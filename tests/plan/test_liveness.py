@@ -1,4 +1,4 @@
-"""Lifetimes of buffers: rules for loops by example, and against traces of random plans."""
+"""Lifetimes of buffers: rules for loops by example, and properties on traces of random plans."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ def test_a_loop_keeps_what_it_shares_with_its_surroundings() -> None:
     ops = (launch("a", "x"), launch("b", "x"), loop, launch("c", "r"))
     found = lifetimes(ops)
     assert found["a"] == (0, 5) and found["b"] == (1, 5)  # read in every iteration
-    assert found["t"] == (4, 5)  # only inside
+    assert found["t"] == (4, 5)  # used only inside the loop
     assert found["m0"] == found["m1"] == found["flag"] == found["old"] == found["new"] == (2, 5)
-    assert found["r"] == (5, 6)  # copied when the loop ends
+    assert found["r"] == (5, 6)  # copied at the end of the loop
     assert found["x"] == (0, 2)
 
 
@@ -68,7 +68,7 @@ def test_what_a_loop_makes_for_later_lives_through_it() -> None:
     found = lifetimes(ops)
     assert found["t"] == (2, 3)
     assert found["a"] == (1, 4)  # through the inner loop
-    assert found["b"] == (0, 5)  # through the outer one
+    assert found["b"] == (0, 5)  # through the outer loop
 
 
 def test_slices_and_empty_loops() -> None:
@@ -94,11 +94,11 @@ def test_arguments_of_any_structure() -> None:
     assert [name for name, _ in uses(ir.Return(values))] == ["a", "b", "c"]
 
 
-# -- against traces --------------------------------------------------------------------------------
+# -- traces of random plans ------------------------------------------------------------------------
 
 
 def random_block(rng: random.Random, known: list[str], depth: int) -> tuple[ir.Op, ...]:
-    """Ops that read only what is written on every path before; `known` grows."""
+    """Ops that read only values written on every path before them; extends `known`."""
     found: list[ir.Op] = []
     for _ in range(rng.randint(1, 4)):
         kind = rng.choice(["launch", "launch", "launch", "branch", "loop"]) if depth else "launch"
@@ -117,7 +117,7 @@ def random_block(rng: random.Random, known: list[str], depth: int) -> tuple[ir.O
 
 
 def trace(rng: random.Random, ops: tuple[ir.Op, ...], at: int = 0) -> Iterator[tuple[int, ir.Op]]:
-    """One possible run: (position, op)."""
+    """One possible execution: (position, op)."""
     for op in ops:
         size = sum(1 for _ in ir.walk((op,)))
         yield at, op
@@ -135,7 +135,7 @@ def trace(rng: random.Random, ops: tuple[ir.Op, ...], at: int = 0) -> Iterator[t
 @settings(max_examples=150, deadline=None)
 @given(st.integers(0, 2**32))
 def test_nothing_is_overwritten_before_it_is_read(seed: int) -> None:
-    """Where a value is still to be read, its buffer's lifetime holds the position."""
+    """A buffer's lifetime includes every position at which its value is still needed."""
     rng = random.Random(seed)
     ops = (launch("x0"), launch("x1"), *random_block(rng, ["x0", "x1"], 3))
     found = lifetimes(ops)

@@ -1,6 +1,6 @@
-"""Random programs whose plans are interpreted: each launch is the ATen ops that it stands for. With
-the checks of conftest.py (every plan verifies, and is read back from its text), and the same
-programs run natively in tests/fuzz, a plan says what its machine code does.
+"""Random programs with interpreted plans: each launch runs the ATen ops that it replaces. Together
+with conftest.py (every plan verifies and round-trips through its text) and tests/fuzz, which runs
+the same programs natively, this shows that plans describe their machine code.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.fuzz.test_programs import check_and_show, fixed
 
 @contextmanager
 def interpreted() -> Iterator[list[Plan]]:
-    """Plans are interpreted in place of running their machine code."""
+    """Interpret plans instead of running their machine code."""
     real = pipeline.emit
     plans: list[Plan] = []
 

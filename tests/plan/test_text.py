@@ -1,4 +1,4 @@
-"""The text form: what it looks like, that it comes back as the same plan, and bad text."""
+"""The text form of plans: its appearance, round trips, and invalid text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ F32 = torch.float32
 
 
 def same(a: Any, b: Any) -> bool:
-    """Equal, and of the same types at any depth; NaN is NaN, and zeros have signs."""
+    """Equality, including types at any depth, NaN and signed zeros."""
     if type(a) is not type(b):
         return bool(isinstance(a, sympy.Basic) and isinstance(b, sympy.Basic) and a == b)
     if isinstance(a, tuple):
@@ -176,7 +176,7 @@ def test_registering_attributes() -> None:
         register(ir.Ref)  # type: ignore[type-var]
 
 
-# -- bad text --------------------------------------------------------------------------------------
+# -- invalid text ----------------------------------------------------------------------------------
 
 BAD = {
     "plan( {": "line 1, column 7: expected the name of a buffer",
@@ -252,7 +252,7 @@ def mutant(rng: random.Random, text: str) -> str:
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_mutants(name: str) -> None:
-    """An error of ours or a plan that comes back; never slow."""
+    """Mutated text gives an error of ingot or a plan that round-trips, and is never slow."""
     rng = random.Random(name)
     plans = 0
     for _ in range(400):

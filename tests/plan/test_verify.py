@@ -1,4 +1,4 @@
-"""The verifier: what it accepts, what it says, and that it notices a change of any field."""
+"""The verifier: what it accepts, its messages, and that it detects a change of any field."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_the_message_shows_the_lines_around() -> None:
 
 
 def _removed(text: str, start: str, end: str) -> str:
-    """From the first line that begins with `start` to the next that is `end`."""
+    """Remove the lines from the first that begins with `start` to the next that is `end`."""
     lines = text.splitlines(keepends=True)
     first = next(k for k, line in enumerate(lines) if line.startswith(start))
     last = next(k for k, line in enumerate(lines) if k > first and line.rstrip() == end)
@@ -159,7 +159,8 @@ INFORMS = {
     "Kernel.family", "Kernel.digest", "Parameter.name", "Symbol.lower", "Symbol.upper",
     "Check.message", "Eager.pure",
 }  # fmt: skip
-"""Of no meaning to what is computed: for people, profiles, and for whoever binds or makes plans."""
+"""No effect on the computation: information for people and profiles, and for binding or
+planning."""
 
 SEEN_BY_RUNNING = {
     "Call.target", "Call.args", "Call.kwargs",
@@ -171,7 +172,7 @@ SEEN_BY_RUNNING = {
     "Buffer.strides", "Entries.pairs", "Return.values", "Steered.operands", "Items.values",
     "Sliced.stride",
 }  # fmt: skip
-"""Another plan that is valid as well: what it computes differs."""
+"""A change gives another valid plan that computes something else."""
 
 HARMLESS = {
     "Buffer.lifetime", "Buffer.offset", "Buffer.kind", "Buffer.alias", "Parameter.optional",
@@ -181,11 +182,11 @@ HARMLESS = {
     "Loop.body", "Loop.test", "Branch.then", "Branch.otherwise", "Buffer.dtype", "Buffer.name",
     "Eager.writes",
 }  # fmt: skip
-"""Some changes keep the plan right: a longer lifetime, another free place, one unused record."""
+"""Some changes keep the plan valid: a longer lifetime, another free offset, an unused record."""
 
 
 MOST_TRIED = 3
-"""Changes of one field, of each plan."""
+"""Changes tried per field of each plan."""
 
 
 def some_corruptions(plan: ir.Plan) -> Iterator[tuple[str, ir.Plan]]:

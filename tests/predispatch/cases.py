@@ -1,5 +1,5 @@
-"""Programs as cases of a test: each is a function or module with its arguments; `grad` says whether
-eager can be differentiated through it."""
+"""Registry of test programs: each is a function or module with its arguments. `grad` states whether
+eager supports backward through it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""One program through eager and through `ingot.export(level="pre-dispatch")`, compared in all that
-can be observed: results, dtypes, strides, what shares memory, inputs and state after the call,
-gradients, the random generator. The IR is checked by the verifier and, apart from it, by
+"""Runs one program in eager and through `ingot.export(level="pre-dispatch")` and compares
+everything that can be observed: results, dtypes, strides, aliasing, inputs and state after the
+call, gradients, the random generator. The IR is checked by the verifier and independently by
 `assert_functional`.
 """
 
@@ -31,7 +31,7 @@ def check(
     strides: bool = True,
     **options: Any,
 ) -> ingot.Program:
-    """Compare; the program is returned for a closer look."""
+    """Compare with eager and return the program for further checks."""
     made: list[ingot.Program] = []
 
     def export(function: Callable[..., Any]) -> ingot.Program:
@@ -48,8 +48,8 @@ def check(
 
 @contextmanager
 def plain_control_flow() -> Iterator[None]:
-    """Control flow as Python's own: eager's cond refuses writes where grad is enabled, and inside
-    of autocast it loses gradients."""
+    """Runs control flow as plain Python: eager's cond refuses writes when grad is enabled, and
+    loses gradients under autocast."""
 
     def cond(chosen: Any, yes: Any, no: Any, operands: Any = ()) -> Any:
         return yes(*operands) if chosen else no(*operands)
@@ -78,7 +78,8 @@ def compare(got: Outcome, want: Outcome, exact: bool = True, strides: bool = Tru
             name = f"{label}[{i}]"
             strict = strides and label != "gradients"
             assert_same_metadata(actual, eager, name, strides=strict)
-            # Autograd adds up in the order in which the ops were recorded, which is not eager's.
+            # Autograd accumulates in the order in which ops were recorded, which differs from
+            # eager's.
             loosen = 1.0 if label == "gradients" else 0.0 if exact else 0.1
             assert_same_value(actual, eager, name, loosen)
     assert got.aliases == want.aliases, f"results share {got.aliases}, eager's {want.aliases}"
@@ -86,7 +87,7 @@ def compare(got: Outcome, want: Outcome, exact: bool = True, strides: bool = Tru
 
 
 def all_nodes(module: GraphModule) -> Iterator[Node]:
-    """At every depth."""
+    """All nodes, including those of nested modules."""
     for inner in module.modules():
         if isinstance(inner, GraphModule):
             yield from inner.graph.nodes

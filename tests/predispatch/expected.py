@@ -1,5 +1,5 @@
-"""Ops that cannot be exported at pre-dispatch level, with the reason. An op that can be after all
-fails its test."""
+"""Ops that cannot be exported at pre-dispatch level, with reasons. Strict: an op that exports fails
+its test until it is removed."""
 
 _VALUE = "torch.export: Python asks for a value that is known only when the program runs"
 _SHAPE = "torch.export: a size is known only when the program runs, and the op cannot be traced so"

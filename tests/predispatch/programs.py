@@ -1,5 +1,5 @@
-"""Programs that write, alias and change state in every combination: mutation × region × alias ×
-control flow × module state."""
+"""Programs that write, alias and change state in combination: mutation × region × alias × control
+flow × module state."""
 
 from __future__ import annotations
 

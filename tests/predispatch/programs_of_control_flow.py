@@ -1,4 +1,4 @@
-"""Control flow whose bodies write to what they capture."""
+"""Control flow whose bodies write to captured tensors."""
 
 from __future__ import annotations
 

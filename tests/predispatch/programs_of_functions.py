@@ -1,4 +1,4 @@
-"""Autograd functions: a backward that the user wrote."""
+"""Autograd functions with a user-defined backward."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Modules: their state is written, their states of autograd and autocast reach across them."""
+"""Modules that write to their state, and autograd and autocast states that span modules."""
 
 from __future__ import annotations
 

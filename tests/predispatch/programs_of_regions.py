@@ -1,5 +1,5 @@
-"""Programs with regions: no_grad, enable_grad, set_grad_enabled, inference_mode and autocast, also
-nested or left in another order, with writes to what was made outside."""
+"""Programs with regions: no_grad, enable_grad, set_grad_enabled, inference_mode and autocast,
+nested or exited in another order, with writes to tensors from outside."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Programs that write: through views of every kind, to aliases, to their inputs, and by ops that
-lie about it."""
+"""Programs that write: through views of every kind, to aliases, to inputs, and by ops whose schemas
+do not declare it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 """Random programs of views, writes and nested regions. A program is a list of statements over a
-growing list of tensors, all of them 3×4 or views of such; `run` is what eager executes and what is
-traced.
+growing list of 3×4 tensors and views of them. Eager and tracing both execute `run`.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Make:
-    """A new tensor from one or two others."""
+    """A new tensor computed from one or two others."""
 
     op: str
     source: int
@@ -39,7 +38,7 @@ class Write:
 
 @dataclass(frozen=True)
 class Block:
-    """Statements under a state."""
+    """Statements under a grad or autocast state."""
 
     state: str
     body: tuple[Any, ...]
@@ -98,7 +97,7 @@ STATES: dict[str, Callable[[], AbstractContextManager[Any]]] = {
 
 
 def run(statements: Sequence[Statement], tensors: list[Tensor]) -> None:
-    """Executes the statements; new tensors go to the end of the list."""
+    """Execute the statements and append new tensors to the list."""
     for statement in statements:
         if isinstance(statement, Block):
             with STATES[statement.state]():
@@ -119,7 +118,7 @@ def pick(tensors: list[Tensor], number: int) -> Tensor:
 
 @dataclass(frozen=True)
 class Setup:
-    """What the program is given, and whether it is differentiated."""
+    """The inputs of the program, and whether it is differentiated."""
 
     writes_input: bool
     """The first input itself is among the tensors of the program."""
@@ -136,7 +135,7 @@ SETUPS = {
 
 
 class RandomProgram(torch.nn.Module):
-    """Writes to an intermediate, to a buffer and, where `writes_input`, to the input."""
+    """Writes to an intermediate, to a buffer and, if `writes_input`, to the input."""
 
     store: Tensor
 

@@ -1,6 +1,5 @@
-"""What a model leaves behind in its attributes: a tensor in the place of another is written back,
-wherever the attribute is; what cannot be is refused with the rule and the line. The model is as it
-was when the export is over."""
+"""Assignments to attributes of a model: a replaced tensor is written back, wherever the attribute
+is; other changes are refused with the rule and the line. Export leaves the model unchanged."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ from ingot.errors import CaptureError
 
 
 class Kept(nn.Module):
-    """With a buffer, a plain tensor, and others in containers."""
+    """A model with a buffer, a plain tensor, and tensors in containers."""
 
     mean: Tensor
 
@@ -355,7 +354,7 @@ def test_spectral_norm_begins_in_the_memory_of_its_parameter() -> None:
     with pytest.raises(CaptureError, match=r"self\.weight_orig lies in the memory"):
         ingot.export(ours, (torch.ones(3),), level="pre-dispatch")
     for model in (ours, theirs):
-        model(torch.ones(3))  # from here on the weight has its own
+        model(torch.ones(3))  # now the weight has storage of its own
     program = ingot.export(ours, (torch.ones(3),), level="pre-dispatch")
     for _ in range(2):
         x = torch.randn(3)
@@ -367,7 +366,7 @@ def test_spectral_norm_begins_in_the_memory_of_its_parameter() -> None:
 def test_strict_tracing_forgets_no_change() -> None:
     class Model(Kept):
         def forward(self, x: Tensor) -> Any:
-            assert type(x) is Tensor  # only strict tracing gets past this
+            assert type(x) is Tensor  # only strict tracing passes this
             self.plain = self.plain + x
             return self.plain * 2
 

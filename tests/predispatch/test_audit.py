@@ -1,4 +1,5 @@
-"""The table of schema violations is what the audit finds with this PyTorch."""
+"""The stored table of schema violations equals what the audit finds with this version of
+PyTorch."""
 
 from __future__ import annotations
 
@@ -55,8 +56,8 @@ def test_the_table_knows_every_composite_op_once() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 def test_the_table_is_current(part: int) -> None:
-    """All parts together find the table and nothing else: no part finds what is not in it, and each
-    row is found, first, by the sample that the row names."""
+    """No part finds a row that is not in the table, and every row is found first by the sample that
+    it names. So the parts together find exactly the table."""
     infos = op_db[part * len(op_db) // PARTS : (part + 1) * len(op_db) // PARTS]
     known, found = json.loads(TABLE.read_text()), audit(infos).as_table()
     labels = {label for info in infos for label, *_ in samples(info)}

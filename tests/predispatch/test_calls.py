@@ -1,5 +1,5 @@
-"""Calls that the program was not made for: other layouts, inputs that share memory, other states
-around the call. Each is answered as eager answers it, or refused; never answered otherwise."""
+"""Calls that differ from the example: other layouts, aliased inputs, other states around the call.
+Each gives eager's result or is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes that have no functional form: each is refused with the rule and the user's own line."""
+"""Writes without a functional form: each is refused with the violated rule and the user's line."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What can be done with a pre-dispatch program: printed, saved and loaded, given to PyTorch and
-taken back, lowered. Each way the program stays equal to eager."""
+"""Operations on a pre-dispatch program: print, save and load, convert to PyTorch and back, lower.
+The result always equals eager."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def _quantized(x: torch.Tensor) -> torch.Tensor:
 
 
 def _quantize(module: GraphModule) -> None:
-    """As tools do it that train a quantized model: by the composite ops they find."""
+    """Like tools for quantization-aware training, which look for composite ops."""
     for node in module.graph.find_nodes(
         op="call_function", target=torch.ops.aten.linear.default, sort=False
     ):

@@ -1,5 +1,5 @@
-"""The text of a dozen programs at pre-dispatch level, regions indented. `EXPECTTEST_ACCEPT=1 pytest
-tests/predispatch/test_golden.py` writes the new texts: look at the diff before you commit it."""
+"""The text of a dozen programs at pre-dispatch level, with indented regions. `EXPECTTEST_ACCEPT=1
+pytest tests/predispatch/test_golden.py` updates them; check the diff before committing."""
 
 from __future__ import annotations
 

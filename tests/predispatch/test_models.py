@@ -1,6 +1,6 @@
-"""Whole models at pre-dispatch level, in eval mode and in training: what they return, what they
-write to their buffers, and the gradients of every parameter are eager's; their composite ops are
-kept, but for those that lie about their schema."""
+"""Whole models at pre-dispatch level, in eval and training mode: results, writes to buffers and all
+parameter gradients equal eager's. Composite ops are kept, except those that violate their schema.
+"""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def build(name: str) -> tuple[nn.Module, tuple[Any, ...], dict[str, Any]]:
 def set_training(name: str, model: nn.Module, training: bool) -> None:
     model.train(training)
     if name == "whisper":
-        # The encoder itself decides by a random number in Python which layers to skip, which
-        # torch.export cannot trace; its layers train all the same.
+        # The encoder skips layers by a random number in Python, which torch.export cannot trace.
+        # Its layers still train.
         model.training = False
 
 
 def step(call: Any, state: nn.Module, args: Any, kwargs: Any) -> list[Tensor]:
-    """Results, gradients of all parameters, buffers afterwards."""
+    """Results, gradients of all parameters, and buffers afterwards."""
     torch.manual_seed(5)
     leaves = pytree.tree_leaves(call(*args, **kwargs))
     results = [t for t in leaves if isinstance(t, Tensor)]
@@ -79,8 +79,8 @@ def test_model_equals_eager(name: str, training: bool) -> None:
 
 
 def check_kept(program: ingot.Program) -> None:
-    """The journal says of each composite op how many there were and are, and what became of the
-    rest."""
+    """The journal states for each composite op the counts before and after, and what replaced the
+    others."""
     told = "\n".join(program.journal.entries[0].notes)
     counts = {
         op: (int(before), int(after))

@@ -1,5 +1,6 @@
-"""Every OpInfo op that is made of composite ops: exported at pre-dispatch level, equal to eager,
-and each composite op it calls is kept or, where it lies, replaced with a note in the journal."""
+"""Every OpInfo op that contains composite ops, exported at pre-dispatch level, equals eager. Each
+composite op that it calls is kept or, if it violates its schema, replaced with a note in the
+journal."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ DTYPES = (torch.float32, torch.complex64, torch.int64, torch.bool)
 
 
 def parameters() -> list[Any]:
-    """One op in PART_IN_CI runs in CI, chosen by a stable hash."""
+    """CI runs one op in PART_IN_CI, chosen by a stable hash."""
     found = []
     for name in OPS:
         marks = [] if zlib.crc32(name.encode()) % PART_IN_CI == 0 else [pytest.mark.slow]

@@ -1,5 +1,5 @@
-"""Every program of programs.py: exported at pre-dispatch level, verified, and equal to eager in its
-results, writes, aliases and gradients, at the first call and at the second."""
+"""Every program of programs.py, exported at pre-dispatch level: it verifies and equals eager in
+results, writes, aliases and gradients, in the first call and in the second."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Random programs of views, writes and nested regions: equal to eager in results, writes, aliases
-and gradients; what eager refuses is refused."""
+"""Random programs of views, writes and nested regions equal eager in results, writes, aliases and
+gradients; programs that eager refuses are refused."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from .random_programs import SETUPS, RandomProgram, setups, statements
 
 IN_CI = [(number, 100) for number in range(5)]
 IN_ALL = [pytest.param(number, 200, marks=pytest.mark.slow) for number in range(5, 55)]
-"""500 and 10,000 programs, in chunks that workers can share: (seed, how many)."""
+"""500 and 10,000 programs, in chunks for parallel workers: (seed, number of programs)."""
 COMMON: dict[str, Any] = {
     "deadline": None,
     "suppress_health_check": list(HealthCheck),
     "database": None,
 }
 STRICTER = (
-    "history of its own",  # a detached alias of an input got a history, and is returned
-    "single memory location",  # eager looks at dense tensors alone
-    "made under inference_mode",  # eager lets a detached alias of such a tensor be written to
+    "history of its own",  # a detached alias of an input acquires a history and is returned
+    "single memory location",  # eager checks dense tensors only
+    "made under inference_mode",  # eager allows writes to a detached alias of such a tensor
 )
-"""What we refuse though eager runs it."""
+"""Errors of ingot for programs that eager runs."""
 
 
 @pytest.mark.parametrize(("number", "count"), [*IN_CI, *IN_ALL])
@@ -73,7 +73,7 @@ def check_random(program: Sequence[Any], name: str) -> None:
 
 
 def check_refused(model: RandomProgram, args: tuple[Any, ...], grad: bool, why: str) -> None:
-    """By the export; or by the call, in eager's words, where it depends on what requires grad."""
+    """Refused by the export, or by the call with eager's message if it depends on requires_grad."""
     try:
         program = ingot.export(copy.deepcopy(model), args, level="pre-dispatch")
     except ingot.IngotError:
@@ -83,8 +83,8 @@ def check_refused(model: RandomProgram, args: tuple[Any, ...], grad: bool, why: 
 
 
 def eagerly(model: RandomProgram, args: tuple[Any, ...], grad: bool) -> Outcome | Exception:
-    """What eager does, or the error of its forward. Programs whose backward fails, because a write
-    destroyed what it needs, say nothing about ours."""
+    """The outcome in eager, or the error of its forward. Programs whose backward fails because a
+    write destroyed a saved tensor are rejected: they do not test ingot."""
     try:
         with torch.set_grad_enabled(grad):
             copy.deepcopy(model)(*copied(args))

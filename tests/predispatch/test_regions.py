@@ -1,5 +1,4 @@
-"""What the verifier refuses at pre-dispatch level, what is folded away, which custom ops are
-kept."""
+"""The verifier's errors at pre-dispatch level, folding of regions, and kept custom ops."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ aten = torch.ops.aten
 
 
 def program_of(*calls: tuple[Any, ...]) -> ingot.Program:
-    """One input, and each op called with it and the given arguments."""
+    """A chain of ops on one input, each with the given further arguments."""
     graph = Graph()
     x = graph.placeholder("x")
     x.meta["val"] = torch.ones(2, 3)

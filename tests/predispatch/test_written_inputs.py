@@ -1,5 +1,5 @@
-"""Programs that random ones found: inputs that are written to while others require grad, and views
-in corners of the rules of autograd and inference_mode."""
+"""Regressions found by random programs: written inputs while others require grad, and views in
+corner cases of autograd and inference_mode."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_a_program_that_only_plain_inputs_allow() -> None:
     def function(x: Tensor, y: Tensor) -> Any:
         z = x * 1
         part = z.chunk(2)[1]
-        part.add_(1)  # with grad eager lets nobody write to one of several views
+        part.add_(1)  # with grad, eager forbids writes to one of several views
         x.add_(y)
         return z, x * 2
 

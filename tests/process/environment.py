@@ -1,6 +1,6 @@
-"""Compile under adverse conditions: the body of the subprocesses of `test_environment`. Both entry
-points, a choice that is measured, and a dispatched operation that is tuned, return eager's numbers;
-the log has at most one line."""
+"""Compiles under adverse conditions; run as a subprocess by `test_environment`. Both entry points,
+a measured variant and a tuned dispatch op must return eager's results with at most one line in the
+log."""
 
 import ctypes
 import json
@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 def adverse(condition: str, folder: str) -> None:
-    """Before torch is imported, as at the start of a container."""
+    """Set up the condition before torch is imported, as at the start of a container."""
     if condition == "unknown user":
         os.environ.pop("HOME", None)
     elif condition == "no home":
@@ -38,8 +38,8 @@ def adverse(condition: str, folder: str) -> None:
 
 
 def become_nobody() -> None:
-    """A user without a name, who may read all that root may (Python itself may lie in root's home),
-    and write nothing."""
+    """Become a user without a name who can read everything, since Python may be in root's home, but
+    write nothing."""
     libc, keep_capabilities, read_all = ctypes.CDLL(None), 8, 1 << 2
     assert libc.prctl(keep_capabilities, 1, 0, 0, 0) == 0
     os.setgroups([])

@@ -1,5 +1,5 @@
-"""fork after, during and beside compilation: the body of the subprocesses of `test_fork`. A child
-calls what the parent compiled and compiles anew; a hang ends with the caller's timeout."""
+"""Forks after, during and beside compilation; run as a subprocess by `test_fork`. A child calls
+code compiled by the parent and compiles its own. The caller's timeout ends a hang."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from torch.utils.data import DataLoader, Dataset
 import ingot
 
 PATIENCE = 150
-"""Seconds after which a child shows where it hangs."""
+"""Seconds until a hanging child dumps its stack."""
 
 
 class Net(nn.Module):
@@ -34,7 +34,7 @@ class Net(nn.Module):
 
 
 def large() -> Tensor:
-    """Work for several threads."""
+    """Enough work for several threads."""
     return torch.randn(4096, 64)
 
 
@@ -44,7 +44,7 @@ def check(compiled: Callable[..., Any], model: Callable[..., Any], x: Tensor) ->
 
 
 def in_child(work: Callable[[], None]) -> None:
-    """Run it in a fork, and see it end well."""
+    """Run `work` in a forked child and check that it exits cleanly."""
     child = os.fork()
     if child == 0:
         code = 1
@@ -84,7 +84,7 @@ def after_compile() -> None:
 
 
 def while_threads_compile() -> None:
-    """Locks are held and LLVM is at work in other threads."""
+    """Fork while other threads hold locks and run LLVM."""
     net, x = Net().eval(), torch.randn(7, 64)
     with torch.no_grad():
         ahead = ingot.compile(net, (x,))
@@ -113,7 +113,7 @@ def while_threads_compile() -> None:
 
 
 class Rows(Dataset[Tensor]):
-    """A dataset that calls a compiled function: one of the parent's, or its own."""
+    """A dataset that calls a compiled function: the parent's or its own."""
 
     def __init__(self, net: nn.Module, compiled: Callable[..., Any] | None) -> None:
         self.net, self.compiled = net, compiled

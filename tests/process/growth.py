@@ -1,4 +1,4 @@
-"""Resident memory over many compilations that are dropped: the body of the subprocesses of
+"""Resident memory over many compilations whose results are dropped; run as a subprocess by
 `test_memory_growth`."""
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Net(nn.Module):
 
 
 def resident() -> float:
-    """Megabytes."""
+    """Resident memory in megabytes."""
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * 4096 / 1e6
 
@@ -41,12 +41,12 @@ def torch_compile(net: nn.Module, x: Tensor) -> None:
 
 
 def torch_export(net: nn.Module, x: Tensor) -> None:
-    """What ingot.compile asks of PyTorch."""
+    """The calls of PyTorch that ingot.compile makes."""
     torch.export.export(net, (x,)).run_decompositions().module()(x)
 
 
 def aot_eager(net: nn.Module, x: Tensor) -> None:
-    """What torch.compile does around a backend."""
+    """torch.compile without ingot as the backend."""
     torch.compile(net, backend="aot_eager")(x)
     torch._dynamo.reset()
 
@@ -57,7 +57,7 @@ WAYS: dict[str, Callable[[nn.Module, Tensor], Any]] = {
 
 
 def main(way: str, count: str) -> None:
-    """Print the megabytes by which `count` compilations grew the process after warming up."""
+    """Print the growth in megabytes caused by `count` compilations after the warm-up."""
     start = 0.0
     with torch.no_grad():
         for number in range(WARM_UP + int(count)):

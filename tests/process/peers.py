@@ -1,6 +1,6 @@
-"""Other numeric libraries, each run on one small problem, and ingot between them: the body of the
-subprocesses of `test_peers`. Each library computes the same numbers whether ingot compiled in the
-process before it was loaded, after, or not at all.
+"""Other numeric libraries, each with one small problem, interleaved with ingot; run as a subprocess
+by `test_peers`. Each library must compute the same values whether ingot compiled before it was
+loaded, after, or not at all.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _varint(value: int) -> bytes:
 
 
 def _onnx_model(weight: Array) -> bytes:
-    """Relu(x · weight) · weightᵀ as an ONNX file, x of one row and more."""
+    """Relu(x · weight) · weightᵀ as an ONNX file, for x of one or more rows."""
 
     def value(name: bytes, columns: int) -> bytes:
         sizes = _field(1, _field(2, b"n")) + _field(1, _field(1, columns))
@@ -148,7 +148,7 @@ def ctranslate2() -> list[Array]:
 
 
 def ingot() -> list[Array]:
-    """A compile of each entry point: kernels, BLAS, Sleef and threads."""
+    """Both entry points, with kernels, BLAS, Sleef and threads."""
     import torch
 
     import ingot
@@ -176,7 +176,7 @@ PEERS: dict[str, Callable[[], list[Array]]] = {
 
 
 def main(file: str, *names: str) -> None:
-    """Run these, in order, and save what each returned; one named twice runs twice."""
+    """Run the named libraries in order and save their results. A repeated name runs again."""
     found: dict[str, Any] = {}
     for turn, name in enumerate(names):
         for k, array in enumerate(PEERS[name]()):

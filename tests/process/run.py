@@ -1,4 +1,4 @@
-"""Subprocesses for tests of the state of a process: a failure there may be a hang or a signal."""
+"""Subprocesses for tests of process state, where a failure may be a hang or a signal."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ def run_python(
     env: Mapping[str, str | None] | None = None,
     **options: Any,
 ) -> subprocess.CompletedProcess[str]:
-    """Python with these arguments, from the root of the repository. `env`: changes to the
-    environment, None to remove a variable. Fails with the output of a process that fails."""
+    """Run Python with these arguments from the root of the repository. `env` holds changes to the
+    environment; None removes a variable. If the process fails, so does the caller, with its output.
+    """
     environment: dict[str, str] = {**os.environ}
     for name, value in (env or {}).items():
         environment.pop(name, None)
@@ -34,6 +35,6 @@ def run_python(
 
 
 def run_function(function: Callable[[], None], **options: Any) -> subprocess.CompletedProcess[str]:
-    """A module-level function of a test module, in a Python of its own."""
+    """Run a module-level function of a test module in a new Python process."""
     call = f"from {function.__module__} import {function.__name__} as f; f()"
     return run_python("-c", call, **options)

@@ -1,6 +1,6 @@
-"""Many threads at once: each compiles programs of its own through both entry points and calls them,
-and others that all share, with new shapes, while weights change. Every result equals eager's. The
-body of the subprocesses of `test_threads`.
+"""Many threads compile their own programs through both entry points and call them. They also call
+shared ones with new shapes and changing weights. Every result must equal eager's. Run as a
+subprocess by `test_threads`.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def export(rng: random.Random, number: int) -> None:
 
 
 def eager(rng: random.Random, number: int) -> None:
-    """Training and modules that change, beside threads that capture."""
+    """Eager training and module state, beside threads that capture."""
     net = Net(24, number)
     norm: Any = nn.BatchNorm1d(8)
     norm.calls = 0
@@ -113,7 +113,7 @@ class Shared:
         self.ahead = ingot.compile(self.net, (x,), dynamic_shapes=({0: Dim.DYNAMIC},))
         self.product = torch.compile(lambda x, w: (x @ w).relu().sum(-1), backend="ingot")
         with torch.no_grad():
-            # Threads that meet a function for the first time compile it once each.
+            # Threads that call a function for the first time would each compile it.
             for rows in (4, 5):
                 self.product(torch.randn(rows, 16), self.weights[0])
 
@@ -154,7 +154,7 @@ def main(threads: str, seconds: str) -> None:
 
 
 def check_state() -> None:
-    """torch.compile still compiles, and nothing of a tracer is left."""
+    """torch.compile still works, and no state of a tracer is left."""
     called = []
 
     def backend(gm: Any, inputs: Any) -> Any:

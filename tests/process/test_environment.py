@@ -1,5 +1,5 @@
-"""Without a home, a temporary folder or room on the disk everything works, without tuning files and
-with one line in the log."""
+"""Without a home, a temporary folder or disk space everything works: without tuning files, and with
+one line in the log."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ CONDITIONS = (
     "no temporary folder", "full disk", "odd option",
 )  # fmt: skip
 QUIET = ("no temporary folder",)
-"""Where tuning files can be written."""
+"""Conditions under which tuning files can be written."""
 AS_ROOT = ("unknown user", "no home", "closed home")
-"""Conditions that only root can bring about."""
+"""Conditions that only root can set up."""
 
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """One that another user can come to: pytest's own is closed."""
+    """A folder accessible to other users; pytest's own is not."""
     with tempfile.TemporaryDirectory() as name:
         os.chmod(name, 0o777)
         yield Path(name)

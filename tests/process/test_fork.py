@@ -1,4 +1,4 @@
-"""fork after compile, workers of data loaders, process pools: everything works, nothing hangs."""
+"""fork after compilation, data loader workers and process pools work without hangs."""
 
 from __future__ import annotations
 

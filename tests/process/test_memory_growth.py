@@ -1,6 +1,5 @@
-"""A compiled program that is dropped leaves nothing: resident memory stays flat. PyTorch's own
-capture grows the process (source texts of graphs, caches of fake tensors); what it leaves without
-ingot is measured beside and subtracted."""
+"""A dropped program leaks nothing: resident memory stays flat. PyTorch's own capture leaks (source
+texts of graphs, caches of fake tensors); its growth without ingot is measured and subtracted."""
 
 from __future__ import annotations
 
@@ -10,7 +9,7 @@ from tests.process.run import run_python
 
 COUNT, FEW = 1000, 200
 MOST = 50.0
-"""Megabytes for COUNT compilations."""
+"""Megabytes per COUNT compilations."""
 
 
 def grown(way: str, count: int) -> float:

@@ -1,5 +1,5 @@
-"""Other numeric libraries in the process compute what they compute alone, whether they are loaded
-before or after ingot has compiled."""
+"""Other numeric libraries give the same results as alone, whether loaded before or after ingot
+compiles."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OTHERS = [name for name in PEERS if name != "ingot"]
 
 
 def results(folder: Path, *names: str) -> dict[str, np.ndarray]:
-    """What these return, run one after the other in one process."""
+    """The results of the named libraries, run in order in one process."""
     file = folder / "results.npz"
     run_python("-m", "tests.process.peers", str(file), *names)
     return dict(np.load(file))
@@ -33,7 +33,7 @@ def check(folder: Path, names: list[str], *orders: list[str]) -> None:
 
 
 def test_ctranslate2_returns_the_same_tokens(tmp_path: Path) -> None:
-    """Its MKL, oneDNN and OpenMP have the names of those in libtorch_cpu."""
+    """Its MKL, oneDNN and OpenMP export the same symbols as libtorch_cpu."""
     check(tmp_path, ["ctranslate2"], ["ingot", "ctranslate2"])
 
 

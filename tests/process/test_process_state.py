@@ -1,4 +1,4 @@
-"""Compiling leaves the process as it was: symbol scope, environment, modes, handlers."""
+"""Compiling leaves the process state unchanged: symbol scope, environment, modes, handlers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SYMBOLS = (
 
 
 def symbol_scope() -> dict[str, int]:
-    """What dlsym(RTLD_DEFAULT) finds."""
+    """Addresses found by dlsym(RTLD_DEFAULT)."""
     find = ctypes.CDLL(None).dlsym
     find.restype, find.argtypes = ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_char_p]
     return {name: find(None, name.encode()) or 0 for name in SYMBOLS}
@@ -62,7 +62,7 @@ def state() -> dict[str, Any]:
 
 
 def compile_in_all_ways() -> None:
-    """Torch itself compiles once before, and is not to blame for what is compared."""
+    """Torch compiles once before the first snapshot, so that its own changes are not compared."""
     torch.manual_seed(0)
     linear, x = torch.nn.Linear(64, 64), torch.randn(3, 64)
 

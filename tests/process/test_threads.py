@@ -1,4 +1,4 @@
-"""Capture in several threads: one at a time, and invisible to threads that do something else."""
+"""Capture in several threads: one at a time, and invisible to threads that do other work."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_sixteen_threads_compile_and_call() -> None:
 
 
 class Meeting(nn.Module):
-    """While it is traced, another thread does `work`."""
+    """A module that runs `work` on another thread while it is traced."""
 
     def __init__(self, work: Callable[[], Any]) -> None:
         super().__init__()
@@ -106,7 +106,7 @@ def checks() -> None:
 
 
 def torch_compile() -> None:
-    """The compiler is asked, and its result used."""
+    """A compilation by another backend, whose result is used."""
     seen = []
 
     def backend(gm: torch.fx.GraphModule, inputs: list[Tensor]) -> Callable[..., Any]:
@@ -143,8 +143,9 @@ def test_other_threads_do_not_notice(work: Callable[[], Any], level: str) -> Non
 
 
 def test_no_thread_waits_for_another_in_a_circle() -> None:
-    """torch.compile takes Dynamo's lock before it calls the backend; ingot.compile calls Dynamo."""
-    torch._dynamo.lookup_backend("ingot")  # two threads that look it up first fail in PyTorch
+    """No deadlock: torch.compile takes Dynamo's lock before it calls the backend, and ingot.compile
+    calls Dynamo."""
+    torch._dynamo.lookup_backend("ingot")  # PyTorch fails if two threads make the first lookup
     start = threading.Barrier(4)
 
     def ahead(number: int) -> None:

@@ -1,5 +1,5 @@
-"""Nothing reads memory that was not written: a selection of the suite passes when the C library
-fills what it hands out, and what is freed, with a pattern."""
+"""No uninitialised memory is read: a selection of the suite passes if the C library fills allocated
+and freed memory with a pattern."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Functions that broadcast, and shapes for them in which any dimension is 1, 2 or more: compiled
-for one combination with every size dynamic, called with all others."""
+"""Functions that broadcast, with shapes whose every dimension is 1, 2 or more. Each is compiled for
+one combination with all sizes dynamic and called with the others."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Shape = tuple[int, ...]
 
 
 def pointwise(a: Tensor, b: Tensor) -> list[Tensor]:
-    """Two operands at a time, and three; all have the shape of a + b."""
+    """Binary and ternary ops; all results have the shape of a + b."""
     twos = [
         torch.add, torch.sub, torch.mul, torch.div, torch.atan2, torch.maximum, torch.minimum,
         torch.fmod, torch.remainder, torch.hypot, torch.copysign, torch.eq, torch.lt,
@@ -31,7 +31,7 @@ def pointwise(a: Tensor, b: Tensor) -> list[Tensor]:
 
 
 def products(a: Tensor, b: Tensor) -> list[Tensor]:
-    """The sizes of a product meet those of what is added to it."""
+    """The sizes of a matmul broadcast with those of an addend."""
     square = a @ a.t()
     return [
         torch.addcmul(square, square, b), square + b, torch.where(square > 0, square, b),
@@ -40,7 +40,7 @@ def products(a: Tensor, b: Tensor) -> list[Tensor]:
 
 
 def shaped(a: Tensor, b: Tensor) -> list[Tensor]:
-    """Expansions, normalisations and sums of what was broadcast."""
+    """Expansions, normalisations and sums of broadcast values."""
     both = a * b
     return [
         both.softmax(1), both.sum(0) + b, F.layer_norm(both, both.shape[1:]),
@@ -60,7 +60,7 @@ FUNCTIONS: dict[str, Callable[[Tensor, Tensor], list[Tensor]]] = {
 
 
 def shapes() -> Iterator[tuple[Shape, Shape]]:
-    """Of both operands."""
+    """The shapes of both operands."""
     for p, q, r, s in itertools.product(SIZES, repeat=4):
         yield (p, q), (r, s)
 
@@ -72,7 +72,7 @@ def inputs(both: tuple[Shape, Shape]) -> tuple[Tensor, Tensor]:
 
 
 def outcome(function: Callable[..., Any], args: tuple[Tensor, ...]) -> Any:
-    """The results, or the exception."""
+    """The results or the exception."""
     try:
         return function(*args)
     except Exception as error:

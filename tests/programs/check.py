@@ -1,7 +1,7 @@
-"""One program through eager and through torch.compile(backend="ingot"), compared in all that can be
-observed: the structure of the results, values, dtypes, shapes, strides, what shares memory with
-what, inputs, parameters and buffers after the call, gradients, and the random generator. Kernels
-that fail to compile are errors.
+"""Runs one program in eager and through torch.compile(backend="ingot") and compares everything that
+can be observed: the structure of the results, values, dtypes, shapes, strides, aliasing, inputs,
+parameters and buffers after the call, gradients, and the random generator. Kernels that fail to
+compile are errors.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ SEED = 1234
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one program left behind."""
+    """The observable effects of one program."""
 
     spec: pytree.TreeSpec
     results: list[Any]
     inputs: list[Tensor]
     """Tensor arguments after the call."""
     state: list[Tensor]
-    """Parameters and buffers after the call, where the function is a module."""
+    """Parameters and buffers after the call, if the function is a module."""
     gradients: list[Tensor]
     rng: Tensor
     aliases: list[int | None]
-    """For each result, the argument or piece of state whose memory it shares."""
+    """For each result, the index of the argument or state tensor that it aliases, or None."""
 
 
 def by_threads(call: Callable[[], Tensor], counts: Sequence[int] = (1, 2)) -> list[Tensor]:
-    """What it gives on so many threads, twice each."""
+    """The results with each number of threads, twice each."""
     before, results = torch.get_num_threads(), []
     try:
         for threads in counts:
@@ -70,8 +70,8 @@ def check(
     fullgraph: bool = True,
     options: dict[str, Any] | None = None,
 ) -> list[Compiled]:
-    """Compare; what was compiled is returned for a closer look. With `grad`, gradients of all
-    arguments and parameters that require them are compared too."""
+    """Compare with eager and return the compiled graphs for further checks. With `grad`, compare
+    also the gradients of all arguments and parameters that require them."""
     heard: list[Compiled] = []
     chosen = {"strict": True, **(options or {})}
 
@@ -98,7 +98,7 @@ def check(
 
 
 def assert_same_value(actual: Any, eager: Any, label: str, loosen: float) -> None:
-    """Equal, or within `loosen` times the tolerance of the dtype; NaN equals NaN."""
+    """Equal, or within `loosen` times the dtype's tolerance; NaN equals NaN."""
     if not isinstance(eager, Tensor):
         same = actual == eager or (actual != actual and eager != eager)
         assert same, f"{label}: {actual!r}, eager gives {eager!r}"
@@ -107,7 +107,7 @@ def assert_same_value(actual: Any, eager: Any, label: str, loosen: float) -> Non
     got, want = as_real(actual), as_real(eager)
     close = torch.isclose(got, want, rtol=loosen * rtol, atol=loosen * atol, equal_nan=True)
     if eager.dtype in (torch.int64, torch.uint64):
-        close = actual == eager  # float64 does not hold all of these
+        close = actual == eager  # float64 cannot represent all of these
     assert bool(close.all()), describe(got, want, None, close, eager, label)
 
 
@@ -118,7 +118,7 @@ def observed(
     calls: int,
     transform: Callable[[Callable[..., Any]], Callable[..., Any]],
 ) -> Outcome:
-    """Run a copy of the program on copies of its arguments from the fixed seed."""
+    """Run a copy of the program on copies of its arguments, from the fixed seed."""
     function = copy.deepcopy(function) if isinstance(function, nn.Module) else function
     args = copied(args)
     call = transform(function)
@@ -137,7 +137,7 @@ def observed(
 
 
 def copied(args: Any) -> Any:
-    """Tensors that share memory in `args` share it in the copy."""
+    """A deep copy in which tensors that share a storage still do."""
     storages: dict[int, torch.UntypedStorage] = {}
 
     def copy_one(leaf: Any) -> Any:
@@ -156,7 +156,7 @@ def copied(args: Any) -> Any:
 
 
 def gradients_of(results: list[Any], sources: list[Tensor]) -> list[Tensor]:
-    """For fixed random cotangents; a source that nothing depends on has zeros."""
+    """Gradients for fixed random cotangents; zeros for sources without influence."""
     outputs = [r for r in results if isinstance(r, Tensor) and r.requires_grad]
     wanted = [t for t in sources if t.requires_grad and t.is_leaf]
     assert outputs and wanted, "nothing to differentiate"

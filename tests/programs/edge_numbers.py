@@ -1,5 +1,5 @@
-"""Numbers at the edges of dtypes: limits, powers of two and their neighbours, halfway cases of
-rounding, denormals, zeros of both signs, infinities, NaN."""
+"""Edge values of dtypes: limits, powers of two and their neighbours, halfway cases of rounding,
+denormals, zeros of both signs, infinities, NaN."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ INTEGERS = (
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 COMPLEX = (torch.complex64, torch.complex128)
 PRECISIONS = (8, 9, 11, 12, 24, 25, 53, 54)
-"""Significant bits of the float types, and one more, where halfway cases are."""
+"""Significant bits of the float types, and one more bit for halfway cases."""
 BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
@@ -55,7 +55,7 @@ def _floats(dtype: torch.dtype) -> Tensor:
 
 
 def is_defined(x: Tensor, dtype: torch.dtype) -> Tensor:
-    """Where C++ defines the conversion: a float converted to an integer must fit."""
+    """Elements whose conversion C++ defines: a float converted to an integer must be in range."""
     x = x.real if x.is_complex() else x
     plain = dtype is torch.bool or dtype.is_floating_point or dtype.is_complex
     if plain or not x.is_floating_point():
@@ -65,7 +65,7 @@ def is_defined(x: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def same_bits(actual: Tensor, expected: Tensor) -> Tensor:
-    """Element by element, -0.0 apart from 0.0; any NaN is as good as another."""
+    """Elementwise bit equality: -0.0 differs from 0.0, and all NaNs are equal."""
     assert actual.dtype is expected.dtype and actual.shape == expected.shape
     if expected.is_complex():
         pair = same_bits(torch.view_as_real(actual), torch.view_as_real(expected))
@@ -78,7 +78,7 @@ def same_bits(actual: Tensor, expected: Tensor) -> Tensor:
 
 
 def drawn(dtype: torch.dtype, count: int, seed: int) -> Tensor:
-    """So many of the edges, in random order."""
+    """`count` random edge values."""
     known = edges(dtype)
     at = torch.randint(len(known), (count,), generator=torch.Generator().manual_seed(seed))
     return known.view(BITS[known.element_size()])[at].view(dtype)

@@ -1,6 +1,6 @@
-"""Tensors at the edge of memory: what lies before the first element, or behind the last, cannot be
-read. A kernel that reads outside of such a tensor ends the process, whatever it does with what it
-read; tests run these in a process of their own."""
+"""Tensors next to protected pages, so that memory before the first or after the last element cannot
+be read. A kernel that reads out of bounds ends the process even if the value is unused, so tests
+run these in subprocesses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 
 
 def fenced(tensor: torch.Tensor, before: bool) -> torch.Tensor:
-    """A copy with the same strides whose memory begins, or ends, where a protected page does."""
+    """A copy with the same strides that starts after, or ends before, a protected page."""
     size = tensor.element_size()
     extent = 1 + sum((n - 1) * step for n, step in zip(tensor.shape, tensor.stride()))
     page = mmap.PAGESIZE

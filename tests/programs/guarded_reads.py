@@ -1,5 +1,6 @@
-"""Concatenations and paddings of many kinds, each piece at the edge of memory; run as a process.
-Which piece an element comes from is decided by guards: the others must not be read for it."""
+"""Concatenations and paddings of many kinds, with each piece next to a protected page; run as a
+subprocess. Guards select the piece of each element, and the other pieces must not be read for it.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ Case = tuple[str, Callable[..., Any], list[torch.Tensor]]
 
 
 def readout(tokens: torch.Tensor, image: torch.Tensor) -> torch.Tensor:
-    """The class token before the patches, whose channels are innermost."""
+    """The class token before the patches, which are channels-last."""
     patches = image.permute(0, 2, 3, 1).flatten(1, 2)
     return torch.cat([tokens[:, :1], patches], 1)
 
@@ -44,7 +45,7 @@ def cases(dtype: torch.dtype) -> Iterator[Case]:
 
 
 def run(dtype: torch.dtype, static: bool) -> int:
-    """All in one program: one compilation."""
+    """All cases in one program, to compile once."""
     made = list(cases(dtype))
     inputs = [x for _, _, given in made for x in given]
 

@@ -1,7 +1,6 @@
-"""What a process needs to call a model: run as `python -m tests.programs.memory_use NAME HOW`, it
-prints the most memory that was resident while the model was called, and what of that are packed
-weights, both in bytes. HOW is `eager`, or options of ingot's as JSON. The model is compiled either
-way, so that what is compared is the calls.
+"""The memory needed to call a model: `python -m tests.programs.memory_use NAME HOW` prints the peak
+resident memory during the calls and the packed weights in it, both in bytes. HOW is `eager`, or
+options of ingot as JSON. The model is compiled in both cases, so that only the calls are compared.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ import ingot
 from ingot.plan.prepared import prepared_bytes
 
 Built = tuple[nn.Module, Callable[[int], Tensor]]
-"""A model, and what makes an input of a size."""
+"""A model, and a function from a size to an input."""
 
 
 class Block(nn.Module):
-    """A transformer's layer with its attention spelled out."""
+    """A transformer layer with attention written as matmuls and softmax."""
 
     def __init__(self, width: int, heads: int):
         super().__init__()
@@ -44,7 +43,7 @@ class Block(nn.Module):
 
 
 def wide() -> Built:
-    """Little but weights."""
+    """A model that consists mostly of weights."""
     layers = [nn.Sequential(nn.Linear(3072, 3072), nn.ReLU()) for _ in range(8)]
     return nn.Sequential(*layers), lambda size: torch.randn(size, 3072)
 
@@ -57,7 +56,7 @@ MODELS: dict[str, tuple[Callable[[], Built], int]] = {
     "wide": (wide, 64),
     "transformer": (transformer, 512),
 }
-"""With the size of the input."""
+"""Name → (builder, size of the input)."""
 CALLS = 3
 
 
@@ -76,7 +75,7 @@ def peak(name: str, how: str) -> tuple[int, int]:
 
 
 def _settle() -> None:
-    """What compiling left behind goes back to the system, and the most is counted anew."""
+    """Return memory freed after compilation to the system and reset the peak."""
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
     Path("/proc/self/clear_refs").write_text("5")

@@ -1,7 +1,6 @@
-"""Programs whose shapes move or depend on values, with the shapes of the problems they come from:
-what a detector does after its network, peaks of heat maps, routing to experts, beam search, pooling
-of ragged rows, images of any size, decoding. Each comes with a maker of random inputs; some of what
-it makes gives empty results.
+"""Programs whose shapes vary or depend on values, taken from real problems: post-processing of
+detectors, peaks of heat maps, routing to experts, beam search, pooling of ragged rows, images of
+any size, decoding. Each comes with a generator of random inputs, some of which give empty results.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ class Moving:
     inputs: Callable[[torch.Generator], Inputs]
     dynamic_shapes: Any
     host: frozenset[str]
-    """The operations that are PyTorch's, or steered by the host."""
+    """Ops expected to run in PyTorch or as eager control flow."""
     graphs: int = 1
-    """How many torch.compile makes with dynamic=None: PyTorch first specialises on sizes."""
+    """Graphs compiled by torch.compile with dynamic=None, which first specialises on sizes."""
 
 
 def rand(g: torch.Generator, *shape: int) -> Tensor:
@@ -56,7 +55,7 @@ def overlaps(boxes: Tensor) -> Tensor:
 
 
 def detect(deltas: Tensor, anchors: Tensor, logits: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Anchors and their corrections to boxes, those with a good score, without doubles."""
+    """Apply box deltas to anchors, select by score and remove duplicates."""
     scores, labels = logits.sigmoid().max(-1)
     keep = scores > 0.9
     deltas, anchors, scores, labels = deltas[keep], anchors[keep], scores[keep], labels[keep]
@@ -91,7 +90,7 @@ def detector_inputs(g: torch.Generator) -> Inputs:
 
 
 def peaks(maps: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Maxima of heat maps, and for each of the first map's the nearest of the second's."""
+    """Maxima of heat maps, and for each one of the first map the nearest in the second."""
     highest = F.max_pool2d(maps[None], 3, 1, 1)[0]
     found = torch.nonzero((maps == highest) & (maps > 0.98))
     strength = maps[found[:, 0], found[:, 1], found[:, 2]]
@@ -106,7 +105,7 @@ def peaks_inputs(g: torch.Generator) -> Inputs:
     return (rand(g, 17, 64, 48) * (1.0 if randint(g, 0, 10) else 0.5),)
 
 
-# -- routers and samplers --------------------------------------------------------------------------
+# -- routing and sampling --------------------------------------------------------------------------
 
 
 class Experts(nn.Module):
@@ -143,7 +142,7 @@ def beam_inputs(g: torch.Generator) -> Inputs:
 
 
 def ragged_pool(values: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean and maximum over rows of different lengths."""
+    """Mean and maximum over rows of varying lengths."""
     rows = torch.repeat_interleave(torch.arange(lengths.size(0)), lengths)
     values = values[: rows.size(0)]
     total = values.new_zeros(lengths.size(0), values.size(1)).index_add(0, rows, values)
@@ -160,11 +159,11 @@ def ragged_inputs(g: torch.Generator) -> Inputs:
     return randn(g, 512, 64), lengths
 
 
-# -- nets and loops --------------------------------------------------------------------------------
+# -- networks and loops ----------------------------------------------------------------------------
 
 
 class Pyramid(nn.Module):
-    """A small net for images of any size."""
+    """A small network for images of any size."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -185,7 +184,7 @@ def image_inputs(g: torch.Generator) -> Inputs:
 
 
 class Decoder(nn.Module):
-    """Greedy decoding with a recurrent state: the buffer has room for all tokens."""
+    """Greedy decoding with a recurrent state and a buffer for all tokens."""
 
     def __init__(self, words: int = 100, width: int = 64):
         super().__init__()
@@ -217,7 +216,7 @@ def decoder_inputs(g: torch.Generator) -> Inputs:
 
 
 class UntilStop(nn.Module):
-    """Tokens until the stop word: what is there of the buffer grows with each of them."""
+    """Decodes until a stop token; the used part of the buffer grows with each token."""
 
     def __init__(self, words: int = 20, width: int = 32):
         super().__init__()
@@ -248,7 +247,7 @@ def stop_inputs(g: torch.Generator) -> Inputs:
 
 A = Dim.AUTO
 _SIZES = frozenset({"nonzero", "index"})
-"""Their results' sizes depend on values: PyTorch allocates them."""
+"""Ops with data-dependent result sizes, which PyTorch allocates."""
 
 
 def programs() -> list[Moving]:

@@ -1,5 +1,5 @@
-"""Generated code reads nothing that is not there, whatever becomes of it: neither the other side of
-a guard, nor memory that no phase wrote, nor an operand that is broadcast along a dynamic size."""
+"""Generated code never reads out of bounds, even if the value is unused: not the other side of a
+guard, not memory that no phase wrote, not an operand broadcast along a dynamic size."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def run(*arguments: str) -> str:
     ],
 )
 def test_no_side_of_a_guard_reads_outside(dtype: str, sizes: str) -> None:
-    """The pieces lie beside protected pages."""
+    """The pieces are next to protected pages."""
     assert "programs" in run("tests.programs.guarded_reads", dtype, sizes)
 
 
 @pytest.mark.parametrize("cut", [3, 17, 32])
 def test_a_value_below_a_guard_is_not_kept_for_the_next_phase(cut: int) -> None:
-    """The first pass over the row computes `y` only in part; the second needs all of it."""
+    """The first pass over the row computes `y` only partly; the second pass needs all of it."""
 
     def function(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
         y = torch.erf(x) * torch.tanh(x)

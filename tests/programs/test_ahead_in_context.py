@@ -1,5 +1,5 @@
-"""What surrounds a call of a program of `ingot.compile`: gradients, autocast, forward-mode AD,
-modes, transforms. The call equals that of the model: values, dtypes, gradients, histories.
+"""Calls of an `ingot.compile` result in various contexts: gradients, autocast, forward-mode AD,
+modes, transforms. Values, dtypes, gradients and autograd histories equal the model's.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def close(got: Any, wanted: Any) -> None:
 
 
 def natively(call: Callable[[], Any]) -> Any:
-    """Without the model's help."""
+    """Call it and raise if it falls back to calling the model."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", EagerCallWarning)
         return call()
@@ -241,7 +241,7 @@ def test_modes() -> None:
                 call(x())
             counts.append(counter.get_total_flops())
         assert counts[0] == counts[1] > 0
-        with torch.device("cpu"):  # a function mode that changes nothing
+        with torch.device("cpu"):  # a function mode without effect
             close(natively(lambda: exe(x())), model(x()))
 
 

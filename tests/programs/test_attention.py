@@ -1,4 +1,4 @@
-"""Attention of our own against PyTorch's in f64, and what is left to PyTorch."""
+"""ingot's attention against PyTorch's in f64, and calls that are left to PyTorch."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ingot.runtime.executable import Executable
 from tests.plans import native_call_nodes
 
 Sizes = tuple[int, int, int, int, int]
-"""Images, heads, queries, keys, width."""
+"""Batch, heads, queries, keys, width."""
 
 SIZES: list[Sizes] = [
     (1, 12, 128, 128, 64),
@@ -182,7 +182,7 @@ def test_a_known_mask_is_not_made() -> None:
 
 
 def test_a_known_mask_through_torch_compile() -> None:
-    """Its values are looked at while AOTAutograd's fake tensors are about."""
+    """The mask's values are read while AOTAutograd's fake tensor mode is active."""
 
     def causal(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         place = torch.arange(q.shape[2])

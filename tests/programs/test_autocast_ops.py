@@ -1,6 +1,6 @@
-"""Every kind of op of autocast's lists, in an autocast region of the compiled function: eager's
-dtypes, and eager's bits wherever eager computes element by element or casts. Where an op sums, the
-result is as near as the dtype allows."""
+"""Every kind of op on autocast's lists, inside an autocast region of the compiled function. Dtypes
+equal eager's. Elementwise ops and casts are bitwise equal; ops that sum are as close as the dtype
+allows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def numbers(*shape: int) -> Tensor:
 
 
 def squared(x: Tensor) -> Tensor:
-    """A value that autocast has made a half."""
+    """A value that autocast has made half precision."""
     return torch.mm(x, x.t())
 
 
@@ -121,7 +121,7 @@ def _compared(
     for name, results in by_entry.items():
         for actual, eager in zip(_leaves(results), _leaves(expected), strict=True):
             assert actual.dtype is eager.dtype, name
-            # A half was rounded somewhere on the way to an f32 result, too.
+            # f32 results also contain half-precision rounding errors.
             step = 0.0 if exact else 4 * torch.finfo(dtype).eps * float(eager.abs().max())
             torch.testing.assert_close(actual, eager, rtol=0, atol=step, equal_nan=True)
 
@@ -131,12 +131,13 @@ def _leaves(results: Any) -> list[Any]:
 
 
 SIXTEENTHS = torch.arange(-32.0, 32.0).reshape(8, 8) / 16
-"""Their products are exact; 64 fill eager's vectors, behind which it rounds powers otherwise."""
+"""Their matmuls are exact. 64 elements fill eager's vectors; in the scalar remainder it rounds
+powers differently."""
 Case = tuple[Function, tuple[Tensor, ...], bool]
 
 
 def _cases() -> dict[str, Case]:
-    """Function, arguments, and whether eager's bits are wanted."""
+    """Name → (function, arguments, whether results must be bitwise equal)."""
     found: dict[str, Case] = {name: (*case, False) for name, case in PRODUCTS.items()}
     for table, x, exact in ((AFTER, SIXTEENTHS, True), (SUMMED, numbers(8, 8), False)):
         for name, function in table.items():
@@ -151,7 +152,7 @@ CASES = _cases()
 @DTYPES
 @pytest.mark.parametrize("table", [PRODUCTS, AFTER, SUMMED], ids=["products", "elements", "sums"])
 def test_all_of_a_kind(table: dict[str, Any], dtype: torch.dtype) -> None:
-    """In one program each."""
+    """All cases of a table in one program."""
     cases = [CASES[name] for name in table]
 
     def each(*args: Tensor) -> list[Any]:
@@ -174,7 +175,7 @@ def test_alone(name: str, dtype: torch.dtype) -> None:
 
 
 def test_parts_of_an_op_with_a_rule_of_its_own_are_not_cast_again() -> None:
-    """cdist is an f32 op; the products in it are not made halves."""
+    """cdist is an f32 op; its matmuls must not be cast to half precision."""
     x = numbers(30, 8)
 
     def region(x: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Products of two values that are new in every call, against eager in f64."""
+"""Matmuls of two activations, against eager in f64."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SIZES = [
     (1, 1, 1, 1), (3, 7, 17, 5), (2, 6, 16, 256), (4, 13, 48, 300), (9, 9, 9, 64), (1, 30, 1, 40),
     (2, 1, 33, 700),
 ]  # fmt: skip
-"""Matrices, m, n, k."""
+"""Batch, m, n, k."""
 
 
 def product(a: Tensor, b: Tensor) -> Tensor:
@@ -97,7 +97,7 @@ def test_factors(beta: float, alpha: float) -> None:
 
 
 def added(function: Callable[..., Tensor], *args: Tensor) -> int:
-    """How many products are native, once the result is known to be right."""
+    """The number of native matmuls, after checking the result."""
     compiled = ingot.compile(function, args, options={"strict": True})
     truth = function(*(a.double() for a in args))
     torch.testing.assert_close(compiled(*args).double(), truth, rtol=5e-5, atol=5e-5)

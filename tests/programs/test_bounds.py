@@ -1,6 +1,6 @@
-"""`checks="bounds"`: programs of every family of kernels run as without, and an access that is off
-by one raises instead of touching memory. Faults are injected in processes of their own: kernels are
-shared by all programs of a process."""
+"""`checks="bounds"`: programs of every kernel family give the same results, and an access that is
+off by one raises without touching memory. Faults are injected in subprocesses, because the programs
+of a process share kernels."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BOUNDS = {"checks": "bounds"}
 
 
 class Images(nn.Module):
-    """Windows of 3×3 (Winograd), of one pixel, depthwise, strided, transposed; a pool between."""
+    """Convolutions: 3×3 (Winograd), 1×1, depthwise, strided, transposed; with a pool between."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,5 +1,5 @@
-"""Broadcasting over dynamic sizes, each of which is 1, 2 or more where a program is made and where
-it is called: eager's numbers, or an error; nothing else."""
+"""Broadcasting over dynamic sizes, each 1, 2 or more both in the example and in the call: the
+result or the error of eager."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Both = tuple[Shape, Shape]
 
 
 def examples(name: str, count: int) -> list[Both]:
-    """Shapes that eager takes, ones among them first."""
+    """Shapes that eager accepts, those with ones first."""
     function = FUNCTIONS[name]
     fine = [s for s in shapes() if not isinstance(outcome(function, inputs(s)), Exception)]
     random.Random(name).shuffle(fine)
@@ -39,7 +39,7 @@ def through_dynamo(function: Callable[..., Any], both: Both) -> Callable[..., An
 
 
 def check(name: str, both: Both, road: Callable[..., Any], sample: int) -> int:
-    """How many calls gave a result."""
+    """The number of calls that returned a result."""
     function = FUNCTIONS[name]
     compiled = road(function, both)
     others = list(shapes())

@@ -1,4 +1,4 @@
-"""Machine code goes when the last program that needs it goes, and not before."""
+"""Machine code is freed with the last program that uses it, and not earlier."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Layer(torch.nn.Module):
         super().__init__()
         self.linear = torch.nn.Linear(32, 48)
         self.norm = torch.nn.LayerNorm(48)
-        self.table = torch.randn(70, 32)  # neither a parameter nor a buffer: a constant
+        self.table = torch.randn(70, 32)  # neither a parameter nor a buffer, so a constant
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return self.norm(torch.relu(self.linear(x * 1.0625 + self.table[:1])))
@@ -96,7 +96,7 @@ class Layer(torch.nn.Module):
 
 @pytest.mark.parametrize("by_torch", [True, False])
 def test_graph_and_constants_go_with_the_program(by_torch: bool) -> None:
-    """Kernels that later programs may share keep nothing else of the first."""
+    """Kernels kept for later programs keep nothing else of the first program alive."""
     x, layer, heard = torch.randn(9, 32), Layer(), []
     with torch.no_grad(), observe.listening(heard.append):
         if by_torch:

@@ -1,4 +1,4 @@
-"""Reductions down columns: rows side by side, strips of columns, chunks of rows."""
+"""Column reductions: adjacent rows, strips of columns, chunks of rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch import Tensor
 import ingot
 
 SHAPES = [(16, 5), (17, 64), (40, 1), (130, 33), (601, 700), (600, 1025), (5000, 3), (129, 4100)]
-"""Few and many rows and columns; threads share rows from 512 of them on, else columns."""
+"""Few and many rows and columns. From 512 rows on, threads split the rows, else the columns."""
 
 
 @pytest.fixture(autouse=True)
@@ -24,7 +24,7 @@ def threads() -> Iterator[None]:
 
 
 def both_numbers_of_threads(function: Callable[..., Any], *inputs: Tensor) -> list[Tensor]:
-    """What one thread gives, and two give as well."""
+    """The results with one thread, which must equal those with two."""
     compiled = ingot.compile(function, inputs, options={"strict": True})
     given = []
     for number in (1, 2):
@@ -37,7 +37,7 @@ def both_numbers_of_threads(function: Callable[..., Any], *inputs: Tensor) -> li
 
 
 def check(function: Callable[..., Any], *inputs: Tensor) -> None:
-    """Against f64, where there are floats: about as near as eager is."""
+    """Compare with f64 if the dtype is floating point: errors of the order of eager's."""
     wide = [x.double() if x.is_floating_point() else x for x in inputs]
     expected, truth = function(*inputs), function(*wide)
     if isinstance(expected, Tensor):
@@ -53,7 +53,7 @@ def check(function: Callable[..., Any], *inputs: Tensor) -> None:
         dtype = mine.dtype
         mine, eager, right = (t.double()[mine.isfinite()] for t in (mine, eager, right))
         if mine.numel():
-            # Of a single sum chance may make eager's exact.
+            # With a single sum, eager's result may be exact by chance.
             slack = (
                 (2 if mine.numel() > 9 else 8)
                 * torch.finfo(dtype).eps

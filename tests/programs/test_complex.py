@@ -1,4 +1,4 @@
-"""Complex numbers: no native kernels, eager's numbers all the same, also beside native ones."""
+"""Complex tensors have no native kernels but give eager's results, also next to native ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors that are made inside the program: constants of every dtype, lifted ones, factories."""
+"""Tensors created inside the program: constants of every dtype, lifted constants, factories."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_nested_and_empty_constants() -> None:
 
 
 def test_constants_are_fresh_on_every_call() -> None:
-    """What is written to a constant in one call must not show in the next."""
+    """A write to a constant in one call is not visible in the next."""
 
     def function(x: Tensor) -> Tensor:
         constant = torch.tensor([1.0, 2.0, 3.0])
@@ -111,7 +111,7 @@ def test_lift() -> None:
 
 @pytest.mark.parametrize("op", ["lift", "lift_fresh"])
 def test_lift_of_an_input(op: str) -> None:
-    """Upstream's functionalization refuses some; a graph break must give eager's result."""
+    """Upstream's functionalization refuses some; a graph break must then give eager's result."""
     function = getattr(torch.ops.aten, op)
     check(lambda x: function(x) * 2, torch.randn(3), fullgraph=False)
     check(lambda x: function(x), torch.randn(3), fullgraph=False)

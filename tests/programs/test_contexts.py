@@ -1,4 +1,4 @@
-"""Modes that change what operations do: autocast, no_grad, inference, default dtypes, threads."""
+"""Modes that change ops: autocast, no_grad, inference mode, default dtypes, threads."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_autocast_training() -> None:
 
 
 def test_caller_under_no_grad_and_with_grad() -> None:
-    """One compiled function, both modes: each gets its own graph."""
+    """Called in both modes, one compiled function has a graph for each."""
     model = nn.Linear(3, 3)
     compiled = torch.compile(model, backend="ingot", options={"strict": True})
     x = torch.randn(2, 3)

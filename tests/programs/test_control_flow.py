@@ -1,5 +1,5 @@
-"""torch.cond, while_loop, map and scan through the backend: both branches, both ways, nested, with
-gradients, on symbolic sizes."""
+"""torch.cond, while_loop, map and scan through the backend: both branches, both entry points,
+nested, with gradients, on symbolic sizes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .check import check
 
 
 def assert_native(compiled: list[Compiled]) -> None:
-    """All branches and loops of all graphs run without the host."""
+    """All branches and loops of all graphs run natively."""
     steps = [s for graph in compiled for s in graph.fused.steps if isinstance(s, CallStep)]
     steered = [s for s in steps if s.bodies]
     assert steered
@@ -86,7 +86,7 @@ def test_nested_cond_with_a_closure() -> None:
 
 
 def test_cond_on_a_symbolic_size() -> None:
-    """The dispatch by ranges of sizes of the seed documents: three branches, one graph."""
+    """Dispatch on ranges of a size: three branches, one graph."""
     from torch._dynamo.utils import counters
 
     def function(x: Tensor) -> Tensor:
@@ -192,7 +192,7 @@ def test_assertions_inside() -> None:
 
 
 def assert_right(function: Callable[..., Any], *calls: tuple[Any, ...], **how: Any) -> None:
-    """Compiled once through Dynamo, native, and equal to eager for all arguments."""
+    """Compiled once through Dynamo, native, and equal to eager for all calls."""
     heard: list[Compiled] = []
     options = {"strict": True}
     with observe.listening(heard.append):
@@ -309,7 +309,8 @@ def test_scan_and_map_with_gradients() -> None:
 
 
 def test_while_loop_with_gradients() -> None:
-    """Its backward is a native loop; PyTorch stacks what the forward loop leaves for it."""
+    """The backward is a native loop over the values that the forward loop saved, stacked by
+    PyTorch."""
     x, w = torch.randn(3, 4, requires_grad=True), torch.randn(4, 4, requires_grad=True)
     heard = check(lambda x: count(5, lambda i, x: (x.sin() * 1.5,), x)[1], x, grad=True)
     assert_native(heard[-1:])
@@ -334,7 +335,7 @@ def test_associative_scan_with_gradients() -> None:
     )  # fmt: skip
 
 
-# -- numbers that loops carry ----------------------------------------------------------------------
+# -- scalars carried by loops ----------------------------------------------------------------------
 
 
 def both_roads(function: Callable[..., Any], *calls: tuple[Any, ...]) -> list[Compiled]:
@@ -400,7 +401,7 @@ def test_an_index_out_of_range_in_a_loop() -> None:
         compiled(torch.zeros(3), torch.ones(5, 3))
 
 
-# -- what branches may give ------------------------------------------------------------------------
+# -- results of branches ---------------------------------------------------------------------------
 
 
 def test_branches_of_different_sizes() -> None:

@@ -1,7 +1,7 @@
-"""Conversions between all dtypes, at the edges of their ranges: bit for bit eager's, in vectors,
-tails and single elements, in chains that are never stored, in constants, and where an op or a
-reduction converts its operands. Where C++ leaves a conversion undefined, eager's own result depends
-on how it vectorises, and nothing is compared."""
+"""Conversions between all dtypes at the limits of their ranges are bitwise equal to eager: in
+vectors, tails and scalars, in chains without stores, in constants, and in ops and reductions that
+convert their operands. Conversions undefined in C++ are not compared, because eager's result
+depends on its vectorisation."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_every_pair(source: torch.dtype) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("source", (*NATIVE, *COMPLEX), ids=str)
 def test_every_pair_strided_and_short(source: torch.dtype) -> None:
-    """Elements that lie apart, and as many as fill no vector."""
+    """Strided elements, and fewer elements than a vector."""
     whole = edges(source)
     _assert_pairs(whole.repeat_interleave(3)[::3])
     _assert_pairs(whole[-3:])
@@ -84,8 +84,8 @@ def _assert_chains(source: torch.dtype, through: Any, targets: Any) -> None:
 
 @pytest.mark.parametrize("source", (torch.int64, *FLOATS), ids=str)
 def test_chains(source: torch.dtype) -> None:
-    """A half in the middle rounds, although nothing is stored; f32 and f64 round twice if eager
-    does."""
+    """A half-precision intermediate rounds even if it is not stored; f32 and f64 round twice if
+    eager does."""
     _assert_chains(source, FLOATS[:3], (torch.float16, torch.bfloat16, torch.int64))
 
 
@@ -97,7 +97,7 @@ def test_all_chains(source: torch.dtype) -> None:
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_numbers_in_the_program(dtype: torch.dtype) -> None:
-    """A Python number is rounded to f32 on its way to a half."""
+    """A Python number is rounded to f32 before half precision."""
     numbers = [n for n in edges(torch.float64).tolist() if math.isnan(n) or abs(n) < 6e4][::5]
     numbers += [math.inf, -math.inf]
     x = torch.zeros(3, dtype=dtype)
@@ -184,7 +184,7 @@ TARGETS = (torch.bool, torch.uint8, torch.int64, *FLOATS)
     "source", (torch.bool, torch.int64, torch.float16, torch.float32, torch.float64), ids=str
 )
 def test_reductions_convert_their_elements_first(source: torch.dtype) -> None:
-    """Few elements, whose sums and products are exact once they have been rounded."""
+    """Few elements, whose sums and products are exact after the conversion."""
     rows = torch.tensor([[2049.0, 1.0], [1.00390625, 3.0], [0.0, 1.0], [-2.75, 1.001]])
     x = rows.double().add(2.0**-12).to(source) if source.is_floating_point else rows.to(source)
     usable = {}

@@ -1,4 +1,4 @@
-"""Convolutional networks whose weights stay: channels-last inside, products and sums of our own."""
+"""Convolutional networks with frozen weights: channels-last inside, with native kernels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.timeout(300)
 
 
 def compiled(module: nn.Module, x: Tensor) -> Compiled:
-    """Compile, compare values and strides with eager, twice with other images."""
+    """Compile and compare values and strides with eager, for two images."""
     found: list[Compiled] = []
     fast = torch.compile(module, backend="ingot", fullgraph=True, options={"strict": True})
     with observe.listening(found.append), torch.no_grad():
@@ -28,7 +28,7 @@ def compiled(module: nn.Module, x: Tensor) -> Compiled:
 
 
 def between(layer: nn.Module, channels: int, last: int) -> nn.Module:
-    """The layer between two others, so that a channels-last region pays."""
+    """The layer between two others, which makes a channels-last region profitable."""
     module = nn.Sequential(
         nn.Conv2d(3, channels, 1), nn.ReLU(), layer, nn.BatchNorm2d(last), nn.ReLU6(),
         nn.Conv2d(last, 5, 1),
@@ -67,7 +67,7 @@ def test_transposed_and_padding_modes() -> None:
 
 
 def test_native() -> None:
-    """A 3×3 convolution, a 1×1 with a stride and a depthwise one: no call of PyTorch's."""
+    """A 3×3, a strided 1×1 and a depthwise convolution, without calls to PyTorch."""
     block = nn.Sequential(
         nn.Conv2d(16, 32, 3, padding=1, bias=False), nn.BatchNorm2d(32), nn.ReLU(),
         nn.Conv2d(32, 32, 3, padding=1, groups=32), nn.ReLU(), nn.Conv2d(32, 16, 1, stride=2),
@@ -78,7 +78,7 @@ def test_native() -> None:
 
 
 def test_results_that_are_not_pointwise() -> None:
-    """A pool reads the convolution's result as it is."""
+    """A pool reads the convolution's result directly."""
 
     class Net(nn.Module):
         def __init__(self) -> None:
@@ -106,6 +106,7 @@ def test_changed_weights() -> None:
 
 
 def test_weights_that_are_computed() -> None:
-    """Such a convolution is PyTorch's, whatever the pass before expected of it."""
+    """A convolution with computed weights runs in PyTorch, even if an earlier pass planned
+    otherwise."""
     layer = nn.utils.parametrizations.weight_norm(nn.Conv2d(24, 24, 3, padding=1))
     compiled(between(layer, 24, 24), torch.randn(2, 3, 8, 8))

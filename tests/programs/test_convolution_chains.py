@@ -1,5 +1,5 @@
-"""Convolutions that run one behind the other, row by row: the results are eager's, for every number
-of threads and images, and do not depend on it."""
+"""Chains of convolutions fused row by row: results equal eager's for every number of threads and
+images, and do not depend on the number of threads."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ pytestmark = pytest.mark.timeout(300)
 
 
 class Inverted(nn.Module):
-    """1×1 up, a window on each channel alone, 1×1 down, added to the image where that fits."""
+    """Inverted residual: 1×1 expansion, depthwise convolution, 1×1 projection, and a residual if
+    shapes match."""
 
     def __init__(self, channels: int, width: int, stride: int, window: int = 3, dilation: int = 1):
         super().__init__()
@@ -36,7 +37,7 @@ class Inverted(nn.Module):
 
 
 def small_caches() -> Any:
-    """Of a machine on which small images are worth a chain."""
+    """Simulate a machine whose caches are so small that a chain pays for small images."""
     small = replace(this_machine(), l2_bytes=1 << 12)
     return mock.patch.object(chains, "this_machine", lambda: small)
 

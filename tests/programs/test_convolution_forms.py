@@ -1,7 +1,6 @@
-"""Convolutions of every form between other layers: one, two and three dimensions, groups, strides,
-dilation, transposed, all kinds of padding; for each no images, images of one pixel where the window
-allows, images that lie oddly in memory, and values that are not finite. Whether it is native or
-PyTorch's own, the result is eager's."""
+"""Convolutions of every form between other layers: 1-D, 2-D and 3-D, groups, strides, dilation,
+transposed, all paddings. Each runs with an empty batch, one-pixel images if the kernel size allows,
+unusual strides, and non-finite values. Native or not, the result equals eager's."""
 
 from __future__ import annotations
 
@@ -62,7 +61,7 @@ def agrees(layer: nn.Module, dims: int) -> None:
             fast = torch.compile(module, backend="ingot", fullgraph=True, options={"strict": True})
             try:
                 wanted = module(x)
-            except RuntimeError:  # the image is too small for the window
+            except RuntimeError:  # the image is smaller than the convolution window
                 with pytest.raises(RuntimeError):
                     fast(x)
                 continue

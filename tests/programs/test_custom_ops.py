@@ -1,5 +1,5 @@
-"""Operations that users define: torch.library.custom_op, triton-free Python kernels, mutating ones,
-ones with autograd, ones without a native lowering, ones with many results."""
+"""User-defined ops: torch.library.custom_op, triton-free Python kernels, mutating ops, ops with
+autograd, ops without a native lowering, ops with several results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shapes and branches that depend on values, and sizes that arrive as numbers."""
+"""Shapes and branches that depend on values, and sizes passed as Python numbers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .check import check
 
 @pytest.fixture(autouse=True)
 def capture_all() -> Iterator[None]:
-    """Let Dynamo put data-dependent operations into the graph instead of breaking it."""
+    """Let Dynamo capture data-dependent ops instead of breaking the graph."""
     with torch._dynamo.config.patch(
         capture_dynamic_output_shape_ops=True, capture_scalar_outputs=True
     ):
@@ -121,7 +121,7 @@ def test_bincount_where_and_runs() -> None:
     check(lambda x: torch.argwhere(x > 9).float().sum(0), x)
 
 
-# -- what bad input gets ---------------------------------------------------------------------------
+# -- errors on bad inputs --------------------------------------------------------------------------
 
 
 def first_rows(x: Tensor, n: Tensor) -> Tensor:
@@ -299,7 +299,7 @@ LOOKUPS = {
 
 @pytest.mark.parametrize("name", LOOKUPS)
 def test_looking_up_in_what_is_empty(name: str) -> None:
-    """A table that has rows when it is compiled, and none later."""
+    """A table that is non-empty at compile time and empty later."""
     function = LOOKUPS[name]
     at = torch.zeros(3, 5, dtype=torch.int64)
     full, empty = torch.ones(8, 8), -torch.ones(8, 8)
@@ -309,7 +309,8 @@ def test_looking_up_in_what_is_empty(name: str) -> None:
         function(empty, at)
     with pytest.raises(Exception) as got:
         compiled(empty, at)
-    # Of an empty table index_select says something else than of others; ours is as for others.
+    # For an empty table index_select raises another error than otherwise; ingot raises the usual
+    # one.
     expected = IndexError if name == "rows" else type(want.value)
     assert type(got.value) is expected, (got.value, want.value)
     nothing = at[:, :0]
@@ -318,7 +319,7 @@ def test_looking_up_in_what_is_empty(name: str) -> None:
 
 
 def test_part_of_a_result_is_looked_up() -> None:
-    """Where nothing is looked up, an empty table is no failure."""
+    """An empty table is no error if nothing is read from it."""
 
     def function(x: Tensor, at: Tensor) -> Tensor:
         table = x[x > 0]

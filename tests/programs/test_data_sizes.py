@@ -1,6 +1,5 @@
-"""Operations whose results' sizes depend on values, each in the middle of other work: captured
-whole without any setting, compiled once, equal to eager over many random inputs, some of which have
-empty results."""
+"""Ops with data-dependent result sizes inside larger programs: captured whole without settings,
+compiled once, equal to eager on many random inputs, some with empty results."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ Maker = Callable[[torch.Generator], tuple[Any, ...]]
 
 
 def numbers(g: torch.Generator) -> tuple[Tensor]:
-    """Random ones, none above zero, or all."""
+    """Random values: mixed, all at most zero, or all positive."""
     x = torch.randn(N, 6, generator=g)
     kind = int(torch.randint(0, 6, (), generator=g))
     return ({0: -x.abs(), 1: x.abs() + 1}.get(kind, x),)
@@ -108,7 +107,7 @@ def bincount(x: Tensor) -> Tensor:
 
 
 def run_lengths(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Values and lengths of runs, written with comparisons, and back."""
+    """Values and lengths of runs, computed with comparisons, and expanded again."""
     starts = torch.cat([torch.ones(1, dtype=torch.bool), x[1:] != x[:-1]])
     first = torch.nonzero(starts)[:, 0]
     lengths = torch.diff(first, append=torch.tensor([x.size(0)]))
@@ -169,7 +168,8 @@ def test_equals_eager(function: Callable[..., Any], make: Maker, road: Any) -> N
 
 
 def test_item_of_an_argument() -> None:
-    """torch.compile takes it for a number that is given, with guards: zero and one are apart."""
+    """torch.compile treats it as a given number with guards, so zero and one are separate
+    graphs."""
 
     def function(x: Tensor, n: Tensor) -> Tensor:
         return x[: n.item()].exp().sum(0) * n.item()

@@ -1,4 +1,4 @@
-"""Sizes that move: one program for all of them, through torch.compile and ahead of time."""
+"""Dynamic sizes: one program for all of them, through torch.compile and ahead of time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ A = Dim.AUTO
 
 
 def agrees(function: Callable[..., Any], shapes: Any, calls: Sequence[tuple[Any, ...]]) -> Any:
-    """Compiled with the first arguments, right for all of them."""
+    """Compile with the first arguments and compare with eager for all."""
     with torch.no_grad():
         compiled = ingot.compile(
             function, calls[0], dynamic_shapes=shapes, options={"strict": True}
@@ -148,7 +148,7 @@ def test_a_float_that_dynamo_reads_from_a_tensor_and_settles() -> None:
 
 
 def test_a_float_of_a_size_that_the_export_settles() -> None:
-    """`int(...)` is fixed by torch.export: sizes that give the same are served, others refused."""
+    """torch.export fixes `int(...)`: sizes with the same value are accepted, others refused."""
     halves = agrees(lambda x: x[: int(x.shape[0] * 0.5)] * 2, ({0: A},), rows(6, 7))
     with pytest.raises(ingot.InputError, match=r"TruncToInt.*, 3\)"):
         halves(torch.randn(13, 8))

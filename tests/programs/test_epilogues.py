@@ -1,5 +1,5 @@
-"""What follows a product element by element runs with it, part by part: against eager in f64, and
-which pairs are made."""
+"""Matmul epilogues: elementwise consumers run on each tile of the result. Compared with eager in
+f64, with the fused pairs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Follow = Callable[[Tensor, Tensor], Tensor]
 
 
 class Followed(nn.Module):
-    """A product, and what is done with its result and something of the same shape."""
+    """A matmul followed by a function of its result and another tensor of the same shape."""
 
     def __init__(self, inner: int, columns: int, follow: Follow, bias: bool = True):
         super().__init__()
@@ -83,13 +83,13 @@ def test_a_strided_operand() -> None:
 
 
 def test_a_row_is_needed_whole() -> None:
-    """A norm behind a product is a kernel of its own."""
+    """A norm needs whole rows, so it is a separate kernel."""
     module = Followed(20, 40, lambda y, other: F.layer_norm(y + other, (40,)))
     assert epilogues(check(module, torch.randn(6, 20), torch.randn(6, 40))) == 0
 
 
 class Twice(nn.Module):
-    """The product is needed for itself too, by the user and by another product."""
+    """The matmul's result is also returned and used by another matmul."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -105,7 +105,7 @@ def test_a_product_that_others_read_keeps_its_memory() -> None:
 
 
 class Several(nn.Module):
-    """Products of one input whose results meet: the last takes the others in."""
+    """Matmuls of one input whose results are combined: the last one's epilogue reads the others."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What goes wrong goes wrong as in eager, and what ingot itself refuses it refuses in words."""
+"""Errors are the same as in eager, and ingot's own errors explain themselves."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_errors_of_values_name_the_line(
     ["integer division", "index", "index below", "gather", "embedding", "take", "index_select"],
 )
 def test_good_inputs_still_work_after_an_error(name: str) -> None:
-    """One compiled function: right, wrong, right."""
+    """One compiled function called with good, bad and good inputs."""
     function, (x, y) = ERRORS[name]
     good = (x, torch.ones_like(y)) if name != "embedding" else (x, torch.zeros_like(y))
     compiled = torch.compile(function, backend="ingot", options={"strict": True})
@@ -168,11 +168,11 @@ def test_division_by_zero_of_floats_is_no_error() -> None:
     torch.testing.assert_close(compiled(x), x // 0, equal_nan=True)
 
 
-# -- ingot's own words ---------------------------------------------------------------------------
+# -- errors of ingot -----------------------------------------------------------------------------
 
 
 def compile_error(options: dict[str, object]) -> str:
-    """Dynamo wraps what a backend raises; the text is what the user reads."""
+    """Dynamo wraps exceptions of a backend; the text is what the user reads."""
     compiled = torch.compile(lambda x: x + 1, backend="ingot", options=options)
     with pytest.raises(Exception) as caught:
         compiled(torch.ones(3))
@@ -222,13 +222,13 @@ def fail(*_: object) -> None:
 
 
 def break_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No kernel can be written, and none is remembered."""
+    """Every kernel fails to be generated, and none is cached."""
     monkeypatch.setattr("ingot.codegen.kernels.draft_kernel", fail)
     monkeypatch.setattr("ingot.codegen.kernels._known", {}, raising=False)
 
 
 def test_kernel_that_fails_to_compile_falls_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One warning for one region, eager's result, and no second warning on the next call."""
+    """One warning for one region, eager's result, and no second warning in the next call."""
     break_kernels(monkeypatch)
     compiled = torch.compile(lambda x: (x * 2).softmax(-1), backend="ingot")
     x = torch.randn(3, 4)
@@ -259,7 +259,8 @@ def test_fallback_keeps_strides_and_reductions(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_llvm_that_fails_falls_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All kernels together, then each alone: only the one that fails is left to PyTorch."""
+    """Kernels are compiled together, then one by one: only the failing kernel falls back to
+    PyTorch."""
     from ingot.codegen import kernels
 
     real, tried = kernels.compile_module, []
@@ -307,7 +308,7 @@ def test_every_vector_width(bits: int) -> None:
         return y, y.softmax(-1), y.sum(0), y.argmax(-1), x.t().contiguous() + 1
 
     widest = this_machine().vector_bits
-    if bits > widest:  # LLVM would end the process
+    if bits > widest:  # LLVM would abort the process
         with pytest.raises(Exception, match=f"this machine has {widest} at most"):
             torch.compile(function, backend="ingot", options={"vector_bits": bits})(torch.ones(3))
         return

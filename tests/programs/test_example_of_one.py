@@ -1,4 +1,4 @@
-"""Dynamic sizes that are one in the example: what an op means may depend on them."""
+"""Dynamic sizes that are 1 in the example: the semantics of an op may depend on them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What ingot.compile returns, as an object among others, and what its results share with its
-arguments."""
+"""The object returned by ingot.compile, and aliasing of its results with its arguments."""
 
 from __future__ import annotations
 
@@ -67,7 +66,7 @@ def test_views_of_written_arguments_share_memory(name: str) -> None:
 
 
 def test_attention_with_a_dynamic_head_dimension() -> None:
-    """Its scale is a quotient of floats, made of a size."""
+    """Its scale is a quotient of floats computed from a size."""
 
     def attention(a: Tensor, b: Tensor) -> Tensor:
         return torch.nn.functional.scaled_dot_product_attention(a[None], b[None], b[None])
@@ -89,7 +88,7 @@ def test_a_failure_while_arguments_are_bound_falls_back(monkeypatch: pytest.Monk
     dynamic = ({0: torch.export.Dim.AUTO},)
     compiled = ingot.compile(lambda x: x * 2, (x,), dynamic_shapes=dynamic)
     assert compiled._quick is not None
-    compiled._quick.__globals__["kind_of"] = None  # not to be called
+    compiled._quick.__globals__["kind_of"] = None  # must not be called
     with pytest.warns(ingot.FallbackWarning, match="bound the long way"):
         assert torch.equal(compiled(x), x * 2)
     assert torch.equal(compiled(x), x * 2)

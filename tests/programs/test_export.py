@@ -1,4 +1,5 @@
-"""ingot.export: a program is called like its model and equals it, writes and structures too."""
+"""ingot.export: the program is called like its model and equals it, including writes and
+structures."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ import ingot
 
 
 class Stateful(nn.Module):
-    """Parameters, buffers that change, plain tensors, writes to an input, odd arguments."""
+    """Parameters, mutated buffers, plain tensors, writes to an input, unusual arguments."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -137,7 +138,7 @@ def test_what_cannot_be_traced_is_told_at_the_users_line(
     assert "if x.sum() > 0:" in str(caught.value)
     assert "torch.cond" in str(caught.value)
     assert "site-packages" not in str(caught.value)
-    assert capfd.readouterr() == ("", "")  # nothing but the error
+    assert capfd.readouterr() == ("", "")  # only the error is printed
 
 
 def test_an_op_without_known_shapes_is_told_with_a_way_round() -> None:
@@ -159,7 +160,7 @@ def test_an_unknown_level_is_told() -> None:
 
 
 class Step(nn.Module):
-    """A loss, another output, a parameter that nothing needs, and an input called like an op."""
+    """A loss, another output, an unused parameter, and an input with the name of an op."""
 
     def __init__(self) -> None:
         super().__init__()

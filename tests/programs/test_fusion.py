@@ -1,5 +1,5 @@
-"""Graphs that are hard to fuse: values that leave a region and come back, parts of calls, long
-chains, wide fans, reductions that follow reductions.
+"""Graphs that are hard to fuse: values that leave a region and return, parts of calls, long chains,
+wide fan-outs, chained reductions.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ pytestmark = pytest.mark.timeout(120)
 
 
 def test_no_circle_through_a_part() -> None:
-    """A call reads a value; beside the value, a part of the result is read."""
+    """A call reads `a`, and one of its results is combined with `a`: fusion must not form a
+    cycle."""
 
     def function(x: Tensor) -> Tensor:
         a = x.exp()
@@ -46,7 +47,7 @@ def test_no_circle_through_two_regions() -> None:
 
 
 def test_no_merge_with_what_is_read_elsewhere() -> None:
-    """One value is read at the same element, its neighbour in the same region at another."""
+    """One value is read at the same index, its neighbour in the same region at another index."""
 
     def function(x: Tensor, y: Tensor, z: Tensor) -> tuple[Tensor, ...]:
         a = (x * y).tanh()
@@ -124,7 +125,7 @@ def test_same_value_in_many_layouts() -> None:
 
 
 def test_shifted_reads() -> None:
-    """Each element is made of its neighbours'."""
+    """Each element is computed from its neighbours."""
 
     def function(x: Tensor) -> Tensor:
         y = F.pad(x * 2, (1, 1, 1, 1))
@@ -143,7 +144,7 @@ def test_lookup_of_what_was_just_computed() -> None:
 
 
 def test_lookup_computes_what_it_reads() -> None:
-    """A loss picks one element of each row of log_softmax: the rest is never written."""
+    """A loss reads one element of each row of log_softmax; the others are never stored."""
 
     def function(x: Tensor, target: Tensor) -> Tensor:
         return F.cross_entropy(x, target)
@@ -156,7 +157,7 @@ def test_lookup_computes_what_it_reads() -> None:
 
 
 def test_two_lookups_in_one_tensor() -> None:
-    """The same places are looked up, once with negative ones counting from the end."""
+    """The same indices are gathered twice, once with negative ones counting from the end."""
 
     def function(x: Tensor, i: Tensor) -> Tensor:
         y = x.exp()
@@ -193,7 +194,7 @@ def test_argmax_feeds_a_lookup() -> None:
 
 
 def test_kernels_of_a_softmax_block() -> None:
-    """What the design promises: a softmax with its scale and mask is one kernel."""
+    """A softmax with its scale and mask is one kernel."""
 
     def function(x: Tensor, mask: Tensor) -> Tensor:
         return (x * 0.125).masked_fill(mask, float("-inf")).softmax(-1)

@@ -1,5 +1,5 @@
-"""Elements that are looked up along the vector: read one by one where all places are inside, and as
-eager reads them, or refuses to, where one is not."""
+"""Gathers along the vectorised dimension: scalar loads if all indices are in bounds, otherwise
+eager's result or error."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_looked_up(name: str, dtype: torch.dtype) -> None:
 @torch.no_grad()
 @pytest.mark.parametrize("kind", [torch.int64, torch.int32], ids=str)
 def test_from_the_end(kind: torch.dtype) -> None:
-    """Some vectors have negative places, and some have none."""
+    """Some vectors contain negative indices, others none."""
     x = torch.randn(500)
     at = torch.randint(0, 500, (4, 300)).to(kind)
     at[1, 77], at[2] = -1, at[2] - 500

@@ -1,5 +1,5 @@
-"""Backward ops called by themselves, with operands of mixed dtypes, without dimensions and without
-a batch: shape, dtype and strides are eager's, and so are the values."""
+"""Backward ops called directly, with operands of mixed dtypes, 0-dim operands and no batch: shape,
+dtype, strides and values equal eager's."""
 
 from __future__ import annotations
 
@@ -102,8 +102,8 @@ LOSSES: dict[str, Callable[..., Tensor]] = {
 @pytest.mark.parametrize("target", TARGETS, ids=str)
 @pytest.mark.parametrize("name", LOSSES)
 def test_losses_of_one_sample(name: str, target: Tensor, reduction: str) -> None:
-    """A target has no dimension or one element. Anything else is refused; Dynamo refuses it while
-    tracing, with an error of its own, whatever the backend."""
+    """The target is 0-dim or has one element; others are refused. For these, Dynamo raises its own
+    error during tracing, whatever the backend."""
     torch._dynamo.reset()
     x = torch.randn(5)
 

@@ -1,5 +1,5 @@
-"""Products and attention of half types on a machine whose library has no code for them: as near to
-the truth as eager, as native code, with weights that stay halves."""
+"""Half-precision matmuls and attention on a machine whose library has no code for them: native, as
+close to the truth as eager, with weights kept in half precision."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def error(result: Tensor, truth: Tensor) -> float:
 
 
 def check(function: Callable[..., Tensor], *args: Tensor) -> Executable:
-    """No farther from the truth than eager, or than a rounding of the result."""
+    """Errors at most eager's, or one rounding of the result."""
     with torch.no_grad():
         compiled = ingot.compile(function, args, options=STRICT)
         result, eager = compiled(*args), function(*args)
@@ -97,7 +97,7 @@ def test_attention(dtype: torch.dtype) -> None:
 
 
 def test_autocast() -> None:
-    """Weights are rounded once, not in each call."""
+    """Weights are rounded once, not in every call."""
     linear, x = nn.Linear(64, 96), torch.randn(5, 64)
 
     def cast(x: Tensor) -> Tensor:

@@ -1,5 +1,5 @@
-"""Every bf16 number, NaNs with all their bits included, through chains that are rounded after each
-step: rounding never turns a NaN into a number, nor a number into a NaN."""
+"""Every bf16 value, including all NaN payloads, through chains rounded after each step: rounding
+never turns a NaN into a number or a number into a NaN."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch import Tensor
 import ingot
 
 EVERY = torch.arange(-(1 << 15), 1 << 15, dtype=torch.int32).to(torch.int16).view(torch.bfloat16)
-"""All 65,536 of them."""
+"""All 65,536 bf16 values."""
 
 CHAINS: dict[str, Callable[[Tensor], Tensor]] = {
     "a sum": lambda x: x + 1.5,
@@ -36,7 +36,7 @@ def test_every_number(name: str) -> None:
 
 
 def test_nans_of_f32_with_all_bits() -> None:
-    """The rounding of these would carry into the sign."""
+    """Rounding these bit patterns would carry into the sign."""
     bits = torch.tensor([0x7FFFFFFF, 0x7FFF8000, 0x7F800001, -1, -0x7FFFFF], dtype=torch.int32)
     x = bits.view(torch.float32).repeat(7)
     assert x.isnan().all()
@@ -79,7 +79,7 @@ OTHERS = {
 @pytest.mark.parametrize("other", OTHERS)
 @pytest.mark.parametrize("name", MIXED)
 def test_halves_beside_other_types(name: str, other: str, dtype: torch.dtype) -> None:
-    """Eager brings tensors to the common type first, but not a factor or divisor of one element."""
+    """Eager converts tensors to the common type first, except a one-element factor or divisor."""
     function, y = MIXED[name], OTHERS[other]
     x = torch.randn(1000, generator=torch.Generator().manual_seed(7)).to(dtype)
     expected = function(x, y)

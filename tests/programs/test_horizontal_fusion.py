@@ -1,5 +1,5 @@
-"""Products of one input run as one step: against f64 and bit by bit against each alone, for every
-number of threads; which of them do, and which must not."""
+"""Horizontal fusion of matmuls of the same activations: compared with f64, and bitwise with each
+matmul alone, for every number of threads. Also which matmuls are fused and which must not be."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Use = Callable[..., Any]
 
 
 class Shared(nn.Module):
-    """Products of one input, and what is done with their results."""
+    """Matmuls of one input and a function of their results."""
 
     def __init__(self, inner: int, columns: Sequence[int], use: Use, bias: bool = True):
         super().__init__()
@@ -35,12 +35,12 @@ class Shared(nn.Module):
 
 
 def groups(compiled: Executable) -> list[int]:
-    """How many products run in each."""
+    """The number of matmuls in each fused launch."""
     return group_sizes(compiled.compiled)
 
 
 def steps_in_order(compiled: Executable) -> None:
-    """No step reads what a later one makes."""
+    """No step reads the result of a later one."""
     steps = compiled.compiled.fused.steps
     made: dict[Any, int] = {}
     for k, step in enumerate(steps):
@@ -179,7 +179,7 @@ def test_training() -> None:
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
 
 
-# -- what follows one product reads the others -----------------------------------------------------
+# -- epilogues that read the results of the other matmuls ------------------------------------------
 
 
 def twisted(index: Callable[[Tensor], Tensor]) -> Use:
@@ -236,11 +236,11 @@ def test_a_product_on_top_of_another_waits() -> None:
     assert groups(check(Stacked(), torch.randn(200, 40))) == []
 
 
-# -- where they stand ------------------------------------------------------------------------------
+# -- positions of the matmuls ----------------------------------------------------------------------
 
 
 class Far(nn.Module):
-    """Two products of the input with some of another input between them."""
+    """Two matmuls of the input, with matmuls of another input between them."""
 
     def __init__(self, between: int):
         super().__init__()

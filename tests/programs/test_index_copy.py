@@ -1,5 +1,4 @@
-"""Slices that are copied to places in a tensor, against eager: caches that are written, and copies
-that are not."""
+"""index_copy against eager: in-place cache updates, and copies that are not in place."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ CASES = [
     ((7,), 0, 3), ((5, 6), 0, 2), ((5, 6), 1, 4), ((2, 3, 9, 8), 2, 1), ((2, 3, 9, 8), -2, 5),
     ((2, 1, 4, 3, 5), 3, 2), ((1, 4), 0, 1),
 ]  # fmt: skip
-"""Shape, dimension, how many slices."""
+"""Shape, dimension, number of slices."""
 
 
 def copied(x: Tensor, index: Tensor, source: Tensor, dim: int) -> Tensor:
@@ -83,7 +82,7 @@ def test_a_large_copy_in_several_threads() -> None:
 
 
 class Cache(nn.Module):
-    """What a decoder does with new keys."""
+    """A decoder's cache update."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,5 +1,5 @@
-"""An index out of range raises wherever eager raises: in dimensions of one, in constants and
-expanded tensors, which need no index, and in kernels over a dynamic number of rows.
+"""An index out of range raises wherever eager raises: also for dimensions of size one, constants
+and expanded tensors, which need no index, and in kernels over a dynamic number of rows.
 """
 
 from __future__ import annotations

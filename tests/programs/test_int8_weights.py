@@ -1,5 +1,5 @@
-"""Weights of linear layers that are held as 8-bit integers: what is computed is the product with
-the rounded weights, and the rounding is as small as the option's text says.
+"""Linear weights stored as 8-bit integers: the result is the matmul with the rounded weights, and
+the rounding error is within the bound in the option's documentation.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ INT8 = {"strict": True, "weights": "int8"}
 
 
 def rounded(weight: Tensor) -> Tensor:
-    """(out, in), each row to multiples of 1/127 of its largest element."""
+    """(out, in), each row rounded to multiples of 1/127 of its largest element."""
     scale = weight.abs().amax(1, keepdim=True) / 127
     return (weight / torch.where(scale > 0, scale, 1)).round() * scale
 
@@ -49,7 +49,7 @@ def test_double() -> None:
 
 
 class Gated(nn.Module):
-    """With what follows a product, a weight without a bias, and one that is used turned around."""
+    """Linear layers with an epilogue, without a bias, and with a weight that is used transposed."""
 
     def __init__(self) -> None:
         super().__init__()

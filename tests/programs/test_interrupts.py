@@ -1,4 +1,4 @@
-"""Native loops that do not end by themselves: signals still reach Python."""
+"""Signals reach Python during native loops that do not terminate."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_an_endless_loop_and_control_c() -> None:
             os.kill(os.getpid(), signal.SIGINT)
             pause = 20.0
 
-    # A process that runs in the background of a shell may have been told to ignore the key.
+    # A background process of a shell may have inherited an ignored SIGINT.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     keys = threading.Thread(target=press)
     keys.start()

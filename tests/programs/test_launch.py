@@ -1,4 +1,4 @@
-"""How a call gets into native code: bound natively, or the long way where a call is unusual."""
+"""Binding of call arguments: natively, or by the slow path for unusual calls."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def launches(executable: ingot.Executable) -> list[Launch]:
 
 @pytest.fixture
 def taken(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Notes each time that the long way is taken."""
+    """Records each use of the slow path."""
     notes: list[str] = []
     whole = Launch.__call__
 
@@ -164,7 +164,7 @@ def test_no_reference_is_left_and_none_is_lost() -> None:
 
 
 def test_weights_are_replaced_while_others_run() -> None:
-    """What was packed of the old ones lives until those are done with it."""
+    """Packed copies of the old weights stay alive until running calls have finished with them."""
     torch.manual_seed(0)
     net = nn.Sequential(*(nn.Linear(64, 64) for _ in range(6)))
     x = torch.randn(32, 64)
@@ -195,7 +195,7 @@ def test_weights_are_replaced_while_others_run() -> None:
 def test_dynamic_tensors_are_bound_natively_within_their_storage(
     entry: str, rank: int, taken: list[str]
 ) -> None:
-    """Up to five dimensions a tensor keeps its sizes in itself, with more of them elsewhere."""
+    """A tensor stores its sizes inline for up to five dimensions, and elsewhere for more."""
 
     def function(x: Tensor) -> Tensor:
         return x.sin() * 2

@@ -1,5 +1,5 @@
-"""How inputs lie in memory: strided, transposed, offset, overlapping, expanded, channels last, of
-no elements, of no dimensions, of many."""
+"""Memory layouts of inputs: strided, transposed, offset, overlapping, expanded, channels last,
+empty, 0-dim, many-dimensional."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ OPERANDS: dict[str, tuple[Tensor, Tensor]] = {
 
 @pytest.mark.parametrize("operands", OPERANDS)
 def test_which_operand_decides(operands: str) -> None:
-    """Results lie as the kernels write them, also where PyTorch's description of an op differs."""
+    """Results have the strides of PyTorch's kernels, even if PyTorch's meta function differs."""
 
     def everything(x: Tensor, y: Tensor) -> list[Tensor]:
         return [
@@ -180,7 +180,7 @@ def test_how_results_of_modules_lie(name: str, train: bool) -> None:
 
 
 def test_a_norm_of_turned_images_before_a_product() -> None:
-    """What follows is traced with the strides that the norm's result has in the end."""
+    """Consumers are traced with the final strides of the norm's result."""
     torch.manual_seed(0)
     norm, linear = nn.BatchNorm1d(16).eval(), nn.Linear(16, 32)
     norm.running_mean, norm.running_var = torch.randn(16), torch.rand(16) + 0.5

@@ -1,5 +1,5 @@
-"""A compiled model needs no more memory than eager and 5% of it, besides the weights that are
-packed for speed, of which the report tells; and calling it does not make it need more and more.
+"""A compiled model needs at most 5% more memory than eager, besides the packed weights shown in the
+report, and its calls do not leak.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def resident() -> int:
 
 
 class Counting(nn.Module):
-    """A step of a decoder: sizes that move, a cache that is written, a result of any length."""
+    """A decoder step: dynamic sizes, a cache update, a result of dynamic length."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -73,7 +73,7 @@ class Counting(nn.Module):
 
 
 def grows(call: Callable[[int], object], calls: int) -> int:
-    """Bytes, once everything that is kept has been made."""
+    """Bytes of growth after the warm-up."""
     for number in range(calls // 10):
         call(number)
     before = resident()
@@ -103,7 +103,7 @@ def test_calls_leave_nothing_behind(calls: int) -> None:
 
 @pytest.mark.slow
 def test_changed_weights_leave_nothing_behind() -> None:
-    """What was packed of the weight before goes when the new one is packed."""
+    """The packed copy of an old weight is freed when the new one is packed."""
     linear, x = nn.Linear(256, 256), torch.randn(4, 256)
     with torch.no_grad():
         compiled = ingot.compile(linear, (x,))

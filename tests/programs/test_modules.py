@@ -1,5 +1,5 @@
-"""Every module of PyTorch's own table, trained and not, against eager: results, strides, gradients,
-buffers, random numbers."""
+"""Every module of PyTorch's own table, in training and eval mode, against eager: results, strides,
+gradients, buffers, random numbers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.programs.check import check
 
 IN_CI = ("BatchNorm2d", "ConvTranspose2d", "EmbeddingBag", "GRU", "MultiheadAttention", "RReLU")
 WIDE = ("FractionalMaxPool2d", "FractionalMaxPool3d")
-"""Their samples in the table are for f64."""
+"""The table's samples for these modules are f64."""
 SAMPLES = 6
 CASES = [
     pytest.param(
@@ -48,7 +48,7 @@ def test_module(info: ModuleInfo, train: bool) -> None:
         torch._dynamo.reset()
         made, given = sample.constructor_input, sample.forward_input
         module = info.module_cls(*made.args, **made.kwargs).to(dtype).train(train)
-        module(*given.args, **given.kwargs)  # what is lazy about it is settled
+        module(*given.args, **given.kwargs)  # materialises lazy parameters
         leaves = [*pytree.tree_leaves(given.args), *module.parameters()]
         grad = any(isinstance(leaf, torch.Tensor) and leaf.requires_grad for leaf in leaves)
         check(WithKeywords(module, given.kwargs).train(train), *given.args, grad=grad,

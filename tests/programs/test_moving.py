@@ -1,5 +1,5 @@
-"""Programs whose shapes move or depend on values, each with many random inputs, empty results among
-them: compiled once, equal to eager, and natively but for the operations that are named."""
+"""Programs whose shapes vary or depend on values, with many random inputs, some with empty results:
+compiled once, equal to eager, and native except for the ops listed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def ahead(moving: Moving, args: Any) -> Callable[..., Any]:
 
 
 def hosted(compiled: Compiled) -> set[str]:
-    """Names of the operations that PyTorch runs and of what the host steers."""
+    """Names of the ops that run in PyTorch and of eager control flow."""
     own = native_call_steps(compiled)
     calls = [s.node for s in compiled.fused.steps if isinstance(s, CallStep) and s not in own]
     targets = [n.target for n in calls if not _is_number(n) and "view" not in _kind(compiled, n)]
@@ -52,8 +52,8 @@ def _is_number(node: torch.fx.Node) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_accesses_stay_inside(name: str) -> None:
-    """A read outside of a buffer mostly finds memory of the same process, and what is read there is
-    mostly not used: values do not tell."""
+    """Values alone do not reveal an out-of-bounds read: it mostly hits mapped memory, and the value
+    read is mostly unused."""
     moving = PROGRAMS[name]
     generator = torch.Generator().manual_seed(5)
     inputs = [moving.inputs(generator) for _ in range(5)]

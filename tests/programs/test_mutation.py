@@ -1,5 +1,5 @@
-"""Writes: to inputs, to views of them, to parameters and buffers, under no_grad; and results that
-share memory with inputs or with each other."""
+"""Writes to inputs, to views of them, to parameters and buffers, under no_grad; and results that
+alias inputs or each other."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def test_resize_through_set() -> None:
     check(function, torch.randn(4), fullgraph=False)
 
 
-# -- results that share memory -------------------------------------------------------------------
+# -- aliasing results ----------------------------------------------------------------------------
 
 ALIASES: dict[str, Callable[[Tensor], object]] = {
     "itself": lambda x: x,
@@ -283,7 +283,7 @@ def test_writing_to_a_returned_view_writes_to_the_input() -> None:
 
 
 def test_a_write_is_counted() -> None:
-    """Autograd and other compiled code tell by an input's version that it was written."""
+    """Autograd and other compiled code detect writes by an input's version counter."""
 
     def function(x: Tensor) -> Tensor:
         x.mul_(2)
@@ -296,7 +296,7 @@ def test_a_write_is_counted() -> None:
 
 
 def test_a_part_of_an_input_is_written_where_it_lies() -> None:
-    """As a cache is: the rest of it is neither copied nor written."""
+    """As for a cache: the rest of the input is neither copied nor written."""
     from ingot import observe
     from ingot.stages import Compiled
 

@@ -1,6 +1,6 @@
-"""Convolutions as native steps: what they take in (norms, sums, clamps, borders), Winograd's way,
-pools, patches and joined images; whatever happens to a weight, the result is that of the weight as
-it is.
+"""Native convolutions: fused producers and epilogues (norms, sums, clamps, padding), Winograd,
+pools, patches and concatenated images. After any change of a weight, the result is that of the
+current weight.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TOLERANCE = {"rtol": 1e-4, "atol": 1e-4}
 
 
 def is_transformed(graph: Compiled) -> bool:
-    """Are weights packed for Winograd's transform?"""
+    """Whether weights are packed for Winograd's transform."""
     return any(isinstance(r.packing, TransformedPanels) for r in plan_of(graph).recipes)
 
 
@@ -51,12 +51,12 @@ def compiled(module: nn.Module, *args: Tensor) -> tuple[Callable[..., Tensor], C
 
 
 def assert_native(graph: Compiled) -> None:
-    """No op was called through PyTorch."""
+    """No op is called through PyTorch."""
     assert "op" not in graph.source, graph.source
 
 
 class Block(nn.Module):
-    """Everything that a convolution takes in."""
+    """A convolution with everything that can be fused into it."""
 
     def __init__(self, channels: int, width: int, window: int = 3, groups: int = 1):
         super().__init__()
@@ -108,7 +108,7 @@ INF, NAN = float("inf"), float("nan")
 @pytest.mark.parametrize("value", [INF, -INF, NAN])
 @pytest.mark.parametrize("last", [nn.Identity(), nn.ReLU6()])
 def test_values_that_are_not_finite(value: float, last: nn.Module) -> None:
-    """They reach the pixels that they reach in eager, as what they are."""
+    """Non-finite values reach the same pixels as in eager, unchanged."""
     layer = nn.Conv2d(32, 32, 3, padding=1)
     module = nn.Sequential(nn.Conv2d(32, 32, 1), layer, last, nn.Conv2d(32, 8, 1)).eval()
     with torch.no_grad():
@@ -185,7 +185,7 @@ UP = nn.Sequential(nn.Conv2d(8, 16, 1), nn.ReLU(), nn.ConvTranspose2d(16, 8, 4, 
     ids=["plain", "groups", "depthwise", "pooled", "transposed"],
 )
 def test_sizes_that_move(module: nn.Module) -> None:
-    """One program for all sizes, in which nothing is PyTorch's."""
+    """One program for all sizes, without calls to PyTorch."""
     settled(module)
     first = torch.randn(2, 8, 9, 9)
     with torch.no_grad():
@@ -210,7 +210,7 @@ def test_images_that_are_too_small() -> None:
 
 
 def test_images_of_many_sizes_are_forgotten() -> None:
-    """What is kept for sizes is bounded."""
+    """The cache of per-size data is bounded."""
     module = nn.Sequential(nn.Conv2d(4, 8, 3, padding=1), nn.Conv2d(8, 4, 1)).eval()
     with torch.no_grad(), mock.patch.object(table, "MOST_HELD", 1 << 16):
         fast = ingot.compile(module, (torch.randn(2, 4, 9, 9),), dynamic_shapes=({2: A, 3: A},))
@@ -222,7 +222,7 @@ def test_images_of_many_sizes_are_forgotten() -> None:
 
 
 class Shared(nn.Module):
-    """A result that is padded twice in two ways, read as it is, and returned."""
+    """A result padded in two ways, read directly, and returned."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -258,7 +258,7 @@ def test_pools(first: nn.Module, window: int, stride: int, padding: int) -> None
 
 
 class Joined(nn.Module):
-    """Up by patches, joined with another image, convolved."""
+    """Upsample by patches, concatenate with another image, convolve."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,5 +1,5 @@
-"""Rows that are reduced in several passes: while the last pass is under way, the next row is
-fetched. It changes no value, whatever comes behind the last row."""
+"""Prefetching for rows reduced in several passes: the next row is fetched during the last pass.
+Results do not change, whatever follows the last row in memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ REDUCE: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 def rows_of(length: int) -> int:
-    """So many that they do not fit the second cache level, and that threads need not share one."""
+    """Enough rows to exceed the L2 cache and to give each thread whole rows."""
     return max(129, this_machine().l2_bytes // (4 * length) + 3)
 
 
@@ -80,13 +80,13 @@ def test_rows_that_are_stored_and_near_or_made_of_several_are_not_fetched() -> N
 @torch.no_grad()
 @pytest.mark.parametrize("length", [130, 1024, 3001, 40_000])
 def test_variances_read_rows_as_one(length: int) -> None:
-    """One pass: processors go on from each row to the next by themselves."""
+    """In a single pass, the hardware prefetcher follows from row to row by itself."""
     assert not fetches(lambda x: x.var(-1), torch.randn(rows_of(length), length))
 
 
 @torch.no_grad()
 def test_norms() -> None:
-    """Between two rows something is stored: short ones are fetched, and such as lie in pieces."""
+    """With stores between the rows, short rows and rows in several pieces are prefetched."""
     short, long = (torch.randn(4 * rows_of(n), n) for n in (768, 4096))
     assert fetches(lambda x: F.layer_norm(x, x.shape[1:]), short)
     assert not fetches(lambda x: F.layer_norm(x, x.shape[1:]), long)

@@ -1,6 +1,6 @@
-"""Programs that eager runs and a stage of the compiler refused, as classes: Python numbers in place
-of tensors, sizes of parts, inputs that are not dense under dynamic shapes, writes to tensors whose
-size tracing settled, a decoder of images at several sizes."""
+"""Regressions by class: programs that eager runs and a compiler stage refused. Python numbers in
+place of tensors, sizes of parts, non-dense inputs under dynamic shapes, writes to tensors whose
+size tracing fixed, an image decoder at several sizes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NUMBERS: tuple[tuple[Any, ...], ...] = ((7, 2), (7.5, 2), (7,), (True, False))
 
 
 def _number_calls(name: str) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
-    """The arguments, numbers alone, of which eager makes a tensor."""
+    """Calls with numbers only for which eager returns a tensor."""
     modes: list[dict[str, Any]] = [{}]
     if name in ("div", "divide"):
         modes += [{"rounding_mode": "trunc"}, {"rounding_mode": "floor"}]
@@ -36,7 +36,7 @@ def _number_calls(name: str) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
 
 
 def _takes_tensors(name: str) -> bool:
-    """Is it a public operation on tensors, of the same result each time?"""
+    """Whether it is a public, deterministic op on tensors."""
     random = ("rand", "normal", "bernoulli", "dropout")
     if name.startswith("_") or not hasattr(torch.ops.aten, name) or name.endswith(random):
         return False
@@ -66,7 +66,7 @@ def test_numbers_in_place_of_tensors(name: str) -> None:
 
 
 def test_numbers_are_taken_by_the_arithmetic_operations() -> None:
-    """The table is what it is meant to be."""
+    """The generated table contains the arithmetic ops."""
     assert {"add", "div", "floor_divide", "mul", "sub", "true_divide"} <= NUMBER_CALLS.keys()
 
 
@@ -137,7 +137,8 @@ def test_layouts_under_dynamic_shapes(made_with: Callable[[int, int], Tensor]) -
 
 
 def test_no_tensor_fits_an_expanded_example() -> None:
-    """The code reads one element for each row; another tensor is refused, not read wrongly."""
+    """The code reads one element per row, so a non-expanded tensor is refused instead of
+    misread."""
     compiled = ingot.compile(lambda x: x + 1, (_expanded(4, 6),))
     x = _expanded(4, 6)
     assert torch.equal(compiled(x), x + 1)
@@ -187,7 +188,7 @@ class _Residual(nn.Module):
 
 
 class _Attention(nn.Module):
-    """Of one head, over all pixels."""
+    """Single-head attention over all pixels."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -215,7 +216,7 @@ class _Larger(nn.Module):
 
 
 def _decoder() -> nn.Module:
-    """As that of a variational autoencoder of images."""
+    """Like the decoder of a variational autoencoder for images."""
     return nn.Sequential(
         nn.Conv2d(4, 16, 3, padding=1), _Residual(16, 16), _Attention(16), _Residual(16, 16),
         _Larger(16), _Residual(16, 8), _Larger(8), nn.GroupNorm(4, 8), nn.SiLU(),
@@ -237,8 +238,8 @@ def test_a_decoder_at_several_image_sizes(memory_format: Any, dynamic: bool | No
 
 @pytest.mark.parametrize("height", [6, 9])
 def test_channels_innermost_with_symbolic_sizes(height: int) -> None:
-    """A residual in the layout of the attention's result: what was channels-last before the pass
-    that lays out images, with sizes that are symbols."""
+    """A residual in the layout of attention's result, with symbolic sizes: already channels-last
+    before the layout pass."""
     model = nn.Sequential(nn.Conv2d(4, 8, 3, padding=1), _Attention(8), nn.GroupNorm(4, 8)).eval()
     compiled = torch.compile(model, backend="ingot", dynamic=True)
     with torch.no_grad():

@@ -1,5 +1,5 @@
-"""Rows whose squares overflow or underflow, and rows with infinities: eager's pattern of NaN and
-infinity, or the truth in f64, but never another finite number."""
+"""Rows whose squares overflow or underflow, and rows with infinities: NaN and infinity as in eager
+or as in f64, but never a different finite value."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ NORMS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 def is_wrong(actual: Tensor, eager: Tensor, truth: Tensor, step: float) -> Tensor:
-    """A finite number that is neither eager's nor the truth, within `step` of the largest."""
+    """Finite elements that differ from both eager and the truth by more than `step` times the
+    largest."""
     actual, eager = actual.double(), eager.double()
     scale = truth.abs().where(truth.isfinite(), 0.0)
     scale = torch.maximum(scale, scale.amax(-1, keepdim=True)) if scale.dim() > 1 else scale
@@ -70,7 +71,7 @@ def is_wrong(actual: Tensor, eager: Tensor, truth: Tensor, step: float) -> Tenso
 @pytest.mark.filterwarnings("ignore:var.*degrees of freedom")
 def test_no_other_finite_number(name: str, length: int) -> None:
     function, x = NORMS[name], rows(length, torch.float32)
-    # Sums that cancel to the last bit depend on their order.
+    # Sums that cancel to the last bit depend on the order of summation.
     compared = x if name != "its mean" else x[:-5]
     actual = ingot.compile(function, (compared,))(compared)
     eager, truth = function(compared), function(compared.double())
@@ -91,7 +92,7 @@ def test_half_types(name: str, dtype: torch.dtype) -> None:
 @torch.no_grad()
 @pytest.mark.parametrize("name", ["layer_norm", "with weights"])
 def test_eagers_nans(name: str) -> None:
-    """Where eager has no number there is none."""
+    """NaN wherever eager has NaN."""
     x = torch.randn(6, 512)
     x[1] *= 1e30
     x[2, 5], x[3, 7] = math.inf, math.nan

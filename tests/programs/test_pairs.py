@@ -1,5 +1,5 @@
-"""bf16 along the vector: two share 32 bits, so lanes hold even places first. Nothing but speed may
-tell, whatever else is in the loop."""
+"""Vectorised bf16: two elements share 32 bits, so lanes hold the even elements first. Results must
+not depend on this, whatever else is in the loop."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ KEPT: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 
 
 def awkward(rows: int, length: int) -> Tensor:
-    """Every kind of number: denormals, halfway cases, infinities, NaNs of all kinds."""
+    """Every kind of value: denormals, halfway cases, infinities, all NaN payloads."""
     generator = torch.Generator().manual_seed(length)
     x = torch.randn(rows, length, generator=generator).to(BF16)
     bits = torch.randint(-(1 << 15), 1 << 15, (rows, length), generator=generator)
@@ -98,7 +98,7 @@ def test_reductions(name: str, shape: tuple[int, int]) -> None:
 @pytest.mark.parametrize("length", [25, 32, 33, 63, 64, 90, 129])
 @pytest.mark.parametrize("name", KEPT)
 def test_values_that_are_kept_for_later(name: str, length: int) -> None:
-    """What one pass over a row leaves for the next: no step may reach into another's."""
+    """Values stored by one pass over a row for the next: no step may overwrite another's."""
     x, y = torch.randn(3, 5, length).to(BF16), torch.randn(length).to(BF16)
     function = KEPT[name]
     compiled = ingot.compile(function, (x, y), options={"strict": True})

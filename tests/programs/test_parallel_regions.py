@@ -1,5 +1,5 @@
-"""Steps that follow each other on one team of threads: the results are eager's for every number of
-threads, and do not depend on it; sizes may move."""
+"""Consecutive steps in one parallel region: results equal eager's and do not depend on the number
+of threads, also for dynamic sizes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Results larger than the last cache are stored past it: equal to eager wherever they lie."""
+"""Results larger than the last-level cache use non-temporal stores: equal to eager at any
+address."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ def normed(x: Tensor) -> Tensor:
 
 @pytest.fixture(autouse=True)
 def small_cache() -> Iterator[None]:
-    """Every result outgrows it; no kernel is known from before."""
+    """Every result exceeds the cache, and no kernel is cached."""
     small = replace(this_machine(), l3_bytes=1)
     with (
         mock.patch.object(kernels, "this_machine", lambda: small),
@@ -78,7 +79,7 @@ def test_transpositions_write_whole_lines_or_as_usual(dtype: torch.dtype, past: 
 
 @pytest.mark.parametrize("offset", range(9))
 def test_an_input_written_at_any_address(offset: int) -> None:
-    """Where the address is not a multiple of a vector, the usual store is taken."""
+    """Ordinary stores are used if the address is not a multiple of the vector size."""
 
     def double(x: Tensor) -> None:
         x.mul_(2)

@@ -1,4 +1,4 @@
-"""Pooling as functions, whose stride is the kernel's size unless it is given."""
+"""Functional pooling: the stride defaults to the kernel size."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The position of the largest in long rows: the first of equals, NaN before all, whatever the row
-is made of and however many threads there are."""
+"""argmax of long rows: the first of equal values, NaN before all others, for any contents and
+number of threads."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def check(function: Callable[[Tensor], Tensor], x: Tensor) -> None:
 @pytest.mark.parametrize("dtype", [*FLOATS, *WHOLE], ids=str)
 @pytest.mark.parametrize("length", LENGTHS)
 def test_first_of_equals(length: int, dtype: torch.dtype) -> None:
-    """With few different values, of which every row has many."""
+    """Few distinct values, each occurring often in every row."""
     x = torch.randint(-3, 4, (67, length)).to(dtype)
     x[0] = 1
     check(lambda x: x.argmax(-1), x)
@@ -40,7 +40,7 @@ def test_first_of_equals(length: int, dtype: torch.dtype) -> None:
 @pytest.mark.parametrize("rows", [1, 67])
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_places_of_the_best(dtype: torch.dtype, rows: int, length: int) -> None:
-    """At the edges of blocks and rows; NaN and infinity, alone and twice."""
+    """At block and row boundaries, with NaN and infinity, once and twice."""
     places = [0, 1, 255, 256, 257, 4095, length - 1, length // 2]
     for worst, best in ((0, 1), (0, inf), (0, nan), (-inf, -1), (-inf, nan), (inf, nan), (0, 0)):
         x = torch.full((rows, length), worst, dtype=dtype)

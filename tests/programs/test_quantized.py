@@ -1,4 +1,4 @@
-"""Quantized tensors: PyTorch's fakes take them for f32, and what they are is eager's to say."""
+"""Quantized tensors: PyTorch's fake tensors report them as f32, so they are left to eager."""
 
 from __future__ import annotations
 
@@ -79,6 +79,6 @@ def test_a_fake_kernel_that_lies_about_the_dtype_is_found_out(entry: str) -> Non
     else:
         torch._dynamo.reset()
         compiled = torch.compile(function, backend="ingot")
-    for _ in range(2):  # the operation may have side effects: it does not run again in eager
+    for _ in range(2):  # the op may have side effects, so it is not repeated in eager
         with pytest.raises(ingot.IngotError, match=r"float64; the graph says torch\.float32"):
             compiled(x)

@@ -1,4 +1,4 @@
-"""Random numbers are eager's: the same seed gives the same draws, and leaves the same state."""
+"""Random numbers equal eager's: the same seed gives the same samples and leaves the same state."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_draws_with_gradients(name: str) -> None:
 
 
 def test_dropout_of_a_large_tensor() -> None:
-    """Vectorized and scalar paths of the generator meet here."""
+    """The boundary between the generator's vectorised and scalar paths."""
     check(lambda x: F.dropout(x, 0.1).sum(-1), torch.randn(33, 1025))
 
 
@@ -98,7 +98,7 @@ ALONG_MEMORY: dict[str, Callable[[Tensor], Tensor]] = {
     "alpha dropout in place": lambda x: F.alpha_dropout(x + 0, 0.4, training=True, inplace=True),
     "feature dropout": lambda x: torch.feature_dropout(x, 0.4, True),
 }
-"""Draws into memory that exists go along it; those into new memory along the shape."""
+"""Random ops fill existing tensors in memory order, and new tensors in index order."""
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -138,7 +138,7 @@ def test_the_order_of_draws_in_whole_programs(name: str, layout: str, way: str) 
 
 @pytest.mark.parametrize("name", ["written", "new", "alpha dropout"])
 def test_the_order_of_draws_in_programs_of_torch_export(name: str) -> None:
-    """Lowering leaves the program that it was given as it was."""
+    """Lowering does not change its input program."""
 
     class Drawing(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -157,7 +157,7 @@ def test_the_order_of_draws_in_programs_of_torch_export(name: str) -> None:
 
 @pytest.mark.parametrize("layout", ["turned", "contiguous"])
 def test_draws_have_no_gradient(layout: str) -> None:
-    """Eager refuses that of `bernoulli` while it computes gradients; here it is refused at once."""
+    """Eager refuses the gradient of `bernoulli` in the backward; ingot refuses it at once."""
     x = LAYOUTS[layout]().requires_grad_()
     drawn = torch.bernoulli(x, 0.4)
     assert drawn.requires_grad

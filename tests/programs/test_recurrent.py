@@ -1,4 +1,4 @@
-"""Long short-term memory as native code, against eager in f64."""
+"""Native LSTM against eager in f64."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def native(compiled: Executable) -> int:
 
 
 def assert_near(ours: Any, module: nn.Module, args: tuple[Any, ...]) -> None:
-    """As near to the truth as f32 gets."""
+    """As close to the truth as f32 allows."""
     wide = module.double()(*torch.utils._pytree.tree_map(Tensor.double, args))
     module.float()
     flat, truth = (torch.utils._pytree.tree_leaves(tree) for tree in (ours, wide))
@@ -84,7 +84,7 @@ def test_through_torch_compile() -> None:
 
 
 def test_training_through_torch_compile() -> None:
-    """The input needs no gradient, the weights do."""
+    """Only the weights require gradients, not the input."""
     module, x = nn.LSTM(6, 8, num_layers=2, bidirectional=True), torch.randn(5, 4, 6)
     with torch._dynamo.config.patch(allow_rnn=True):
         check(module, x, grad=True, loosen=4)
@@ -102,7 +102,7 @@ def test_any_length() -> None:
 
 
 def test_weights_that_are_inputs() -> None:
-    """Nothing is packed: what the op means runs."""
+    """Nothing can be packed, so the op's decomposition runs."""
     module, x = nn.LSTM(12, 20).eval(), torch.randn(6, 4, 12)
     states = (torch.zeros(1, 4, 20), torch.zeros(1, 4, 20))
 
@@ -157,7 +157,7 @@ def dropping(name: str) -> nn.RNNBase:
 @pytest.mark.parametrize("grad", [True, False])
 @torch._dynamo.config.patch(allow_rnn=True)
 def test_dropout_between_layers(name: str, grad: bool) -> None:
-    """Eager's own, drawn from the generator as eager does."""
+    """Dropout equals eager's, with the same samples from the generator."""
     module, x = dropping(name), torch.randn(5, 4, 6, requires_grad=grad)
     with torch.set_grad_enabled(grad):
         assert not torch.equal(module(x)[0], module(x)[0])

@@ -1,5 +1,5 @@
-"""Rows and elements that are looked up in large tables: what comes next is asked for ahead. It
-changes no value and no failure, and there is nothing to read behind the last row."""
+"""Prefetching of rows and elements gathered from large tables. It changes no result and no error,
+and nothing is read past the last row."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LOOKUPS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 
 
 def large(width: int) -> Tensor:
-    """A table that the second cache level does not hold."""
+    """A table that exceeds the L2 cache."""
     return torch.randn(2 * this_machine().l2_bytes // (4 * width) + 3, width)
 
 

@@ -1,4 +1,5 @@
-"""A tensor that a model holds under two names, one of them no buffer's: as a static cache does."""
+"""A tensor that a model holds under two names, one of which is not a buffer, as in a static
+cache."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ import ingot
 
 
 class Store:
-    """Holds a tensor, and is no module."""
+    """Holds a tensor without being a module."""
 
     def __init__(self, size: int):
         self.values = torch.zeros(size, 4)

@@ -1,4 +1,4 @@
-"""Indexing by a number that is a tensor: PyTorch reads it, and returns a view."""
+"""Indexing with a 0-dim tensor: PyTorch reads its value and returns a view."""
 
 from __future__ import annotations
 

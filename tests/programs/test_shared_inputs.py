@@ -1,8 +1,8 @@
-"""Inputs that share memory, where one of them is written: every way in which they can lie in it,
-whatever the program was compiled with, equals eager.
+"""Aliased inputs of which one is written: every arrangement in memory equals eager, whatever the
+program was compiled with.
 
 A function is compiled with one pair of inputs and called with others. Neither Dynamo nor
-AOTAutograd guards on storage offsets, or on inputs that begin to share memory.
+AOTAutograd guards on storage offsets, or on inputs that become aliased.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Graphs that are traced once, without AOTAutograd, and those that must not be: equal to eager in
-all that can be observed."""
+"""Graphs traced once, without AOTAutograd, and graphs that must not be: equal to eager in
+everything that can be observed."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ TWICE: dict[str, Callable[[Tensor, Tensor], Any]] = {
 
 
 def seen(function: Callable[..., Any], *args: Any) -> list[bool]:
-    """Whether each graph was traced once."""
+    """For each graph, whether it was traced once."""
     answers: list[bool] = []
     real = module.single_trace
 

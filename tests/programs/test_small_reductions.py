@@ -1,4 +1,4 @@
-"""Reductions of nothing, of one element, of equals and of NaN: eager's numbers and positions."""
+"""Reductions of zero or one elements, of equal elements and of NaN: eager's values and indices."""
 
 from __future__ import annotations
 
@@ -64,6 +64,6 @@ def test_as_in_eager(name: str, dtype: torch.dtype) -> None:
     for kind, result in zip(known, results, strict=True):
         for actual, eager in zip(tree_leaves(result), tree_leaves(known[kind]), strict=True):
             if kind == "var_mean" or kind == "std_mean":
-                # Of a row with an infinity eager has NaN for a mean.
+                # For a row with an infinity, eager's mean is NaN.
                 actual = actual.where(~eager.isnan(), nan)
             torch.testing.assert_close(actual, eager, equal_nan=True, msg=kind)

@@ -1,4 +1,4 @@
-"""What is read or written in even steps: slices with a step, flips, channels apart."""
+"""Strided loads and stores: slices with a step, flips, separated channels."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_even_steps(name: str, dtype: torch.dtype) -> None:
 @pytest.mark.parametrize("start", [0, 1])
 @pytest.mark.parametrize("step", [2, 3, 7])
 def test_nothing_is_read_behind_the_end(step: int, start: int) -> None:
-    """What follows the last element cannot be read at all."""
+    """The memory after the last element is not readable."""
     page = mmap.PAGESIZE
     memory = mmap.mmap(-1, 5 * page)
     x = torch.frombuffer(memory, dtype=torch.float32)[: 4 * page // 4].normal_()

@@ -1,4 +1,4 @@
-"""What goes in and comes out: tuples, dicts, caches, data classes, None, numbers, nothing."""
+"""Structures of arguments and results: tuples, dicts, caches, dataclasses, None, numbers, empty."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 
 def test_cache_of_tuples_grows() -> None:
-    """One step of a decoder: caches of every layer go in, longer ones come out."""
+    """A decoder step: takes the caches of all layers and returns longer ones."""
 
     def step(x: Tensor, cache: tuple[tuple[Tensor, Tensor], ...]) -> Any:
         grown = []

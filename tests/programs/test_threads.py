@@ -1,4 +1,4 @@
-"""Threads: several that call one compiled function, and the number PyTorch is told to use."""
+"""Threads: concurrent calls of one compiled function, and PyTorch's number of threads."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def threads() -> Iterator[None]:
 
 
 def network(x: Tensor, w: Tensor) -> tuple[Tensor, ...]:
-    """Pointwise, row-wise, full and column reductions, a product and a softmax."""
+    """Pointwise ops, row-wise, full and column reductions, a matmul and a softmax."""
     y = F.layer_norm(x, (x.size(-1),)).tanh()
     z = F.gelu(y @ w)
     return z.softmax(-1), z.sum(), z.sum(0), z.mean(-1), z.var(), z.amax(0), z.argmax(-1)
@@ -101,7 +101,7 @@ def test_results_do_not_depend_on_the_number_of_threads(shape: tuple[int, int]) 
 
 
 def busy_threads(call: object) -> int:
-    """How many threads of this process gained processor time during the call."""
+    """The number of threads in this process that used CPU time during the call."""
     import os
     from pathlib import Path
 

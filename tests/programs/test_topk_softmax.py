@@ -1,5 +1,5 @@
 """The top-k softmax of mixture-of-experts routers as one kernel. PyTorch does not define which of
-equal scores top-k takes: then values are compared, and indices with the scores they name."""
+equal scores top-k selects: then values are compared, and indices by their scores."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OPTIONS: dict[str, Any] = {"tune": 0.0, "strict": True, "verify": True}
 
 
 def over_all(k: int) -> Router:
-    """Mixtral, Qwen-MoE."""
+    """As in Mixtral and Qwen-MoE."""
 
     def route(x: Tensor) -> tuple[Tensor, Tensor]:
         weights, experts = torch.topk(torch.softmax(x, -1), k, -1)
@@ -33,7 +33,7 @@ def over_all(k: int) -> Router:
 
 
 def over_k(k: int) -> Router:
-    """GPT-OSS."""
+    """As in GPT-OSS."""
 
     def route(x: Tensor) -> tuple[Tensor, Tensor]:
         scores, experts = torch.topk(x, k, -1)
@@ -68,7 +68,7 @@ def check(exe: Any, route: Router, x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def distinct(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
-    """Scores that differ by much more than rounding."""
+    """Scores whose differences are much larger than rounding errors."""
     n = shape[-1]
     rows = math.prod(shape[:-1])
     made = torch.stack([torch.randperm(n) for _ in range(rows)]) if rows else torch.empty(0, n)
@@ -101,7 +101,7 @@ def test_layouts(router: Callable[[int], Router]) -> None:
 @pytest.mark.parametrize("router", ROUTERS)
 @pytest.mark.parametrize("k", [1, 3, 8])
 def test_special_values(router: Callable[[int], Router], k: int) -> None:
-    """Every row of infinities, NaN, zeros and equal scores."""
+    """All rows of infinities, NaN, zeros and equal scores."""
     values = [0.0, -0.0, 1.0, math.inf, -math.inf, math.nan]
     rows = [list(row) for row in itertools.product(values, repeat=4)]
     x = torch.cat([torch.tensor(rows), torch.tensor(rows).flip(1)], 1)
@@ -109,7 +109,7 @@ def test_special_values(router: Callable[[int], Router], k: int) -> None:
     weights, experts = compiled(route, x)(x)
     expected, eager_experts = route(x)
     torch.testing.assert_close(weights, expected, equal_nan=True)
-    # By the scores: where the softmax is NaN throughout, eager's top-k takes any.
+    # Compared by score: if the softmax is NaN throughout, eager's top-k may select any index.
     ordered = torch.topk(x, k).values
     torch.testing.assert_close(x.gather(1, experts), ordered, equal_nan=True, rtol=0, atol=0)
     assert experts.shape == eager_experts.shape
@@ -124,7 +124,7 @@ def test_first_of_equal_scores(router: Callable[[int], Router]) -> None:
 
 @pytest.mark.parametrize("router", ROUTERS)
 def test_far_apart(router: Callable[[int], Router]) -> None:
-    """Weights that are zero or denormal, sums that would overflow."""
+    """Weights that are zero or denormal, and sums that would overflow."""
     x = torch.tensor(
         [[0.0, -95.0, -104.0, -200.0], [3e38, 3e38, -3e38, 0.0], [88.0, 89.0, 90.0, 91.0]]
     )
@@ -178,7 +178,7 @@ def test_every_access_is_within_its_buffer() -> None:
 
 
 def test_a_router_is_one_kernel_between_fused_ones() -> None:
-    """The rest of a router: scores of half precision, weights that add up to one."""
+    """The other parts of a router: half-precision scores, normalised weights."""
 
     def route(x: Tensor) -> tuple[Tensor, Tensor]:
         weights, experts = torch.topk(torch.softmax(x, -1, dtype=torch.float32), 2, -1)

@@ -1,5 +1,5 @@
 """Backward graphs: where with scalars, every output mask of a convolution's backward, losses,
-checkpointing, whole training steps."""
+checkpointing, complete training steps."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class LinearModel(nn.Module):
 
 
 def test_cross_entropy_of_a_linear_model() -> None:
-    """The backward has aten.where on a scalar_tensor."""
+    """The backward contains aten.where on a scalar_tensor."""
 
     class WithLoss(LinearModel):
         def forward(self, x: Tensor, target: Tensor) -> Tensor:  # type: ignore[override]
@@ -67,7 +67,7 @@ LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 @pytest.mark.parametrize("name", LOSSES)
 def test_losses(name: str) -> None:
     x, y = torch.randn(6, 5, requires_grad=True), torch.randn(6, 5, requires_grad=True)
-    whole = name != "gaussian nll"  # it looks at its values, where Dynamo breaks the graph
+    whole = name != "gaussian nll"  # it reads values, so Dynamo breaks the graph
     check(LOSSES[name], x, y, grad=True, fullgraph=whole)
 
 
@@ -77,7 +77,7 @@ MASKS = [mask for mask in product([True, False], repeat=3) if any(mask)]
 @pytest.mark.parametrize("mask", MASKS, ids=str)
 @pytest.mark.parametrize("kind", ["plain", "strided", "grouped", "depthwise", "transposed"])
 def test_convolution_backward_mask(kind: str, mask: tuple[bool, bool, bool]) -> None:
-    """Gradients wanted of the input, the weight, the bias: every choice but none."""
+    """Gradients of input, weight and bias: all masks but the empty one."""
     groups = {"grouped": 2, "depthwise": 4}.get(kind, 1)
     stride = 2 if kind == "strided" else 1
     shape = (
@@ -97,7 +97,7 @@ def test_convolution_backward_mask(kind: str, mask: tuple[bool, bool, bool]) -> 
 
 @pytest.mark.parametrize("mask", MASKS, ids=str)
 def test_convolution_backward_called_by_hand(mask: tuple[bool, bool, bool]) -> None:
-    """The op gives None where the mask is False."""
+    """The op returns None where the mask is False."""
 
     def function(g: Tensor, x: Tensor, w: Tensor) -> list[Tensor]:
         grads = torch.ops.aten.convolution_backward(
@@ -132,9 +132,9 @@ def test_convolutions_of_other_ranks(dims: int) -> None:
     ids=str,
 )
 def test_norms(norm: nn.Module) -> None:
-    """Running statistics are part of what is compared."""
+    """Running statistics are compared too."""
     x = (torch.randn(3, 4, 5, 5) * 2 + 1).requires_grad_()
-    whole = getattr(norm, "momentum", 0.1) is not None  # else the count of calls is read
+    whole = getattr(norm, "momentum", 0.1) is not None  # otherwise the number of calls is read
     check(norm, x, grad=True, calls=2, loosen=4, fullgraph=whole)
 
 

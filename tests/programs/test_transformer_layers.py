@@ -1,5 +1,5 @@
-"""PyTorch's own transformer layers, which are one op where nothing is trained: taken apart, native,
-and equal to eager, with every kind of mask."""
+"""PyTorch's own transformer layers, which are one op in inference: decomposed, native, and equal to
+eager, with every kind of mask."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_strided_and_moving_sizes() -> None:
 @pytest.mark.parametrize("nested", [False, True])
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
 def test_encoder(nested: bool) -> None:
-    """Where PyTorch makes a nested tensor of what is padded, too."""
+    """Also if PyTorch converts padded inputs to a nested tensor."""
     model = nn.TransformerEncoder(layer(), 2, enable_nested_tensor=nested).eval()
     x = torch.randn(3, 9, 64)
     check(model, x)
@@ -101,7 +101,7 @@ def test_encoder(nested: bool) -> None:
 
 
 def test_training_is_as_it_was() -> None:
-    """Dropout and gradients: PyTorch does not use the op there."""
+    """With dropout and gradients, for which PyTorch does not use the op."""
     model = layer(dropout=0.0).train()
     x = torch.randn(3, 9, 64, requires_grad=True)
     model(x).square().sum().backward()

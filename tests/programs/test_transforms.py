@@ -1,5 +1,5 @@
-"""Functions of torch.func inside of what is compiled: right, or an error that says what to do, and
-the thread is left as it was."""
+"""torch.func transforms inside compiled functions: correct, or an error with a hint, and the state
+of the thread is restored."""
 
 from __future__ import annotations
 

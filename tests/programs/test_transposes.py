@@ -1,4 +1,5 @@
-"""Nests that read crosswise: squares in registers, their edges, and what is computed on the way."""
+"""Loop nests with transposed reads: square tiles in registers, their edges, and ops computed on the
+tiles."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Variances found in one pass over a row: as near the truth in f64 as eager's, whatever the mean is
-beside the spread, also where rows of every kind lie side by side; and the pass is really one."""
+"""One-pass variances of rows: as close to the f64 truth as eager's for any ratio of mean to spread,
+also for mixed rows; and there is really only one pass."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ LENGTHS = [1, 2, 15, 64, 200, 768, 1000, 5000]
 
 
 def rows(length: int, dtype: torch.dtype) -> Tensor:
-    """A spread of about one around each mean, three times over, and rows that are constant, empty
-    of spread but for one element, huge, tiny, or not finite."""
+    """A spread of about one around each mean, three times; and rows that are constant, constant but
+    for one element, huge, tiny, or not finite."""
     torch.manual_seed(length)
     spread = torch.randn(3 * len(MEANS), length, dtype=torch.float64)
     plain = spread + torch.tensor(MEANS * 3, dtype=torch.float64)[:, None]
@@ -42,8 +42,7 @@ def rows(length: int, dtype: torch.dtype) -> Tensor:
 def assert_near(
     result: Tensor, eager: Tensor, truth: Tensor, relative: float, absolute: Tensor | float = 0.0
 ) -> None:
-    """As near as twice eager's distance, or as near as that; NaN and infinities where eager has
-    them."""
+    """Errors at most twice eager's plus the tolerances; NaN and infinities as in eager."""
     assert result.dtype is eager.dtype and result.shape == eager.shape
     finite = eager.isfinite()
     torch.testing.assert_close(result[~finite], eager[~finite], rtol=0, atol=0, equal_nan=True)
@@ -53,7 +52,7 @@ def assert_near(
 
 
 def variance(x: Tensor, correction: int) -> Tensor:
-    """Along rows, in 80 bits."""
+    """Variances of rows, in 80-bit floats."""
     wide = x.numpy().astype(np.longdouble)
     with np.errstate(all="ignore"):
         distance = wide - wide.mean(-1, keepdims=True)
@@ -79,20 +78,21 @@ def compare(
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.filterwarnings("ignore:var.*degrees of freedom")
 def test_along_rows_and_down_columns(length: int, dtype: torch.dtype) -> None:
-    """Where nothing is left of the spread, a thousandth of a squared rounding is still too much."""
+    """The absolute tolerance, for rows without spread, is a thousandth of a squared rounding
+    error."""
     x = rows(length, dtype)
     smallest = 1e-3 * (EPS[dtype] * x.double().abs().amax(-1)) ** 2 + torch.finfo(dtype).tiny
     for correction in (0, 1):
         truth = variance(x, correction)
         compare(lambda x, c=correction: x.var(-1, correction=c), x, 8, truth, smallest)
-        # A column is summed 64 elements at a time, one after the other.
+        # A column is summed sequentially, 64 elements at a time.
         columns = x.t().contiguous()
         compare(lambda x, c=correction: x.var(0, correction=c), columns, 48, truth, smallest)
 
 
 @torch.no_grad()
 def test_of_what_is_computed_and_used_again() -> None:
-    """A value that is dear is computed once, and once more only in rows that are read twice."""
+    """An expensive value is computed once, and again only in rows that are read twice."""
 
     def function(x: Tensor) -> Tensor:
         y = torch.exp(torch.tanh(x))
@@ -111,7 +111,8 @@ def test_of_what_is_computed_and_used_again() -> None:
     ids=str,
 )
 def test_long_rows_that_threads_share(shape: tuple[int, ...], dim: int, shift: float) -> None:
-    """Two passes, one for the mean; what its rounding adds is taken away."""
+    """Two passes, the first for the mean; the contribution of the mean's rounding error is
+    subtracted."""
     torch.manual_seed(0)
     x = torch.randn(shape) + shift
     compare(lambda x: x.var(dim), x, 48)
@@ -120,7 +121,7 @@ def test_long_rows_that_threads_share(shape: tuple[int, ...], dim: int, shift: f
 @torch.no_grad()
 @pytest.mark.parametrize("shape", [(30, 200), (2, 1 << 18)], ids=str)
 def test_distances_from_another_mean_stay(shape: tuple[int, ...]) -> None:
-    """Nothing is taken away where the mean is not that of the same elements."""
+    """Nothing is subtracted if the mean is not that of the same elements."""
     x, other = torch.randn(shape), torch.randn(shape) + 1
 
     def wrong_mean(x: Tensor) -> Tensor:
@@ -142,7 +143,7 @@ def test_distances_from_another_mean_stay(shape: tuple[int, ...]) -> None:
 @torch.no_grad()
 @pytest.mark.parametrize("dtype", EPS, ids=str)
 def test_without_kernels(dtype: torch.dtype) -> None:
-    """The same numbers by the op's definition."""
+    """The same values without kernels, by the op's decomposition."""
     x = rows(768, dtype)[:, None].expand(-1, 2, -1)
     plain = ingot.compile(lambda x: x.var(-1), (x,), options={"fuse": False})
     truth = variance(x[:, 0], 1)[:, None].expand(-1, 2)
@@ -152,7 +153,7 @@ def test_without_kernels(dtype: torch.dtype) -> None:
 
 @torch.no_grad()
 def test_two_side_by_side() -> None:
-    """One of which is believed, and the other not."""
+    """The one-pass result is accepted for one operand and rejected for the other."""
 
     def function(x: Tensor) -> Tensor:
         return torch.stack((x.var(-1), (x + 50).var(-1), (x * x.abs()).var(-1)))
@@ -188,7 +189,7 @@ def test_norms(shift: float) -> None:
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
 @pytest.mark.parametrize("shift", [0.0, 2.0, 100.0])
 def test_half_types(dtype: torch.dtype, shift: float) -> None:
-    """Means and variances are in f32 there, and what is left is one rounding."""
+    """Means and variances are computed in f32, so one rounding error remains."""
     x = (torch.randn(50, 515) + shift).to(dtype)
     compiled = ingot.compile(lambda x: F.layer_norm(x, (515,)), (x,), options={"strict": True})
     truth = F.layer_norm(x.double(), (515,))
@@ -212,8 +213,8 @@ def test_sizes_that_move() -> None:
 def test_rows_are_read_again_only_where_the_mean_outweighs_the_spread(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """With -1 in place of the second pass, rows of a small mean are as before. The kernel, which
-    stays in the process, is of a size that nothing else has."""
+    """With the second pass replaced by -1, rows with a small mean keep their result. The kernel
+    stays cached in the process, so its size is unique."""
     from ingot.codegen import variance
     from ingot.codegen.rows import RowWriter
 

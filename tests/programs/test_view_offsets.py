@@ -1,5 +1,5 @@
-"""A view keeps its place when a rewrite puts another value in the place of its base: a copy of a
-slice becomes the slice, and views of the copy begin where the slice begins.
+"""A view keeps its offset if a rewrite replaces its base: a copy of a slice becomes the slice, and
+views of the copy start at the slice's offset.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Whatever happens to a weight, the next call runs with the weight as it is: both entry points, a
-target that keeps copies of weights, with write tracking and without.
+"""After any change of a weight, the next call uses the current weight: both entry points, a target
+that keeps copies of weights, with write tracking and without.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def check(change: str, entry: Callable[[nn.Module], Callable[[Tensor], Tensor]])
     net = Net().eval()
     with torch.no_grad():
         fast = entry(net)
-        for _ in range(4):  # long enough that the weights are armed
+        for _ in range(4):  # enough calls to arm the weights
             torch.testing.assert_close(fast(example()), net(example()), **TOLERANCE)
         for seed in (2, 3):
             before = net(example(seed))
@@ -76,7 +76,7 @@ ONCE = {
     "data = expanded", "share_memory", "pruned through data", "pruned by NumPy", "readinto",
     "memoryview", "prune.l1_unstructured",
 }  # fmt: skip
-"""A second time changes nothing, or another program."""
+"""Changes applied only once: repeating them has no effect, or gives another program."""
 
 
 @pytest.mark.usefixtures("tracking")
@@ -91,8 +91,8 @@ def test_the_next_call_runs_with_the_weights_as_they_are(change: str, entry: str
 def test_a_target_that_keeps_copies(
     change: str, entry: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A machine of NumPy's in the place of IREE, whose copies of the weights go stale. (A storage
-    that NumPy has seen cannot be freed.)"""
+    """A NumPy target in place of IREE, whose copies of the weights become stale. (A storage
+    exported to NumPy cannot be freed.)"""
     monkeypatch.setitem(backend.TARGETS, "iree", Machine)
     check(change, ON_TARGETS[entry])
 
@@ -122,7 +122,7 @@ def test_a_target_does_not_read_freed_memory(entry: str, monkeypatch: pytest.Mon
 @pytest.mark.parametrize("guard", ["exact", "sampled", "off"])
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_refresh(guard: str, entry: str) -> None:
-    """A write that the guard does not see is seen after a refresh."""
+    """A write that the guard does not detect takes effect after a refresh."""
     net, x = Net().eval(), example()
     options = {"weight_guard": guard}
     with torch.no_grad():
@@ -145,7 +145,7 @@ def test_refresh(guard: str, entry: str) -> None:
 @pytest.mark.usefixtures("tracking")
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_prunings_that_pytorch_does_not_count(entry: str) -> None:
-    """Realistic ones of a 256 × 256 layer; samples missed 2 to 72 percent of them."""
+    """Realistic prunings of a 256 × 256 layer; guards by samples missed 2 to 72 percent of them."""
     torch.manual_seed(0)
     layer, x = nn.Linear(256, 256).eval(), torch.randn(3, 256)
     with torch.no_grad():
@@ -178,7 +178,7 @@ def test_options_reach_the_host_part_of_a_target(monkeypatch: pytest.MonkeyPatch
 
 
 def test_writes_while_a_thread_calls() -> None:
-    """Each result is that of the weights before or after a write, never of older ones."""
+    """Each result uses the weights before or after a write, never older ones."""
     import threading
 
     layer, x = nn.Linear(64, 64, bias=False).eval(), torch.ones(1, 64)

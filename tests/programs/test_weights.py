@@ -1,5 +1,5 @@
-"""Products with a module's weights, which ingot packs and keeps: whatever happens to a weight, the
-result is that of the weight as it is.
+"""Matmuls with the weights of a module, which ingot packs: after any change of a weight, the result
+is that of the current weight.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def compiled(module: nn.Module, *args: Tensor) -> tuple[Callable[..., Tensor], C
 
 
 def assert_native(graph: Compiled) -> None:
-    """No op was called through PyTorch."""
+    """No op is called through PyTorch."""
     assert "op" not in graph.source.replace("prepared", ""), graph.source
 
 
@@ -92,7 +92,7 @@ def change_data(module: nn.Linear) -> None:
 
 
 def change_data_twice(module: nn.Linear) -> None:
-    """The second may come to lie where the first lay."""
+    """The second tensor may reuse the address of the first."""
     for _ in range(2):
         module.weight.data = torch.randn_like(module.weight)
 
@@ -107,7 +107,7 @@ def optimize(module: nn.Linear) -> None:
 
 
 def average(module: nn.Linear) -> None:
-    """As target networks are written: PyTorch does not count it."""
+    """The update of target networks, which PyTorch does not count as a write."""
     module.weight.data.mul_(0.9).add_(torch.randn_like(module.weight), alpha=0.1)
 
 
@@ -131,7 +131,7 @@ def test_a_changed_weight_is_noticed(change: Callable[[nn.Linear], None]) -> Non
 
 
 def test_weights_made_in_inference_mode() -> None:
-    """Their writes are not counted, so they are packed anew."""
+    """PyTorch does not count writes to inference tensors, so they are packed again."""
     with torch.inference_mode():
         module, x = nn.Linear(32, 48), torch.randn(4, 32)
         fast = torch.compile(module, backend="ingot", options={"strict": True})
@@ -170,7 +170,7 @@ def test_what_was_packed_goes_with_the_weight() -> None:
 
 
 def test_threads_at_once() -> None:
-    """Every run has a workspace of its own."""
+    """Every run has its own workspace."""
     module = nn.Sequential(*(nn.Sequential(nn.Linear(64, 64), nn.GELU()) for _ in range(4)))
     inputs = [torch.randn(16, 64) for _ in range(4)]
     fast, _ = compiled(module, inputs[0])
@@ -249,7 +249,7 @@ def test_one_of_many_weights_changes(change: str) -> None:
 
 
 def test_what_was_packed_of_old_values_goes_at_once() -> None:
-    """Without the garbage collector."""
+    """Packed copies of old values are freed without the garbage collector."""
 
     def rosters() -> int:
         return sum(type(each) is Seen for each in gc.get_objects())

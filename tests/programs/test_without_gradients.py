@@ -1,4 +1,4 @@
-"""Programs without gradients: inputs whose fakes ingot makes itself, and norms that are taken apart
+"""Programs without gradients: inputs whose fake tensors ingot creates itself, and norms decomposed
 after AOTAutograd."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Forty ways to change the weights of a model, counted by PyTorch or not."""
+"""Forty ways to change the weights of a model, whether or not PyTorch counts the write."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ Module = TypeVar("Module", bound=nn.Module)
 
 
 class Net(nn.Module):
-    """Weights that are packed (convolution, linear), folded (batch norm), tied, and read as they
-    are (scale); square ones, so that a transposed weight still fits."""
+    """Weights that are packed (convolution, linear), folded (batch norm), tied, and read directly
+    (scale). They are square, so that a transposed weight still fits."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ def example(seed: int = 1) -> Tensor:
 
 
 def other(module: Module) -> Module:
-    """The same architecture with other numbers."""
+    """The same architecture with other values."""
     made = copy.deepcopy(module)
     with torch.no_grad():
         for tensor in (*made.parameters(), *made.buffers()):
@@ -153,7 +153,7 @@ def assigned_state(net: Net) -> None:
 
 
 def untied(net: Net) -> None:
-    """One tensor becomes two: no longer the program that was captured ahead of time."""
+    """One tensor becomes two, which no longer matches the program captured ahead of time."""
     net.tied.weight = nn.Parameter(torch.randn(128, 128))
 
 
@@ -241,4 +241,4 @@ CHANGES: dict[str, Callable[[Net], object]] = {
     "double and float": cast_and_back,
 }
 REFUSED_AHEAD = {"untied"}
-"""Changes after which the model is no longer the one that was captured."""
+"""Changes after which the model no longer matches the captured program."""

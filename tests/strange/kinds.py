@@ -1,5 +1,5 @@
-"""Every kind of tensor PyTorch has, as a way to call a function with one. Each takes a function and
-a plain f32 tensor of size 4 × 4, and gives what can be compared: the result, or what is in it.
+"""Every kind of tensor in PyTorch, as a way to call a function with one. Each takes a function and
+a plain f32 tensor of size 4 × 4, and returns something comparable: the result or its contents.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def kind(make: Kind) -> Kind:
 
 
 def _plainly(name: str, change: Callable[[Tensor], Any]) -> None:
-    """A kind that is a tensor by itself."""
+    """Register a kind that is a plain conversion of the tensor."""
     KINDS[name] = lambda f, x: f(change(x))
 
 
@@ -37,7 +37,7 @@ class Subclass(Tensor):
 
 
 class Wrapper(Tensor):
-    """Computes with the tensor inside of it; has no memory of its own."""
+    """Delegates to an inner tensor and has no storage of its own."""
 
     inner: Tensor  # type: ignore[assignment]  # torch has a method of that name
 
@@ -56,7 +56,7 @@ class Wrapper(Tensor):
 
 
 class Overriding(Tensor):
-    """Sees each function."""
+    """Intercepts every function call."""
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -64,7 +64,7 @@ class Overriding(Tensor):
 
 
 def _aligned_off(x: Tensor) -> Tensor:
-    """Elements at addresses that are no multiple of their size."""
+    """Elements at addresses that are not multiples of the element size."""
     memory = bytearray(4 * 16 + 1)
     moved = torch.frombuffer(memory, dtype=torch.float32, offset=1).view(4, 4)
     return moved.copy_(x)

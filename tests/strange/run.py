@@ -1,8 +1,8 @@
-"""Rows of the table, in a process of their own:
-`python -m tests.strange.run ENTRY POSITION [KIND …]`.
+"""Runs rows of the table in a separate process: `python -m tests.strange.run ENTRY POSITION [KIND
+…]`.
 
-Prints a line when a row begins and one with its outcome: `right`, `raises <type>` where eager does
-not, `wrong …`. A row that begins and does not end killed the process.
+Prints a line at the start of a row and one with its outcome: `right`, `raises <type>` if eager does
+not, `wrong …`. A row without an outcome killed the process.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def plain(x: Any) -> Tensor:
 
 
 def host(x: Any) -> Tensor:
-    """A step that PyTorch runs reads the argument."""
+    """The argument is read by an eager step."""
     return torch.cumsum(x, 0) + 1
 
 
@@ -62,7 +62,7 @@ def wrapped(position: str, function: Function) -> Function:
 
 
 def compiled(entry: str, position: str) -> Callable[[], Function]:
-    """Makes the function that a row calls."""
+    """Returns a factory of the function that a row calls."""
     function = POSITIONS[position]
     example = torch.rand(4, 4)
     if entry.startswith("ahead"):
@@ -86,7 +86,7 @@ def compiled(entry: str, position: str) -> Callable[[], Function]:
 
 
 def same(got: Any, wanted: Any) -> str | None:
-    """What differs."""
+    """The difference, or None."""
     a, b = pytree.tree_leaves(got), pytree.tree_leaves(wanted)
     if len(a) != len(b):
         return "the number of results"

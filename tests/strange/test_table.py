@@ -1,5 +1,5 @@
-"""The strange-tensor table: every kind of tensor, through both entry points, at every position. A
-row is right (equal to eager, errors included) or raises what stands here; none ends the process.
+"""The table of unusual tensors: every kind of tensor, through both entry points, in every position.
+A row equals eager, errors included, or raises the error listed here; none ends the process.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .kinds import KINDS
 ROOT = Path(__file__).parents[2]
 REFUSED = "raises InputError"
 MORE = "wrong: eager raises"
-"""It computes what eager has no kernel for, or refuses."""
+"""Computes a result although eager has no kernel or refuses."""
 
 WIDE = ["torch.float64", "torch.float16", "torch.bfloat16", "torch.uint8", "torch.int8",
         "torch.int64"]  # fmt: skip
@@ -36,27 +36,28 @@ AHEAD: dict[str, list[str]] = {
     "in a structure": [*NO_MEMORY, *COMPLEX, *WIDE, *UNSIGNED, "torch.bool", "torch.complex32",
                        "0-dim", "a Python number", "under another default dtype"],
 }  # fmt: skip
-"""What a program that was made for f32[4, 4] refuses though eager would take it. (Eager refuses the
-others of these, and so does the program.)"""
+"""Kinds that a program compiled for f32[4, 4] refuses although eager accepts them. (The missing
+kinds of the same groups are refused by eager too.)"""
 OF_ANY_SIZE = {"of another size", "empty"}
-"""Of these, what a program made with Dim.AUTO takes."""
+"""Of these, kinds accepted by a program compiled with Dim.AUTO."""
 TRACED = {
     "fake": REFUSED,
     "fake outside of its mode": REFUSED,
     "under functionalize": "raises AssertionError",
     "functional": "raises AssertionError",
 }
-"""AOTAutograd does not take what is functional already; fake tensors that Dynamo did not make have
-no memory."""
+"""AOTAutograd refuses tensors that are already functional; fake tensors not made by Dynamo have no
+memory."""
 RERUN = {"under functionalize", "functional"}
-"""Of these, what the program for dynamic sizes takes, that was made for plain tensors."""
+"""Of these, kinds accepted by the program for dynamic sizes, which was compiled for plain
+tensors."""
 UNDEFINED = {("mutated", "overlapping")}
-"""What eager computes depends on the order in which it goes over the elements."""
+"""Eager's result depends on the order in which it visits the elements."""
 ENDS_PYTORCH = {
     ("torch.compile, after a plain one", "nested, strided"),
     ("torch.compile, dynamic", "nested, strided"),
 }
-"""Dynamo's own guards ask it for strides, and C++ ends the process, whatever the backend."""
+"""Dynamo's own guards ask for its strides, and C++ aborts the process, with any backend."""
 JUST_IN_TIME: dict[str, dict[str, str]] = {
     "argument": TRACED,
     "read by PyTorch": {**TRACED, "numpy array": MORE},
@@ -75,7 +76,8 @@ def expected(entry: str, position: str) -> dict[str, str]:
 
 
 def outcomes(entry: str, position: str) -> dict[str, str]:
-    """Of each row; the one that ended the process says so, and a new process does the rest."""
+    """The outcome of each row. A row that ends the process is recorded, and a new process runs the
+    rest."""
     found: dict[str, str] = {}
     skipped = {name for where, name in ENDS_PYTORCH if where == entry}
     left = [name for name in KINDS if name not in skipped]

@@ -1,5 +1,5 @@
-"""Weights whose storage was freed or shrunk, as FSDP does: each way to read one raises, and works
-again once the memory is back. Each in a process of its own.
+"""Weights whose storage was freed or shrunk, as by FSDP: each way to read one raises, and works
+again when the memory is restored. Each runs in its own process.
 """
 
 from __future__ import annotations

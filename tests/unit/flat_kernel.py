@@ -1,8 +1,7 @@
-"""Flat kernels for tests: a body over contiguous buffers, a vector loop and a scalar tail.
+"""Flat kernels for tests: a body over contiguous buffers, as a vector loop with a scalar tail.
 
-In: for each kernel the dtypes of its inputs and a function that writes its body. Out: callables on
-tensors. What holds: many kernels are compiled as one module, because a module costs more than a
-function; a kernel that asked for a failure reports its code.
+Many kernels are compiled as one module, because a module costs more than a function. A kernel whose
+body reports a failure returns its code.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ Body = Callable[[Builder, list[Val]], Val]
 def function_text(
     name: str, inputs: Sequence[torch.dtype], body: Body, lanes: int, tail: bool
 ) -> tuple[str, dict[str, str]]:
-    """The text of `void name(inputs..., output, int64 *error, int64 n)` and what it declares."""
+    """The text of `void name(inputs..., output, int64 *error, int64 n)` and its declarations."""
     b = Builder(lanes)
     pointers = [f"%in{i}" for i in range(len(inputs))]
     low = b.const(0, torch.int64)
@@ -71,15 +70,15 @@ def function_text(
 
 @dataclass
 class Batch:
-    """Kernels that are compiled together."""
+    """Kernels compiled as one module."""
 
     functions: dict[str, str] = field(default_factory=dict)
     declarations: dict[str, str] = field(default_factory=dict)
     native: Any = None
 
     def add(self, inputs: Sequence[torch.dtype], body: Body, lanes: int, tail: bool = True) -> str:
-        """A kernel's name. Without a tail it is compiled in half the time, and takes only multiples
-        of its lanes."""
+        """Add a kernel and return its name. Without a tail it compiles in half the time, but
+        accepts only multiples of its lanes."""
         name = f"kernel_{len(self.functions)}"
         text, declared = function_text(name, inputs, body, lanes, tail)
         self.functions[name] = text
@@ -90,7 +89,7 @@ class Batch:
         self.native = compile_module(list(self.declarations.values()), self.functions)
 
     def run(self, name: str, inputs: Sequence[Tensor], dtype: torch.dtype) -> tuple[Tensor, int]:
-        """The result, and the failure code (0 for none)."""
+        """The result and the failure code (0 for none)."""
         flat = [t.contiguous() for t in inputs]
         out = torch.empty(flat[0].shape, dtype=dtype)
         error = torch.zeros(1, dtype=torch.int64)

@@ -1,4 +1,4 @@
-"""Conditions on the sizes of a call: whether an index stays inside, by numbers."""
+"""Conditions on the sizes of a call: whether an index is in bounds, on concrete values."""
 
 from __future__ import annotations
 

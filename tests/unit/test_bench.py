@@ -1,4 +1,4 @@
-"""The benchmarks' own arithmetic, and what becomes of a contender that crashes."""
+"""The arithmetic of the benchmarks, and their handling of a contender that crashes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line, called as a user calls it."""
+"""The command line as users call it."""
 
 from __future__ import annotations
 

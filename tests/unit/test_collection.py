@@ -1,4 +1,4 @@
-"""The garbage collector while a program is traced: what lives is set aside, and taken back."""
+"""The garbage collector during tracing: live objects are frozen, and unfrozen afterwards."""
 
 from __future__ import annotations
 

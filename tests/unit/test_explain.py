@@ -1,4 +1,4 @@
-"""The report: its counts, its rows, its text, and that explaining leaves no trace."""
+"""The report: its counts, rows and text; explaining leaves no state behind."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ def test_recompiles_are_in_the_report() -> None:
 
 
 def test_what_did_not_run_says_so() -> None:
-    """With sizes that depend on data, AOTAutograd has the backward compiled ahead of time."""
+    """With data-dependent sizes, AOTAutograd compiles the backward ahead of time."""
     with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True):
         report = ingot.explain(lambda x: x[x > 0].exp() * 2, (torch.randn(9, requires_grad=True),))
     assert report.graphs == 2
@@ -247,7 +247,7 @@ def test_users_compiled_function_stays_compiled() -> None:
     fast = torch.compile(model, backend="ingot")
     with torch.no_grad():
         fast(x)
-        for _ in range(10):  # more often than Dynamo recompiles a function
+        for _ in range(10):  # more often than Dynamo's recompile limit
             assert explained(model, x).graphs == 1
             assert explained(fast, x).graphs == 1
         frames = counters["stats"]["unique_graphs"]

@@ -1,5 +1,5 @@
-"""Program's methods that other modules implement: each is declared, found, and takes what its
-declaration says."""
+"""Methods of Program implemented in other modules: each is declared, found, and has the declared
+parameters."""
 
 from __future__ import annotations
 

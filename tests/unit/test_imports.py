@@ -1,4 +1,4 @@
-"""What generated code may call: a closed list of symbols, each resolved before it can be called."""
+"""Symbols that generated code may call: a closed list, each resolved before it can be called."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def test_imports_are_a_closed_list() -> None:
 
 
 def test_symbol_that_nothing_defines_is_a_compile_error() -> None:
-    """Never a call of address zero."""
+    """An unresolved symbol must never become a call to address zero."""
     body = (
         "  llvm.func @ingot_no_such_symbol(i64) -> i64\n"
         "  llvm.func internal @f(%x: i64) -> i64 {\n"
@@ -28,7 +28,7 @@ def test_symbol_that_nothing_defines_is_a_compile_error() -> None:
 
 
 def test_calls_that_llvm_inserts_are_resolved() -> None:
-    """f64 to f16 and 128-bit division are functions of libgcc, which need not be global."""
+    """f64 to f16 and 128-bit division are functions of libgcc, whose symbols need not be global."""
     body = (
         "  llvm.func internal @f(%x: f64, %a: i128, %b: i128) -> f32 {\n"
         "    %y = llvm.fptrunc %x : f64 to f16\n"

@@ -1,4 +1,4 @@
-"""Large blocks are used again when nobody holds them, and only then."""
+"""Large blocks are reused when no tensor holds them, and only then."""
 
 from __future__ import annotations
 
@@ -112,7 +112,8 @@ def test_a_block_serves_any_type() -> None:
 
 
 def test_inference_mode_is_of_the_call() -> None:
-    """Whatever mode the block was made in, and whatever served from it before."""
+    """A result is an inference tensor by the mode of its call, not of the block's creation or
+    earlier uses."""
     for mode in (True, False, True, False):
         with torch.inference_mode(mode):
             result = large()

@@ -1,4 +1,4 @@
-"""Where models keep their tensors: every way to give a name another tensor is noticed."""
+"""The locations where models keep tensors: every way to rebind a name is detected."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_what_does_not_fit_is_refused(change: str) -> None:
 
 
 def functions() -> dict[str, tuple[Callable[..., Any], Callable[[torch.Tensor], object]]]:
-    """Functions that use a tensor, and how to give each another one."""
+    """Functions that read a tensor, each with a function that replaces it."""
     held = torch.randn(4)
 
     def closure(x: torch.Tensor) -> torch.Tensor:
@@ -164,7 +164,7 @@ def test_tensors_of_functions(kind: str) -> None:
 def test_a_model_that_cannot_be_looked_through_runs_in_eager(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A name that is not looked at would go stale unnoticed."""
+    """A name that is not checked would become stale without notice."""
     monkeypatch.setattr(model_state, "MOST", 1)
     layer, x = nn.Linear(4, 4), torch.randn(2, 4)
     with torch.no_grad(), pytest.warns(FallbackWarning, match="more than 1 ways"):

@@ -1,4 +1,5 @@
-"""Results made once: by the caller, by a thread that began early, after a failure, after a fork."""
+"""Memoised results: computed by the caller, by a thread ahead of time, after a failure, after a
+fork."""
 
 from __future__ import annotations
 
@@ -114,7 +115,7 @@ def test_what_mlir_refuses_is_in_the_error() -> None:
 
 
 def test_python_goes_on_while_llvm_works() -> None:
-    """The counter moves during a compilation that takes a while."""
+    """A counter advances in Python during a long compilation."""
     lines = "\n".join(f"    %r{i + 1} = llvm.mul %r{i}, %x : i64" for i in range(3000))
     head = "  llvm.func internal @f(%x: i64, %r0: i64) -> i64 {"
     text = "\n".join([head, lines, "    llvm.return %r3000 : i64", "  }"])

@@ -1,4 +1,4 @@
-"""Which tensors share memory, by their strides alone."""
+"""Detection of tensors that share memory, from their strides alone."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The passes' rules one by one: what each must do, and what it must leave alone. Every program is
-run before and after; the values must be the same bit for bit, and so must the sharing of memory.
+"""Each rule of the passes: what it must rewrite, and what it must not. Every program is run before
+and after; values must be bitwise equal and aliasing unchanged.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ X = torch.tensor([[-0.0, 1.5, float("nan")], [float("inf"), -2.0, 3.0]])
 
 
 def _core(function: Callable[..., Any], *args: Any, dynamic: bool = False) -> Program:
-    """The program at core level, checked against the one it was made from."""
+    """The program at core level, compared with the original."""
     program = trace(function, *args, dynamic=dynamic).program()
     core = run_passes(program, core_passes(), verify=True)
     assert core.level is Level.CORE
@@ -281,7 +281,7 @@ def test_an_op_that_only_raises_stays() -> None:
     assert any("_linalg_check_errors" in str(node.args) for node in core.graph.nodes)
 
 
-# -- the machinery ---------------------------------------------------------------------------------
+# -- pass infrastructure ---------------------------------------------------------------------------
 
 
 def test_a_pass_does_not_change_its_input_and_is_journaled() -> None:

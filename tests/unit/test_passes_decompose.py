@@ -1,5 +1,5 @@
-"""Each family of decompositions against eager and against f64, in f32 and the half types, with NaN
-and infinities; and that the op is in fact taken apart.
+"""Each family of decompositions against eager and f64, in f32 and the half-precision types, with
+NaN and infinities; and the op must really be decomposed.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ class Family:
     name: str
     function: Callable[..., Any]
     gone: str
-    """An op that must not be left in the graph."""
+    """An op that must not remain in the graph."""
     shape: tuple[int, ...] = (4, 6, 5)
     trains: bool = True
-    """Its backward is checked as well."""
+    """Whether the backward is checked as well."""
 
 
 def _weighted(function: Callable[..., Tensor], *sizes: int) -> Callable[[Tensor], Tensor]:
-    """With weights and biases that are not neutral, in the dtype of the input."""
+    """With non-trivial weights and biases in the dtype of the input."""
 
     def call(x: Tensor) -> Tensor:
         weight = torch.linspace(0.5, 1.5, sizes[-1], dtype=torch.float32).to(x.dtype)
@@ -162,7 +162,7 @@ def test_special_values_come_out_as_in_eager(family: Family) -> None:
     x = _values(family, torch.float32)
     flat = x.view(-1)
     flat[3], flat[20], flat[21] = float("nan"), float("inf"), -float("inf")
-    if family.name == "bce":  # eager refuses NaN there
+    if family.name == "bce":  # eager refuses NaN
         x = x.nan_to_num()
     traced = trace(family.function, x)
     for got, wanted in zip(traced.results, as_list(family.function(x)), strict=True):
@@ -264,10 +264,11 @@ def test_no_op_with_a_pointwise_rule_is_taken_apart() -> None:
     import ingot.ops.scalar  # noqa: F401
     from ingot.ops.rules import pointwise_rules
 
-    # A copy is a clone of its source and a fill is a full: the rules are for tracers without us.
+    # A copy is a clone of its source and a fill is a full: these rules are for tracers without
+    # ingot.
     spelled_otherwise = {torch.ops.aten.copy.default, torch.ops.aten.fill.Scalar}
     turned = {overload(name) for name in ITERATED}
-    # Decomposed only if its operands have different dtypes: the next test.
+    # Decomposed only if the dtypes of its operands differ: see the next test.
     mixed = {torch.ops.aten.threshold_backward.default}
     allowed = spelled_otherwise | turned | mixed
     assert set(pointwise_rules) & set(decomposition_table()) - allowed == set()

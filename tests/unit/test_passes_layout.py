@@ -1,5 +1,5 @@
-"""Channels-last regions: what is in them, where the copies stand, and that every value lies in
-memory as the program says.
+"""Channels-last regions: their extent, the positions of the copies, and the strides of every
+value.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ W1, W2 = torch.randn(8, 3, 3, 3), torch.randn(8, 8, 1, 1)
 
 
 class _Checked(Interpreter):
-    """Runs a program and compares the strides of every value with what is known of it."""
+    """Runs a program and compares the strides of every value with its metadata."""
 
     def run_node(self, n: Node) -> object:
         value = super().run_node(n)
@@ -100,7 +100,7 @@ def _sequence(x: Tensor, w: Tensor, places: Tensor) -> Tensor:
 
 @pytest.mark.parametrize("batch", [1, 2])
 def test_the_rows_of_a_sequence_are_whole(batch: int) -> None:
-    """One copy in; out there is one that lies as eager's result does."""
+    """One copy at the input, and one at the output to eager's layout."""
 
     def function(x: Tensor, w: Tensor, places: Tensor) -> Tensor:
         return _sequence(F.conv2d(x, w[:3, :, :1, :1]), w, places)

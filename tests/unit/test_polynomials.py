@@ -1,8 +1,8 @@
-"""The worst error of every inlined f32 function, against f64, over the whole range of f32.
+"""The worst error of every inlined f32 function against f64, over the whole range of f32.
 
-Bit patterns are taken in strides over both signs, so every exponent, the denormals, ±inf and NaN
-are among them; around the seams and ends of each function every float is taken. WORST states the
-bound in ulp. f64 functions that are not Sleef's are held against mpmath.
+Bit patterns are sampled at a fixed stride over both signs, which covers every exponent, the
+denormals, ±inf and NaN. Around the seams and ends of each function every float is tested. WORST
+states the bound in ulp. f64 functions that are not from Sleef are compared with mpmath.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .flat_kernel import Batch
 F32 = torch.float32
 STRIDE = 4001
 
-# In ulp of f32; half an ulp is the best there is. Where eager is given as well, it is worse.
+# In ulp of f32; half an ulp is optimal. Where eager's error is given as well, it is larger.
 WORST: dict[str, float] = {
     "exp": 1.0, "exp2": 1.05, "expm1": 1.45, "log": 0.87, "log2": 1.6, "log10": 1.45, "log1p": 1.5,
     "sin": 1.5, "cos": 1.5, "tan": 1.0, "asin": 0.51, "acos": 0.51, "atan": 0.51, "sinh": 0.51,
@@ -36,7 +36,7 @@ REFERENCE: dict[str, Callable[[Tensor], Tensor]] = {
     "log_ndtr": torch.special.log_ndtr,
     "ndtri": torch.special.ndtri,
 }
-# Points next to which every float is tried: ends of the range, seams between two formulas.
+# Points around which every float is tested: ends of the range, seams between two formulas.
 SEAMS = (
     0.625, 0.927734375, 2 / 3, 4 / 3, 1.0, 0.5, 0.25, 2.0**-6, 4.0, 9.1, 10.3, 17.33, 87.34, 88.03,
     88.72284, 103.97, 104.0, 126.0, 127.0, 128.0, 149.0, 150.0, math.pi / 4, math.pi / 2, math.pi,
@@ -55,7 +55,7 @@ def whole_range() -> Tensor:
 
 
 def ulp_errors(actual: Tensor, truth: Tensor) -> Tensor:
-    """|actual - truth| in ulp of f32; 0 where both are NaN, the same infinity or overflow."""
+    """|actual - truth| in ulp of f32; 0 if both are NaN, the same infinity or overflow."""
     _, exponent = torch.frexp(truth.abs().clamp(2.0**-126, 2.0**127))
     ulp = torch.ldexp(torch.ones_like(truth), (exponent - 24).clamp_min(-149))
     rounded = truth.to(F32)
@@ -87,7 +87,7 @@ def test_worst_error(batch: Batch, name: str) -> None:
     truth = reference(x.double())
     errors = ulp_errors(actual, truth)
     if name == "sigmoid":
-        # Where exp(-x) overflows the quotient is 0, as in eager.
+        # If exp(-x) overflows, the quotient is 0, as in eager.
         errors = torch.where(x < -87.3, 0.0, errors)
     worst = int(errors.argmax())
     assert errors[worst] <= WORST[name], (
@@ -129,7 +129,7 @@ def test_worst_error_of_two_operands(name: str, bound: float) -> None:
     truth = getattr(torch, name)(x.double(), y.double())
     errors = ulp_errors(actual, truth)
     if name == "fmod":
-        # Sleef has no answer where the quotient overflows, nor has eager.
+        # If the quotient overflows, Sleef has no result, and neither has eager.
         errors = torch.where((x / y).isinf() & actual.isnan(), 0.0, errors)
     worst = int(errors.argmax())
     assert errors[worst] <= bound, (
@@ -148,7 +148,7 @@ def test_f64_against_mpmath(name: str, bound: float) -> None:
     with mpmath.workprec(200):
         truth = torch.tensor([float(exact(mpmath.mpf(v))) for v in x.tolist()], dtype=torch.float64)
     actual = run_on(getattr(polynomials, name), [x])
-    # Near a root of digamma the terms cancel: they are of the size of 1.
+    # Near a root of digamma, terms of magnitude 1 cancel.
     scale = truth.abs().clamp_min(1.0 if name == "digamma" else 0.0)
     assert ((actual - truth).abs() / scale).max() <= bound
 
@@ -177,7 +177,7 @@ def test_times_normal_cdf() -> None:
     assert error[x != 0].max() < 2e-6
     ends = torch.tensor([-12.0, -1e30, -0.0, 0.0, 12.0, 1e30, math.inf, -math.inf, math.nan])
     actual = run_on(polynomials.times_normal_cdf, [ends])
-    expected = torch.nn.functional.gelu(ends.double()).float()  # in f32 eager's is NaN at inf
+    expected = torch.nn.functional.gelu(ends.double()).float()  # eager's f32 result at inf is NaN
     assert torch.equal(actual[:7], expected[:7])
     assert torch.equal(actual[:7].signbit(), expected[:7].signbit())
     assert torch.equal(actual[7:].isnan(), expected[7:].isnan())

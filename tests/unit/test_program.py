@@ -1,5 +1,5 @@
-"""What holds of a Program made from AOTAutograd's graph, what the verifier refuses, and where nodes
-say they come from.
+"""Invariants of a Program made from AOTAutograd's graph, errors of the verifier, and source
+locations of nodes.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def test_the_given_module_is_not_changed() -> None:
 
 
 def _module_with_copy(value: Callable[[Graph, Node], Node], target: Tensor) -> GraphModule:
-    """`copy_(x, value(x)); return x` as a tracer could leave it."""
+    """`copy_(x, value(x)); return x`, a graph that a tracer may produce."""
     graph = Graph()
     x = graph.placeholder("x")
     x.meta["val"] = target

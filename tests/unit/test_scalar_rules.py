@@ -1,9 +1,9 @@
-"""Every registered pointwise rule against eager, for every dtype that eager has it in.
+"""Every registered pointwise rule against eager, for every dtype that eager supports.
 
-Each op runs on edge values (±0, ±inf, NaN, denormals, MIN, MAX) and on random ones, crossed for
-binary ops, through a vector loop with a scalar tail. Where ATen's kernel is plain IEEE arithmetic
-the result is equal to the bit; where it is not, INEXACT names how many ulp ours may be away from
-eager's, or it may be no farther from the f64 truth than eager.
+Each op runs on edge values (±0, ±inf, NaN, denormals, MIN, MAX) and on random ones, all pairs of
+them for binary ops, through a vector loop with a scalar tail. If ATen's kernel is plain IEEE
+arithmetic, the result must be bitwise equal. Otherwise INEXACT states the allowed distance from
+eager in ulp, or the result may be no farther from the f64 truth than eager.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 import torch
-import torch._inductor.inductor_prims  # prims.fma is there only after this import
+import torch._inductor.inductor_prims  # registers prims.fma
 from torch import Tensor
 
 import ingot.ops.scalar  # noqa: F401  (registers the rules)
@@ -39,7 +39,7 @@ FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 WIDE_UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
 INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, *WIDE_UNSIGNED)
 DTYPES = (*FLOATS, *INTEGERS, torch.bool)
-# The ops are split so that several workers share them.
+# The ops are split into parts for parallel workers.
 PARTS = 8
 VECTORS = ("Tensor", "Optional[Tensor]")
 
@@ -52,26 +52,26 @@ FUNCTIONS = (
     "softplus_backward", "elu_backward", "special_ndtri", "special_log_ndtr", "special_erfcx",
     "erf_inv", "ndtri", "erfcx",
 )  # fmt: skip
-# Ops that are not bit-equal to eager, and by how many ulp of the result they may differ from it.
+# Ops that are not bitwise equal to eager, with the allowed difference in ulp of the result.
 INEXACT: dict[str, float] = {
-    # What is made of the functions in `polynomials`, whose own errors test_polynomials states.
+    # Built on the functions in `polynomials`, whose own errors test_polynomials bounds.
     **dict.fromkeys(FUNCTIONS, 3),
-    # Eager's is MKL's or rounds twice; ours is right to half an ulp.
+    # Eager's is MKL's or rounds twice; ingot's is correct to half an ulp.
     "sqrt": 1, "rsqrt": 1,
-    # Eager rounds a half after every step.
+    # Eager rounds half-precision values after every step.
     "sigmoid_backward": 2, "logit_backward": 3, "native_dropout_backward": 2, "fma": 1,
 }  # fmt: skip
-# Sums that cancel: how many eps of the largest finite operand they may be off.
+# Sums that cancel: the allowed error in eps of the largest finite operand.
 CANCELS = {
     "logaddexp": 2, "logaddexp2": 2, "gelu": 0.5, "gelu_backward": 8, "silu_backward": 2,
     "mish_backward": 16, "mish": 1, "digamma": 8,
 }  # fmt: skip
-# Where eager chooses between +0 and -0 differently from dtype to dtype.
+# Eager's choice between +0 and -0 depends on the dtype.
 ANY_ZERO = {"fmax", "fmin", "gelu", "gelu_backward", "mish_backward"}
-# Where eager's inf · 0 is NaN, and ours the limit.
+# Eager's inf · 0 is NaN, ingot returns the limit.
 NAN_AT_INFINITY = {"mish_backward", "gelu_backward", "gelu"}
 
-# What to pass for arguments that are not tensors; one entry for each variant.
+# Values of non-tensor arguments; one entry for each variant.
 VARIANTS: dict[str, list[dict[str, Any]]] = {
     "add": [{}, {"alpha": 2}, {"alpha": 0.3}],
     "sub": [{}, {"alpha": 2}, {"alpha": 0.3}],
@@ -123,19 +123,19 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "_to_copy": [{"dtype": dtype} for dtype in DTYPES],
     "convert_element_type": [{"dtype": dtype} for dtype in DTYPES],
 }
-# Eager keeps a 0-dimensional divisor of halves in f32; for a rule it is a half like all tensors.
+# Eager keeps a 0-dim divisor of half-precision tensors in f32; a rule treats it as half precision.
 ROUNDS_SCALAR_TENSORS = {"div", "floor_divide"}
 DIVIDES = {"div", "floor_divide", "remainder", "fmod", "gcd", "lcm"}
-# dtypes of which one variant of each op is enough.
+# dtypes for which one variant of each op is tested.
 SELDOM = (*WIDE_UNSIGNED, torch.int16, torch.int8)
-# Functions whose f64 is left to ATen.
+# Functions left to ATen in f64.
 ONLY_F32 = {"special_ndtri", "ndtri", "special_erfcx", "erfcx", "special_log_ndtr"}
 SCALARS: list[float] = [3, 0.3, -7]
 
 
 @dataclass
 class Case:
-    """One op on one choice of dtypes and numbers."""
+    """One op with one choice of dtypes and arguments."""
 
     target: torch._ops.OpOverload
     arguments: dict[str, Any]
@@ -153,7 +153,7 @@ class Case:
         return self.target._schema.name.split("::")[1]
 
     def in_whole_vectors(self) -> Case:
-        """As it is, less the elements that would need a tail."""
+        """The case truncated to whole vectors, without a tail."""
         length = len(self.eager) // 16 * 16
         cut = {
             k: v[:length] if isinstance(v, Tensor) and v.dim() > 0 else v
@@ -219,7 +219,7 @@ def pool(dtype: torch.dtype, generator: torch.Generator) -> Tensor:
 
 
 def operands(dtypes: list[torch.dtype]) -> list[Tensor]:
-    """One tensor for each operand, all of one length that is no multiple of any vector's."""
+    """One tensor for each operand, all of a length that is not a multiple of any vector length."""
     generator = torch.Generator().manual_seed(len(dtypes))
     if len(dtypes) == 1:
         many = [torch.cat([pool(dtypes[0], generator), random_values(dtypes[0], 999, generator)])]
@@ -251,7 +251,7 @@ def cases_of(target: torch._ops.OpOverload, dtypes: tuple[torch.dtype, ...]) -> 
 
 
 def without_traps(target: torch._ops.OpOverload, given: list[Tensor]) -> list[Tensor]:
-    """Integers that eager can divide: it raises at 0, and MIN / -1 ends the process."""
+    """Operands that eager can divide: it raises for 0, and MIN / -1 ends the process."""
     op = target._schema.name.split("::")[1]
     if op not in DIVIDES or given[0].dtype not in INTEGERS[:5]:
         return given
@@ -268,13 +268,13 @@ def _divisible(given: list[Tensor]) -> list[Tensor]:
 
 
 def dtypes_for(target: torch._ops.OpOverload) -> tuple[torch.dtype, ...]:
-    """All of them; prims are other names of the same rules, and the functions of floats treat all
+    """The dtypes to test. prims are aliases of the same rules, and functions of floats treat all
     integers alike."""
     if target.namespace == "prims":
         return (torch.float32, torch.bfloat16, torch.int64)
     op = target._schema.name.split("::")[1]
     if op == "digamma":
-        # In f64 eager is far off near the poles; test_polynomials has the truth.
+        # In f64 eager is inaccurate near the poles; test_polynomials compares with the truth.
         return (torch.float32, torch.float16, torch.bfloat16, torch.int64)
     if op in INEXACT and op not in ("add", "sub", "rsub", "pow"):
         return (*FLOATS, torch.int64, torch.uint8, torch.bool)
@@ -296,7 +296,7 @@ def variants_of(target: torch._ops.OpOverload) -> list[dict[str, Any]]:
         "self",
         "other",
     ]:
-        # Graphs hold numbers and 0-dimensional tensors in these places, too.
+        # In graphs these operands may also be numbers or 0-dim tensors.
         numbers: list[Any] = [3, 0.3]
         if op not in ROUNDS_SCALAR_TENSORS:
             numbers += [torch.tensor(0.7, dtype=torch.float64), torch.tensor(5)]
@@ -305,8 +305,8 @@ def variants_of(target: torch._ops.OpOverload) -> list[dict[str, Any]]:
 
 
 def _eager(target: torch._ops.OpOverload, arguments: dict[str, Any]) -> Tensor:
-    """The op on operands repeated to a length that ATen's vector loops divide: its scalar tails use
-    other formulas (no fma, exponents in f64) than its vector loops."""
+    """Run the op on operands repeated to a multiple of ATen's vector length: ATen's scalar tails
+    use other formulas (no fma, exponents in f64) than its vector loops."""
     length = max(len(v) for v in arguments.values() if isinstance(v, Tensor) and v.dim() > 0)
     places = torch.arange(-(-length // 128) * 128) % length
     padded = {
@@ -343,7 +343,7 @@ def add_kernel(batch: Batch, case: Case, lanes: int, tail: bool = True) -> str:
 
 
 def ordered_bits(x: Tensor) -> Tensor:
-    """Floats as integers whose difference counts the floats between them."""
+    """Floats as integers whose difference is the distance in ulp."""
     kinds = {torch.float64: torch.int64, torch.float32: torch.int32}
     bits = x.view(kinds.get(x.dtype, torch.int16)).to(torch.int64)
     low = {8: -(2**63), 4: -(2**31), 2: -(2**15)}[x.element_size()]
@@ -372,7 +372,7 @@ def wrong_elements(case: Case, actual: Tensor, ulp: float) -> Tensor:
 
 
 def _undefined(case: Case) -> Tensor:
-    """C++ leaves open what a float outside the range of an unsigned type becomes."""
+    """Elements undefined in C++: floats outside the range of an unsigned type."""
     undefined = torch.zeros_like(case.eager, dtype=torch.bool)
     for source in case.tensors.values():
         if source.is_floating_point() and case.eager.dtype in WIDE_UNSIGNED:
@@ -395,7 +395,7 @@ def _no_farther_from_truth(case: Case, actual: Tensor) -> Tensor:
 def check(cases: list[Case], lanes: int) -> list[str]:
     batch, problems, kernels = Batch(), [], []
     for index, case in enumerate(cases):
-        # One tail for every dtype is enough: the rule is the same.
+        # One tail per dtype is enough, because the rule is the same.
         tail = index == 0 or cases[index - 1].dtype is not case.dtype
         case = case if tail else case.in_whole_vectors()
         try:
@@ -456,7 +456,7 @@ def test_integer_division_never_traps(name: str, dtype: torch.dtype) -> None:
     x, y = operands([dtype, dtype])
     safe_x, safe_y = _divisible([x, y])
     expected = target(self=safe_x, other=safe_y, **mode)
-    # MIN / -1 wraps to MIN, and leaves no rest.
+    # MIN / -1 wraps to MIN, with remainder 0.
     lowest = torch.full_like(x, torch.iinfo(dtype).min if "div" in name else 0)
     expected = torch.where(safe_x == x, expected, lowest)
     for lanes in (1, 8):

@@ -1,4 +1,4 @@
-"""Sizes and conditions on them as Python text, against sympy's own arithmetic."""
+"""Sizes and conditions on them printed as Python, against sympy."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Sizes as Python text: every function that torch's shapes are made of is printed, and the text has
-the value that sympy finds."""
+"""Sizes as Python text: every function in torch's symbolic shapes is printed, and the text
+evaluates to sympy's value."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ A, B, C = symbols = sympy.symbols("s0 s1 s2", integer=True, positive=True)
 NAMES = {symbol: symbol.name for symbol in symbols}
 VALUES = list(itertools.product((1, 2, 5, 7), (1, 2, 3), (2, 4)))
 WITHOUT_TEXT = {"IsNonOverlappingAndDenseIndicator"}
-"""It takes any number of sizes and strides; guards on it do not reach sizes."""
+"""It takes any number of sizes and strides; guards on it do not affect sizes."""
 FLOAT = functions.ToFloat(A)
 HALF = functions.IntTrueDiv(A, B)
 ARGUMENTS: dict[str, tuple[Any, ...]] = {

@@ -1,4 +1,4 @@
-"""Workspaces are used again; large arenas shrink and go."""
+"""Workspaces are reused; large arenas shrink and are freed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def nothing_kept() -> Iterator[None]:
 
 
 def used(size: int) -> int:
-    """The size of the arena that a run of this size got."""
+    """The size of the arena borrowed for a run of this size."""
     found = borrow_any(size, 4)
     give_back_any(found)
     return found.size
@@ -36,7 +36,7 @@ def test_arena_serves_again() -> None:
 
 
 def test_large_arenas_are_kept_apart() -> None:
-    """A small run neither takes nor holds one."""
+    """A small run neither uses nor holds a large arena."""
     assert used(2 * LARGE) == 2 * LARGE
     assert used(1000) == 1000
     assert workspace.kept_bytes() == 2 * LARGE + 1000
@@ -88,7 +88,7 @@ def test_thread_releases_and_ends(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @torch.no_grad()
 def test_large_batch_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Intermediates of one large batch do not stay for ever."""
+    """Intermediates of one large batch are not kept forever."""
     monkeypatch.setattr(idle, "KEEP", 1000.0)
 
     def program(x: torch.Tensor) -> torch.Tensor:

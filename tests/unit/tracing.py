@@ -1,6 +1,6 @@
-"""Programs for tests without Dynamo: a function goes through AOTAutograd with our decomposition
-table, as in the compiler, and the graphs it makes are kept. `results` come from the graphs run by
-PyTorch itself, so what is compared with eager is the decomposition alone.
+"""Traces programs for tests without Dynamo: a function goes through AOTAutograd with ingot's
+decomposition table, as in the compiler, and the graphs are recorded. PyTorch runs the graphs for
+`results`, so that only the decompositions are compared with eager.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Traced:
         return run_passes(self.program(), core_passes(), verify=True)
 
     def ops(self) -> set[str]:
-        """The names of the ATen packets in all graphs."""
+        """The names of the ATen ops in all graphs."""
         return {
             node.target._schema.name.removeprefix("aten::")
             for graph in self.graphs
@@ -63,8 +63,8 @@ def trace(function: Callable[..., Any], *args: Any, dynamic: bool = False) -> Tr
 
 
 def trace_training(function: Callable[..., Tensor], *args: Tensor) -> Traced:
-    """Trace, call, and go backward from the sum of a fixed weighting; the results are the output
-    and the gradients of all arguments that take one."""
+    """Trace, call, and run backward from a fixed weighted sum. The results are the output and the
+    gradients of all arguments that require one."""
     traced = Traced()
     keep = _keeper(traced)
     compiled = aot_function(
@@ -94,13 +94,13 @@ def _keeper(traced: Traced) -> Any:
     return keep
 
 
-# Relative to the largest value: a few units in the last place.
+# Relative to the largest value, a few ulps.
 TOLERANCE = {torch.float64: 1e-12, torch.float32: 2e-6, torch.bfloat16: 4e-3, torch.float16: 5e-4}
 
 
 def assert_no_farther(got: Tensor, eager: Tensor, truth: Tensor, summand: float = 0.0) -> None:
-    """`got` is as near to the f64 truth as eager is, up to the dtype's last places, of the largest
-    value or of a `summand` that cancels out on the way."""
+    """`got` is as close to the f64 truth as eager, up to a few ulps of the largest value or of a
+    `summand` that cancels."""
     assert got.dtype == eager.dtype
     assert got.shape == eager.shape
     if not got.dtype.is_floating_point:

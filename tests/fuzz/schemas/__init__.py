@@ -1,6 +1,6 @@
-"""A fuzzer that draws its programs from PyTorch's own op schemas: `python -m tests.fuzz.schemas`.
+"""A fuzzer that draws programs from PyTorch's own op schemas: `python -m tests.fuzz.schemas`.
 
-It knows nothing about what ingot supports. An argument is drawn by its schema type, and a call that
-eager refuses is dropped. See `generate` (programs), `modes` (the ways to compile), `judge` (the
-comparison), `workers` (process isolation) and `minimise` (reproducers).
+It knows nothing about what ingot supports. Arguments are drawn by schema type; calls that eager
+refuses are dropped. See `generate` (programs), `modes` (ways to compile), `judge` (the comparison),
+`workers` (process isolation) and `minimise` (reproducers).
 """

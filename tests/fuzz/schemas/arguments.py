@@ -1,4 +1,4 @@
-"""Arguments by schema type: what a call of an op is drawn from."""
+"""Draws the arguments of an op by schema type."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ TEXTS = {
     ),
     "pad_mode": ("reflect", "constant"),
 }
-"""Enumerations, by the argument's name."""
+"""Values of enumerations, by argument name."""
 FORMATS = (torch.contiguous_format, torch.preserve_format, torch.channels_last)
 DIMS = ("dim", "dims", "axis", "dim0", "dim1", "dim2", "axis0", "axis1", "start_dim", "end_dim",
         "source", "destination", "dims_self", "dims_other", "batch_dim")  # fmt: skip
@@ -50,13 +50,13 @@ SHAPES = ("size", "shape", "normalized_shape", "output_size", "sizes", "repeats"
 
 
 class Pool(Protocol):
-    """What arguments are drawn among."""
+    """The values that arguments are drawn from."""
 
     rng: Random
     values: dict[str, Any]
 
     def report(self, text: str) -> None:
-        """Says what is about to run."""
+        """Record what is about to run."""
         ...
 
     def operand(self, like: Tensor | None) -> str:
@@ -65,7 +65,7 @@ class Pool(Protocol):
 
 
 def draw_call(pool: Pool, op: Op) -> Statement:
-    """A call of the op; whether eager takes it is not known."""
+    """A call of the op. Eager may still refuse it."""
     rng = pool.rng
     args: list[Argument] = []
     kwargs: list[tuple[str, Argument]] = []
@@ -163,7 +163,7 @@ def _integer(pool: Pool, name: str, first: Tensor | None) -> Argument:
 
 
 def _size(pool: Pool) -> Argument:
-    """A size of some tensor, at times one off."""
+    """A size of some tensor, sometimes off by one."""
     rng = pool.rng
     shaped = [n for n, v in pool.values.items() if isinstance(v, Tensor) and v.dim()]
     if not shaped:
@@ -189,7 +189,7 @@ def _integers(pool: Pool, name: str, first: Tensor | None) -> Argument:
 
 
 def _shape(pool: Pool, first: Tensor | None) -> Argument:
-    """A shape near one that is there: equal, merged, with a one put in, a tail, with a -1."""
+    """A shape close to an existing one: equal, merged, a suffix, with an inserted 1 or a -1."""
     rng = pool.rng
     shaped = [n for n, v in pool.values.items() if isinstance(v, Tensor)]
     same = [n for n in shaped if pool.values[n] is first]

@@ -1,4 +1,4 @@
-"""Many seeds over several worker pairs, and a summary of what they found."""
+"""Runs many seeds on several pairs of workers and summarises the findings."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from .workers import Died, Report, Worker
 
 @dataclass
 class Fault:
-    """A difference that is ingot's own, or the death of the process."""
+    """A difference caused by ingot, or the death of the process."""
 
     seed: int
     mode: str
     program: Program
     signature: str
     kind: str
-    """What has to stay while it is minimised."""
+    """The property that minimisation preserves."""
     detail: str
 
     def header(self) -> str:
@@ -79,15 +79,15 @@ class Campaign:
         self.options = dict(options)
         self.modes = modes
         self.folder = folder
-        """Where reproducers go; none are written without."""
+        """Folder for reproducers; None writes none."""
         self.trials = trials
-        """Of the minimiser, for each class."""
+        """Trials of the minimiser for each class."""
         self.summary = Summary()
         self.lock = Lock()
         self.seen: set[str] = set()
 
     def run(self, seeds: Iterator[int], workers: int = 1, until: float = float("inf")) -> Summary:
-        """Until the seeds or the time are at an end."""
+        """Run until the seeds or the time are exhausted."""
         guarded = iter(seeds)
         if workers == 1:
             self._work(guarded, until)
@@ -184,7 +184,7 @@ class Campaign:
         )  # fmt: skip
 
     def _write(self, fault: Fault, runner: Worker) -> None:
-        """A reproducer for the first of each class, minimised."""
+        """Write a minimised reproducer for the first finding of each class."""
         if self.folder is None:
             return
         with self.lock:

@@ -1,6 +1,6 @@
 """The ops that programs are drawn from: every ATen overload whose arguments can be drawn by type.
 
-Exclusions are by name, each with a reason that is about eager and never about ingot.
+Ops are excluded by name. Each reason is about eager, never about ingot.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ DRAWN_TYPES = frozenset({
     "MemoryFormat", "List[int]", "List[bool]", "List[float]", "List[number]", "List[Tensor]",
     "List[Optional[Tensor]]",
 })  # fmt: skip
-"""Schema types for which `arguments` draws a value; also `Optional[...]` of each."""
+"""Schema types that `arguments` can draw, also as `Optional[...]`."""
 
 EXCLUDED: dict[str, str] = {
     r"empty.*|new_empty.*|_empty_.*|.*resize.*|set_?|_efficientzerotensor|lift.*|set_data": (
@@ -57,17 +57,17 @@ EXCLUDED: dict[str, str] = {
         "unchecked by eager: wrong operands crash it or read foreign memory"
     ),
 }
-"""Names that are not drawn (regular expressions, whole name), by reason."""
+"""Reason → regular expressions; an op whose whole name matches is excluded."""
 
 
 @dataclass(frozen=True)
 class Op:
-    """One overload."""
+    """One overload of an op."""
 
     name: str
     """Without `aten::`."""
     overload: str
-    """`default` where the schema names none."""
+    """`default` if the schema names none."""
     arguments: tuple[tuple[str, str, bool, bool], ...]
     """(name, type, keyword only, has a default)."""
     writes: bool
@@ -81,7 +81,7 @@ class Op:
 
     @property
     def out(self) -> bool:
-        """Writes to keyword arguments."""
+        """Whether it writes to keyword arguments."""
         return self.writes and "out" in self.overload
 
 
@@ -92,7 +92,7 @@ def is_drawn(kind: str) -> bool:
 
 
 def excluded(name: str) -> str | None:
-    """The reason against an op, None if there is none."""
+    """The reason for excluding an op, or None."""
     for pattern, reason in EXCLUDED.items():
         if re.fullmatch(pattern, name):
             return reason
@@ -100,7 +100,7 @@ def excluded(name: str) -> str | None:
 
 
 def weight(name: str, views: bool) -> float:
-    """By name and schema: views are drawn more often, internals and large families less."""
+    """Views are drawn more often, internal ops and large families less."""
     if views:
         return 4.0
     if name.startswith("_foreach"):
@@ -108,14 +108,14 @@ def weight(name: str, views: bool) -> float:
     if name.startswith("_"):
         return 0.25
     if "backward" in name:
-        return 0.15  # mostly called with operands that no forward op would leave
+        return 0.15  # most operands drawn for it cannot come from a forward op
     if name.startswith(("fft_", "linalg_", "special_")):
         return 0.4
     return 1.0
 
 
 def describe(schema: torch.FunctionSchema) -> Op | None:
-    """The op of a schema, None if it cannot be drawn."""
+    """The op of a schema, or None if it cannot be drawn."""
     name = schema.name.removeprefix("aten::")
     overload = schema.overload_name or "default"
     kinds = [str(argument.real_type) for argument in schema.arguments]
@@ -140,7 +140,7 @@ def describe(schema: torch.FunctionSchema) -> Op | None:
 
 @cache
 def catalogue() -> dict[str, tuple[Op, ...]]:
-    """Overloads by name."""
+    """Name → overloads."""
     found: dict[str, list[Op]] = {}
     for schema in torch._C._jit_get_all_schemas():
         op = describe(schema) if schema.name.startswith("aten::") else None
@@ -156,6 +156,6 @@ def draw_op(rng: Random) -> Op:
 
 @cache
 def _weighted() -> tuple[list[str], list[float]]:
-    """Names, and the running sums of their weights."""
+    """Names and their cumulative weights."""
     weights = (max(op.weight for op in overloads) for overloads in catalogue().values())
     return list(catalogue()), list(accumulate(weights))

@@ -1,4 +1,5 @@
-"""One program in one mode: each call compared with eager and, if it differs, with the control."""
+"""One program in one mode: each call is compared with eager and, on a difference, with the
+control."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ DEFAULT_OPTIONS: dict[str, Any] = {"strict": True}
 
 @dataclass
 class Finding:
-    """Differences of one call."""
+    """The differences of one call."""
 
     program: Program
     mode: str
@@ -30,7 +31,7 @@ class Finding:
     upstream: bool = False
     """The control differs from eager in the same way."""
     control: str = ""
-    """What the control did."""
+    """The outcome of the control."""
     seed: int = -1
     notes: list[str] = field(default_factory=list)
 
@@ -40,7 +41,7 @@ class Finding:
 
     @property
     def signature(self) -> str:
-        """Findings with one signature are one class."""
+        """Findings with equal signatures form one class."""
         first = self.differences[0]
         if first.kind != "raises":
             return f"{first.label}: {', '.join(sorted(self.program.ops()))}"
@@ -49,7 +50,7 @@ class Finding:
 
 
 def modes_of(program: Program, seed: int, count: int = 2) -> list[Mode]:
-    """Those that a program runs in, by its seed."""
+    """The modes that a program runs in, chosen by its seed."""
     names = [name for name, mode in MODES.items() if not (program.grad and mode.ahead)]
     return [MODES[name] for name in Random(seed).sample(names, min(count, len(names)))]
 
@@ -57,7 +58,7 @@ def modes_of(program: Program, seed: int, count: int = 2) -> list[Mode]:
 def run_calls(
     program: Program, mode: Mode, options: Mapping[str, Any], calls: tuple[int, ...], control: bool
 ) -> list[Outcome]:
-    """The outcome of each call, by ingot or by the control."""
+    """The outcome of each call, under ingot or under the control."""
     torch._dynamo.reset()
     try:
         function = compiled(program, mode, options, control=control)
@@ -72,7 +73,7 @@ def run_calls(
 def check(
     program: Program, mode: Mode, options: Mapping[str, Any] = DEFAULT_OPTIONS
 ) -> Finding | None:
-    """The first call that differs, None if all are as in eager."""
+    """The first call that differs, or None if all match eager."""
     program = at_sizes(program, mode)
     wanted = [eager(program, call) for call in mode.calls]
     found = run_calls(program, mode, options, mode.calls, control=False)
@@ -92,7 +93,7 @@ def check(
 
 
 def specialised(program: Program, mode: Mode, call: int, got: Outcome) -> bool:
-    """A call that the captured program says it was not made for."""
+    """Whether the captured program reports that it was not made for this call's inputs."""
     return mode.ahead and call > 0 and got.error.startswith("InputError")
 
 
@@ -115,7 +116,7 @@ def judge_control(
 
 
 def deterministic(program: Program) -> bool:
-    """Whether eager gives the same twice, with other garbage in free memory."""
+    """Whether eager gives the same result twice, with different garbage in free memory."""
     for call in (0, 1, 2):
         first = eager(program, call)
         for size in (16, 64, 256, 1024, 4096, 16384):

@@ -1,5 +1,5 @@
-"""What eager itself does not define, found by evidence: the same statement run in another way gives
-another result, or a value leaves the range of the integer type it is cast to.
+"""Detects results that eager itself leaves undefined, by evidence: the statement run in another way
+gives another result, or a value is out of range for the integer type of a cast.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CASTS = ("copy", "copy_", "fill", "fill_", "_to_copy", "to", "type_as", "masked_
 
 
 def undefined(statement: Statement, values: dict[str, Any]) -> str | None:
-    """The reason why the statement's result is undefined; None if it is defined."""
+    """The reason why the statement's result is undefined, or None if it is defined."""
     written = [name for name in written_names(statement) if isinstance(values.get(name), Tensor)]
     for index, name in enumerate(written):
         if overlaps_itself(values[name]):
@@ -32,7 +32,7 @@ def undefined(statement: Statement, values: dict[str, Any]) -> str | None:
 
 
 def written_arguments(statement: Statement) -> tuple[set[int], set[str]]:
-    """Positions and keywords of the arguments that a statement writes to, by its op's schema."""
+    """Positions and keywords of the arguments that a statement writes to, from its op's schema."""
     if statement.target == "[]=":
         return {0}, set()
     name, _, overload = statement.op.partition(".")
@@ -45,12 +45,12 @@ def written_arguments(statement: Statement) -> tuple[set[int], set[str]]:
         if argument.alias_info is not None and argument.alias_info.is_write
     }  # fmt: skip
     if "batch_norm" in name or "instance_norm" in name:
-        positions |= {3, 4}  # running statistics, which the schema does not mark
+        positions |= {3, 4}  # running statistics, which the schema does not mark as written
     return positions, {arguments[place].name for place in positions if place < len(arguments)}
 
 
 def written_names(statement: Statement) -> list[str]:
-    """Names of the values that a statement writes to, one for each place."""
+    """Names of the values that a statement writes to, once per argument."""
     positions, keywords = written_arguments(statement)
     found = [each for place, each in enumerate(statement.args) if place in positions]
     found += [value for key, value in statement.kwargs if key in keywords]
@@ -66,7 +66,7 @@ def overlaps_itself(tensor: Tensor) -> bool:
 
 
 def _depends_on_order(statement: Statement, values: dict[str, Any], written: list[str]) -> bool:
-    """Whether operands that share memory with the one written give another result when copied."""
+    """Whether copying the operands that alias a written one changes the result."""
     storages = {values[name].untyped_storage().data_ptr() for name in written}
     shared = [
         name for name in statement.references()
@@ -86,7 +86,7 @@ COPY = "_copy"
 
 
 def _reading_copies(statement: Statement, shared: list[str]) -> Statement:
-    """The call with a copy of its own at every place that is only read."""
+    """The call with a separate copy for every argument that is only read."""
     positions, keywords = written_arguments(statement)
 
     def change(argument: Any) -> Any:
@@ -111,7 +111,7 @@ def _with_copies(values: dict[str, Any], shared: list[str]) -> dict[str, Any]:
 
 
 def _copies(values: dict[str, Any], shared: list[str]) -> dict[str, Any]:
-    """Copies of the operands, which share memory among themselves as the originals do."""
+    """Copies of the operands, which alias each other as the originals do."""
     memory: dict[int, torch.UntypedStorage] = {}
     scope = dict(values)
     for name in dict.fromkeys(shared):
@@ -137,7 +137,7 @@ def _run(statement: Statement, scope: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def same(left: Tensor, right: Tensor) -> bool:
-    """Bit for bit, NaN equal to NaN."""
+    """Bitwise equality, with NaN equal to NaN."""
     if left.dtype != right.dtype or left.shape != right.shape:
         return False
     left, right = left.detach().resolve_conj(), right.detach().resolve_conj()

@@ -1,5 +1,5 @@
-"""How far eager's own numbers are determined: the program in f64, and runs in which every rounded
-result is moved by one unit in the last place. Made only once a difference was seen.
+"""Bounds on the accuracy of eager's own results: the program in f64, and runs in which every
+rounded result is moved by one ulp. Computed only after a difference was found.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ def widen(value: Any) -> Any:
 
 
 class Evidence:
-    """About one call of a program."""
+    """Evidence for one call of a program."""
 
     def __init__(self, program: Program, call: int, want: Outcome) -> None:
         self.program = program
         self.call = call
         self.random = want.rng is not None and not torch.equal(want.rng, fresh_state())
-        """Draws random numbers; those of f64 are others, so there is no truth."""
+        """The program samples random numbers. Those of f64 differ, so there is no truth."""
 
     @cached_property
     def truth(self) -> Outcome:
@@ -59,12 +59,12 @@ class Evidence:
 
     @cached_property
     def shaken(self) -> list[Outcome]:
-        """Runs with rounded intermediate values moved by an ulp."""
+        """Runs with rounded intermediate values moved by one ulp."""
         return [self._shake(seed, inputs=False) for seed in range(RUNS)]
 
     @cached_property
     def shaken_inputs(self) -> list[Outcome]:
-        """The same, and the inputs moved as well: what a kernel's own rounding may do."""
+        """As `shaken`, with the inputs moved as well: the effect of rounding inside a kernel."""
         return [self._shake(seed, inputs=True) for seed in range(RUNS)]
 
     def _shake(self, seed: int, inputs: bool) -> Outcome:
@@ -90,7 +90,7 @@ def fresh_state() -> Tensor:
 def interpreted(
     program: Program, after: Callable[[Statement, dict[str, Any], dict[str, Any]], None]
 ) -> Callable[..., Any]:
-    """The program run statement by statement, with a look at the values after each."""
+    """The program run statement by statement, with a callback on the values after each."""
 
     def run(*inputs: Any) -> list[Any]:
         scope: dict[str, Any] = dict(zip((each.name for each in program.inputs), inputs))
@@ -105,7 +105,7 @@ def interpreted(
 
 
 def operands(statement: Statement, scope: dict[str, Any]) -> dict[str, Any]:
-    """Widened copies of what a statement reads."""
+    """Widened copies of the operands of a statement."""
     names = dict.fromkeys(statement.references())
     return {
         name: widen(scope[name].detach()).clone()
@@ -118,7 +118,7 @@ def operands(statement: Statement, scope: dict[str, Any]) -> dict[str, Any]:
 def shake(
     statement: Statement, before: dict[str, Any], scope: dict[str, Any], generator: torch.Generator
 ) -> None:
-    """Move what the statement rounded; results that f64 confirms to the bit stay."""
+    """Move the rounded results of the statement; results equal to f64's stay."""
     names = [*statement.outputs, *written_names(statement)]
     if all_exact(statement, before, scope, names):
         return

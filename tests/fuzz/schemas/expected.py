@@ -1,5 +1,5 @@
-"""Known differences from eager that are left as they are, each with its reason. Strict: a test runs
-the entry's own program, and an entry that no longer differs has to go.
+"""Accepted differences from eager, each with its reason. Strict: a test runs each entry's program,
+and an entry that no longer differs must be removed.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from .program import Program, Ref, Statement
 @dataclass(frozen=True)
 class Known:
     signature: str
-    """A regular expression, found in `Finding.signature`."""
+    """A regular expression, searched in `Finding.signature`."""
     mode: str
-    """A mode in which the program shows it."""
+    """A mode in which the program differs."""
     program: Program
     reason: str
 

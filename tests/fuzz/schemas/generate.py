@@ -1,5 +1,5 @@
-"""Draws a program from a seed. Every candidate statement runs in eager first; what eager refuses
-or does not define is left out.
+"""Draws a program from a seed. Every candidate statement is run in eager first; statements that
+eager refuses or leaves undefined are dropped.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Tally:
 
 
 class Generator:
-    """The state of one draw: inputs and statements so far, and their eager values."""
+    """The state of one draw: inputs and statements so far, with their eager values."""
 
     def __init__(self, seed: int, report: Callable[[str], None] = lambda text: None) -> None:
         self.rng = Random(seed)
@@ -98,7 +98,8 @@ class Generator:
         return eval(made.text(), scope)
 
     def shape(self, like: Tensor | None) -> tuple[Size, ...]:
-        """Equal to another input's, broadcastable with it, fit for a product, or any."""
+        """Equal to another input's shape, broadcastable with it, suitable for a matmul, or
+        arbitrary."""
         rng = self.rng
         known = [each.shape for each in self.inputs if each.is_tensor and not each.alias_of]
         if known and rng.random() < 0.65:
@@ -126,7 +127,7 @@ class Generator:
     # Statements
 
     def extend(self, choose: Callable[[], Statement | None]) -> bool:
-        """Append a statement that eager takes; `choose` draws a candidate."""
+        """Append a statement that eager accepts; `choose` draws a candidate."""
         for _ in range(TRIES):
             inputs = len(self.inputs)
             candidate = choose()
@@ -156,7 +157,7 @@ class Generator:
         return True
 
     def attempt(self, candidate: Statement) -> Statement | None:
-        """The statement with its results bound, None if eager refuses or does not define it."""
+        """The statement with its results bound; None if eager refuses it or leaves it undefined."""
         scope = {"torch": torch, **self.values, "result": None}
         before = {name: self.shape_of(name) for name in written_names(candidate)}
         try:
@@ -184,7 +185,7 @@ class Generator:
         return value.shape if isinstance(value, Tensor) else None
 
     def bind(self, candidate: Statement, result: Any) -> Statement | None:
-        """The statement with names for its results, None if they cannot be used."""
+        """The statement with names for its results, or None if they cannot be used."""
         made = f"v{len(self.statements)}"
         if candidate.target == "[]=" or result is None:
             return candidate
@@ -209,7 +210,7 @@ class Generator:
         return not value._is_zerotensor() and value.untyped_storage().nbytes() < 64 * LARGEST
 
     def replay(self) -> None:
-        """Values anew, after a candidate that may have written to them."""
+        """Recompute all values, after a candidate that may have written to them."""
         self.values = replayed(self.program(()))
 
 

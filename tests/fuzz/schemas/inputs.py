@@ -1,6 +1,6 @@
-"""Input tensors: values by kind, memory layouts and aliases, each as text and as tensors.
+"""Input tensors: values by kind, memory layouts and aliases, as text and as tensors.
 
-`fill` is copied into every reproducer, so it uses torch alone.
+`fill` is copied into every reproducer, so it depends on torch alone.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def fill(shape, dtype, kind, seed):  # type: ignore[no-untyped-def]
 
 
 Size = int | str
-"""A number, or the name of a size that later calls change."""
+"""A constant, or the name of a size that varies between calls."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Input:
     kind: str = "normal"
     seed: int = 0
     alias_of: str = ""
-    """The input whose memory this one shares; then `layout` is an expression over it."""
+    """The input that this one aliases; `layout` is then an expression over it."""
     grad: bool = False
 
     @property
@@ -72,7 +72,7 @@ class Input:
         return self.dtype not in ("int", "float")
 
     def text(self) -> str:
-        """The expression that makes it; `values` varies the numbers from call to call."""
+        """The expression that creates the input; `values` varies its values between calls."""
         if not self.is_tensor:
             number = 2 + self.seed % 3
             return f"{number} + values" if self.dtype == "int" else f"{number}.5 + values"
@@ -113,7 +113,7 @@ def fill_source() -> str:
 
 
 def ulp_away(tensor: Tensor, generator: torch.Generator) -> Tensor:
-    """Each finite, non-zero element moved to a neighbour, up or down."""
+    """Each finite, non-zero element moved by one ulp, up or down."""
     if tensor.is_complex():
         return torch.view_as_complex(ulp_away(torch.view_as_real(tensor), generator).contiguous())
     if not tensor.is_floating_point():

@@ -1,7 +1,7 @@
-"""Differences between eager's outcome and another, by class.
+"""Classifies the differences between eager's outcome and another.
 
-Integers and booleans are equal; floats are within a few units in the last place of eager, or within
-eager's own sensitivity (see `Evidence`), or no farther from the f64 truth than eager.
+Integers and booleans must be equal. Floats must be within a few ulps of eager, or within eager's
+own sensitivity (see `Evidence`), or no farther from the f64 truth than eager.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def near(mine: Tensor, other: Tensor, allowed: Tensor) -> Tensor:
 
 
 def _unlike(outcome: Outcome, path: tuple[str, int], want: Tensor) -> Tensor:
-    """Where another run of eager gives another value than the first."""
+    """Elements at which another run of eager differs from the first."""
     snapshot = at(outcome, path)
     if not isinstance(snapshot, Snapshot) or snapshot.value.shape != want.shape:
         return torch.ones(want.shape, dtype=torch.bool)
@@ -172,12 +172,12 @@ def unexplained(
     path: tuple[str, int],
     evidence: Evidence,
 ) -> Tensor:
-    """The elements that neither eager's sensitivity nor the f64 truth accounts for."""
+    """The elements explained neither by eager's sensitivity nor by the f64 truth."""
     spread = torch.zeros_like(other)
     for outcome in (*evidence.shaken, *evidence.shaken_inputs):
         snapshot = at(outcome, path)
         if not isinstance(snapshot, Snapshot) or snapshot.value.shape != want.shape:
-            return torch.zeros_like(wrong)  # an ulp decides the shape, or whether it runs
+            return torch.zeros_like(wrong)  # one ulp decides the shape, or whether it runs
         moved = real(snapshot.value)
         wrong = wrong & ~((moved.isfinite() != other.isfinite()) | (moved.isnan() != other.isnan()))
         spread = torch.maximum(spread, (moved - other).abs().nan_to_num(0.0, 0.0, 0.0))
@@ -193,8 +193,8 @@ def unexplained(
 
 
 def closer(mine: Tensor, other: Tensor, true: Tensor, dtype: torch.dtype) -> Tensor:
-    """Within tolerance of the truth, or about as near to it as eager is; both count as infinite at
-    the edge of the type's range."""
+    """Within tolerance of the truth, or about as close to it as eager. At the edge of the type's
+    range, huge finite values count as infinite."""
     largest = torch.finfo(dtype).max
     tolerance = RELATIVE[dtype] * true.abs() + least(dtype)
     own = WORSE_THAN_EAGER * (other - true).abs()

@@ -22,7 +22,7 @@ def minimise(
     options: Mapping[str, Any],
     budget: int,
 ) -> tuple[Program, Finding | None, str]:
-    """The program made smaller while its class stays; at most `budget` trials.
+    """Shrink the program while its class stays the same; at most `budget` trials.
 
     Returns it with its finding, or with the text of the worker's death.
     """
@@ -60,13 +60,13 @@ def minimise(
 
 
 def kind_of(finding: Finding) -> str:
-    """What has to stay while a program shrinks: the kind; of an error, its headline too."""
+    """The property preserved while shrinking: the kind, and for an error also its headline."""
     first = finding.differences[0]
     return finding.signature if first.kind == "raises" else first.label
 
 
 def smaller(program: Program) -> Iterator[Program]:
-    """Simpler programs, the boldest changes first."""
+    """Simpler programs, the largest reductions first."""
     yield from without_statements(program)
     yield from without_results(program)
     if len(set(program.sizes)) > 1:

@@ -1,4 +1,4 @@
-"""The ways to compile a program, each with its control: the same capture, run by eager kernels."""
+"""The ways to compile a program, each with its control: the same capture run by eager kernels."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from .program import Program
 class Mode:
     name: str
     ahead: bool
-    """`ingot.compile`; else torch.compile."""
+    """`ingot.compile` instead of torch.compile."""
     dynamic: bool | None
-    """Of torch.compile; with `ahead`, Dim.AUTO everywhere if true."""
+    """As in torch.compile; with `ahead`, true means Dim.AUTO everywhere."""
 
     @property
     def calls(self) -> tuple[int, ...]:
-        """Static sizes are called twice with one shape and other values; else three shapes."""
+        """Static modes call one shape twice with other values; dynamic modes call three shapes."""
         return (0, 1, 2)
 
 
@@ -38,14 +38,14 @@ MODES = {mode.name: mode for mode in (STATIC, DYNAMIC, AUTOMATIC, AHEAD, AHEAD_A
 
 
 def at_sizes(program: Program, mode: Mode) -> Program:
-    """The program as a mode calls it: static modes keep the first call's sizes."""
+    """The program as a mode calls it: static modes keep the sizes of the first call."""
     return program.without(sizes=program.sizes[:1]) if mode.dynamic is False else program
 
 
 def compiled(
     program: Program, mode: Mode, options: Mapping[str, Any], *, control: bool = False
 ) -> Callable[..., Any]:
-    """The program by ingot, or by the control."""
+    """The program compiled by ingot, or by the control."""
     function = program.function()
     if not mode.ahead:
         if control:

@@ -1,5 +1,5 @@
-"""What a call shows: results and inputs after it, metadata, sharing of memory, gradients, the state
-of the random generator, or the error.
+"""The observable effects of a call: results, inputs afterwards, metadata, aliasing, gradients, the
+state of the random generator, or the error.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from torch import Tensor
 from .program import Program
 
 SEED = 77
-"""Of the random generator, before every call."""
+"""Seeds the random generator before every call."""
 
 
 @dataclass(frozen=True)
@@ -28,26 +28,26 @@ class Snapshot:
     value: Tensor
     strides: tuple[int, ...]
     bits: tuple[bool, bool, bool]
-    """Conjugate, negative, requires_grad."""
+    """Conjugate bit, negative bit, requires_grad."""
 
 
 @dataclass
 class Outcome:
     results: list[Any] = field(default_factory=list)
-    """Snapshots, and values that are not tensors."""
+    """Snapshots, or values that are not tensors."""
     inputs: list[Any] = field(default_factory=list)
-    """The same after the call."""
+    """Snapshots after the call."""
     grads: list[Any] = field(default_factory=list)
     aliases: tuple[str, ...] = ()
     rng: Tensor | None = None
     error: str = ""
-    """The exception's type and message; empty if there is none."""
+    """The exception's type and message; empty if none was raised."""
     trace: str = ""
 
 
 @contextmanager
 def plain_control_flow() -> Iterator[None]:
-    """Control flow as Python's own: eager's goes through Dynamo."""
+    """Runs control flow as plain Python, because eager's goes through Dynamo."""
 
     def cond(flag: Any, yes: Any, no: Any, operands: Any = ()) -> Any:
         return yes(*operands) if flag else no(*operands)
@@ -62,7 +62,7 @@ def plain_control_flow() -> Iterator[None]:
 
 
 def observe(function: Callable[..., Any], program: Program, inputs: Sequence[Any]) -> Outcome:
-    """Call it and look. Exceptions become part of the outcome."""
+    """Call the function and record the outcome. Exceptions become part of it."""
     outcome = Outcome()
     torch.manual_seed(SEED)
     try:
@@ -87,7 +87,7 @@ def eager(program: Program, call: int, **names: Any) -> Outcome:
 
 
 def gradients(results: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
-    """Of a weighted sum of all results, for every input that asks for one."""
+    """Gradients of a weighted sum of all results, for every input that requires one."""
     ends = [r for r in results if isinstance(r, Tensor) and r.requires_grad]
     leaves = [x for x in inputs if isinstance(x, Tensor) and x.requires_grad and x.is_leaf]
     if not ends or not leaves:
@@ -98,7 +98,7 @@ def gradients(results: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
 
 
 def sharing(results: Sequence[Any], inputs: Sequence[Any]) -> Iterator[str]:
-    """Which results share memory with which inputs and earlier results, and how far apart."""
+    """Which results alias which inputs and earlier results, and at what distance."""
     seen: list[tuple[str, Any]] = [(f"input {i}", x) for i, x in enumerate(inputs)]
     for index, result in enumerate(results):
         if not isinstance(result, Tensor):
@@ -123,7 +123,7 @@ def share_storage(left: Tensor, right: Tensor) -> bool:
 
 
 def snapshot(value: Any) -> Any:
-    """What can be observed of a tensor, kept apart from it; other values as they are."""
+    """A detached copy of the observable state of a tensor; other values are returned unchanged."""
     if not isinstance(value, Tensor):
         return value
     strides = value.stride() if value.layout is torch.strided else ()

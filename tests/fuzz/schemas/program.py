@@ -1,5 +1,5 @@
-"""A program: inputs, a list of statements in SSA form, the names returned. It prints as a plain
-Python function; that text is what every mode runs.
+"""A program: inputs, a list of statements in SSA form, the returned names. It prints as a plain
+Python function; every mode runs that text.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Ref:
 
 @dataclass(frozen=True)
 class SizeOf:
-    """A size of an earlier value, as the program computes it."""
+    """A size of an earlier value, as an expression in the program."""
 
     name: str
     dim: int
@@ -34,13 +34,13 @@ class SizeOf:
 
 @dataclass(frozen=True)
 class Raw:
-    """An expression over no values."""
+    """An expression without operands."""
 
     text: str
 
 
 class Index(tuple[Any, ...]):
-    """Several indices, written without brackets."""
+    """Several indices, printed without brackets."""
 
 
 Argument = Any
@@ -57,11 +57,11 @@ class Statement:
     args: tuple[Argument, ...] = ()
     kwargs: tuple[tuple[str, Argument], ...] = ()
     op: str = ""
-    """The overload that it was drawn from."""
+    """The overload that the statement was drawn from."""
     bodies: tuple[Statement, ...] = ()
-    """Of control flow: one statement each, over the parameter `p`."""
+    """Bodies of control flow: one statement each, over the parameter `p`."""
     unpacks: bool = False
-    """The result is a sequence, bound to names one by one."""
+    """The result is a sequence whose elements are bound to `outputs`."""
 
     def text(self) -> str:
         called = self._call()
@@ -96,7 +96,7 @@ class Statement:
         return f"{self.target}({', '.join([*texts, *named])})"
 
     def references(self) -> Iterator[str]:
-        """Names of the values that it reads or writes."""
+        """Names of the values that the statement reads or writes."""
         yield from references_of((self.args, tuple(value for _, value in self.kwargs)))
         for body in self.bodies:
             yield from (name for name in body.references() if name not in ("p", "i"))
@@ -158,7 +158,7 @@ class Program:
         return _define(self.function_text(), "program", names)
 
     def make_inputs(self, call: int = 0, fill: Callable[..., Any] = fill) -> list[Any]:
-        """Fresh inputs of a call; each call has other values."""
+        """Fresh inputs of a call, with values that differ between calls."""
         make = _define(self.inputs_text(), "inputs", {"fill": fill})
         return make(values=100 * call, **dict(self.sizes[min(call, len(self.sizes) - 1)]))
 
@@ -177,7 +177,7 @@ class Program:
 
 def _define(text: str, name: str, names: dict[str, Any]) -> Callable[..., Any]:
     scope: dict[str, Any] = {"torch": torch, **names}
-    # Dynamo and export read the source of what they trace: keep it where `inspect` finds it.
+    # Dynamo and export read the source of traced functions: register it for `inspect`.
     import linecache
 
     file = f"<fuzz {hash(text)}>"

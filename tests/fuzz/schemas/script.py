@@ -28,7 +28,7 @@ for call, sizes in enumerate({sizes}):
 
 
 def script(program: Program, mode_name: str, options: Mapping[str, Any], header: str) -> str:
-    """Runs the program in eager and compiled, and prints both."""
+    """A script that runs the program in eager and compiled, and prints both."""
     mode = MODES[mode_name]
     program = at_sizes(program, mode)
     used = {size for each in program.inputs for size in each.shape if isinstance(size, str)}

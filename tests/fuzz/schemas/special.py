@@ -89,7 +89,7 @@ def draw_body(state: Pool, name: str) -> Statement | None:
 
 
 class _Body:
-    """The pool inside of a control-flow body: its parameter alone."""
+    """The pool inside a control-flow body: its parameter only."""
 
     def __init__(self, state: Pool, value: Tensor) -> None:
         self.rng = state.rng
@@ -99,11 +99,11 @@ class _Body:
         return "p"
 
     def report(self, text: str) -> None:
-        """The program does."""
+        """Reported by the enclosing program."""
 
 
 def like(result: Tensor, value: Tensor) -> bool:
-    """Of the same dtype, shape and strides, as a loop and both branches have to be."""
+    """Same dtype, shape and strides, as required of loop bodies and of both branches."""
     return (
         result.dtype == value.dtype
         and result.shape == value.shape

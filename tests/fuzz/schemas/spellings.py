@@ -1,4 +1,4 @@
-"""The ways to write a call: the overload itself, a function, a method, an operator."""
+"""The spellings of a call: the overload itself, a function, a method, an operator."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NAMESPACES = {"linalg_": "torch.linalg", "fft_": "torch.fft", "special_": "torch
 
 
 def spell(rng: Random, call: Statement, op: Op) -> Statement:
-    """The call in one of the spellings that its op has."""
+    """The call in one of the spellings available for its op."""
     ways = ["op"]
     function = _function(op.name)
     if function and not op.name.startswith("_"):

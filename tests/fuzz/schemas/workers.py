@@ -1,5 +1,5 @@
-"""Processes that run programs. One that dies, hangs or grows is replaced, and what it was doing is
-known: it writes the statement or mode under way to shared memory.
+"""Worker processes that run programs. A worker that dies, hangs or grows is replaced. It writes its
+current statement or mode to shared memory, so that the cause is known.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from .program import Program
 
 MEMORY = 12 << 30
 PROGRAMS_EACH = 150
-"""A worker is replaced after so many programs."""
+"""A worker is replaced after this many programs."""
 
 
 @dataclass
 class Report:
-    """What came of one seed."""
+    """The result of one seed."""
 
     seed: int
     program: Program | None = None
@@ -40,12 +40,12 @@ class Report:
     dropped: str = ""
     """Why the program was not run."""
     died: str = ""
-    """What the worker was doing when it died or hung: "generate ..." is eager's fault."""
+    """The task of the worker when it died or hung: "generate ..." is eager's fault."""
     seconds: float = 0.0
 
 
 def serve(pipe: Connection, status: Array[c_char], log: str) -> None:
-    """The body of a worker: tasks in, results out."""
+    """The main loop of a worker: receives tasks, sends results."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     quiet = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
@@ -76,7 +76,7 @@ def serve(pipe: Connection, status: Array[c_char], log: str) -> None:
 
 
 def collect(served: int) -> None:
-    """Garbage, at times: a full collection takes as long as a small compilation."""
+    """Collect garbage rarely: a full collection takes as long as a small compilation."""
     if served == 1:
         gc.collect()
         gc.freeze()
@@ -100,7 +100,7 @@ def draw_seed(note: Any, seed: int) -> Report:
 
 
 def run_report(note: Any, report: Report, options: Mapping[str, Any], modes: int) -> Report:
-    """A drawn program through as many modes."""
+    """Run a drawn program through `modes` modes."""
     from .check import check, deterministic, modes_of
 
     start = time.perf_counter()
@@ -136,11 +136,11 @@ TASKS = {"draw": draw_seed, "run": run_report, "program": run_program}
 
 
 class Died(Exception):
-    """The worker's process ended or was ended; the text is what it was doing."""
+    """The worker's process ended or was killed; the text is its last task."""
 
 
 class Worker:
-    """A process that takes one task at a time."""
+    """A process that runs one task at a time."""
 
     def __init__(self) -> None:
         self.context = multiprocessing.get_context("spawn")
@@ -168,7 +168,7 @@ class Worker:
             self.process = None
 
     def run(self, *task: Any, timeout: float = 240.0) -> Any:
-        """The task's result. Raises `Died`; the next task gets a new process."""
+        """The task's result. Raises `Died`; the next task starts a new process."""
         if self.process is not None and self.tasks >= PROGRAMS_EACH:
             self.stop()
         if self.process is None:

@@ -1,5 +1,5 @@
-"""Attacks made by hand. Each takes a good file and gives a bad one, and knows what the error has to
-name: a member, and a path inside of it.
+"""Attacks written by hand. Each turns a valid file into an invalid one and states what the error
+must name: a member and a path inside it.
 """
 
 from __future__ import annotations

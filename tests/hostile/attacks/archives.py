@@ -1,4 +1,4 @@
-"""The zip archive around it."""
+"""Attacks on the zip archive."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def a_wrong_checksum(file: File, target: Path) -> None:
 
 
 def _patched(file: File, target: Path, offset: int, form: str, value: int) -> None:
-    """With a field of the first entry of the directory changed."""
+    """Write the file with one changed field in the first entry of the central directory."""
     file.write(target)
     data = bytearray(target.read_bytes())
     struct.pack_into(form, data, data.index(b"PK\x01\x02") + offset, value)

@@ -1,4 +1,4 @@
-"""Code in the place of data."""
+"""Code in place of data."""
 
 from __future__ import annotations
 

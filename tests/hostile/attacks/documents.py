@@ -1,4 +1,4 @@
-"""JSON that no writer of ours makes."""
+"""JSON that ingot never writes."""
 
 from __future__ import annotations
 

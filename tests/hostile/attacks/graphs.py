@@ -1,4 +1,5 @@
-"""Operators, the signature, size expressions, and values that are not what the operators make."""
+"""Attacks on operators, the signature and size expressions, and values that do not match their
+ops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How an attack is declared."""
+"""Registration of attacks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from ..files import File
 
 Make = Callable[[Path, Path], None]
-"""From a good file to the bad one."""
+"""(valid file, file to write)."""
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Attack:
     name: str
     victim: str
     names: str
-    """A regular expression that the message has to match."""
+    """A regular expression for the error message."""
     make: Make
 
 
@@ -30,7 +30,7 @@ def code(canary: Path) -> str:
 
 
 def attack(names: str, victim: str = "static") -> Callable[[Any], Any]:
-    """A function that changes a File, or that writes one."""
+    """Register a function that changes a File, or that writes the attacked file itself."""
 
     def add(change: Callable[..., Any]) -> Callable[..., Any]:
         def make(source: Path, target: Path) -> None:
@@ -52,7 +52,7 @@ def canary_of(target: Path) -> Path:
 
 
 def edited(change: Callable[[File, str], None]) -> Callable[[File, Path], None]:
-    """With code that leaves a trace."""
+    """Insert code that creates the canary file if it is run."""
 
     def write(file: File, target: Path) -> None:
         change(file, code(canary_of(target)))

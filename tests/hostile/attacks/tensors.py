@@ -1,4 +1,4 @@
-"""The tensors and their layout."""
+"""Attacks on the tensors and their layout."""
 
 from __future__ import annotations
 

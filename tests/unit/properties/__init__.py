@@ -1,1 +1,1 @@
-"""Properties of the pure mathematics, on drawn examples: nothing here compiles."""
+"""Property tests of pure functions; nothing is compiled."""

@@ -1,4 +1,4 @@
-"""How many examples a property is tried on, and the values that more than one of them draws."""
+"""The number of examples per property, and shared strategies."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ Point = Mapping[Var, int]
 
 
 def examples(share: float = 1.0) -> settings:
-    """A share of the examples of the profile that is loaded (tests/conftest.py)."""
+    """A multiple of the number of examples of the loaded profile (tests/conftest.py)."""
     return settings(max_examples=max(1, round(settings.default.max_examples * share)))
 
 
 def number(size: Size, symbols: Mapping[sympy.Symbol, int] | None = None) -> int:
-    """A size's value."""
+    """The value of a size."""
     return size if isinstance(size, int) else int(size.xreplace(dict(symbols or {})))
 
 
 def value(index: Index, point: Point, symbols: Mapping[sympy.Symbol, int] | None = None) -> int:
-    """An index's value by its definition: const + sum(coefficient * atom)."""
+    """The value of an index by definition: const + sum(coefficient * atom)."""
     return number(index.const, symbols) + sum(
         number(factor, symbols) * atom_value(atom, point, symbols)
         for atom, factor in index.terms.items()
@@ -62,7 +62,7 @@ divisors = st.sampled_from([1, 2, 3, 4, 5, 6, 8, 12])
 
 @st.composite
 def factorisations(draw: Any, total: int, most: int = 4) -> list[int]:
-    """Sizes with that product, ones among them."""
+    """Sizes with the given product, possibly including ones."""
     sizes: list[int] = []
     rest = total
     for _ in range(draw(st.integers(0, most - 1))):

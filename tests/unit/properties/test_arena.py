@@ -1,4 +1,5 @@
-"""Where values lie in the arena: apart, on lines, and in no more memory than their sum."""
+"""Offsets of buffers in the arena: disjoint, aligned to cache lines, and no larger in total than
+their sum."""
 
 from __future__ import annotations
 

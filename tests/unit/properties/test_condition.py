@@ -1,4 +1,4 @@
-"""Conditions on the sizes of a call, against every element that would be read."""
+"""Conditions on the sizes of a call, against all elements that would be read."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_sum_is_inside_exactly_where_all_it_reads_is(
 def test_a_quotient_is_inside_exactly_where_all_it_reads_is(
     case: tuple[Index, list[Var]], by: Size, size: Size, values: dict[sympy.Symbol, int]
 ) -> None:
-    """A quotient of an atom with one step: floor keeps the order."""
+    """A quotient of an index with one atom: floor is monotonic."""
     index, variables = case
     index = Index({ix.Div(index, by): 1}) if by != 1 else index
     inside = all(0 <= at < number(size, values) for at in read(index, variables, values))
@@ -96,7 +96,7 @@ def test_what_is_outside_is_refused(
     size: Size,
     values: dict[sympy.Symbol, int],
 ) -> None:
-    """Of any index: one that holds has no element outside."""
+    """For any index: if the condition holds, no element is out of bounds."""
     renamed = {var: ix.of(Var(f"j{k}", var.size)) for k, var in enumerate(other[1])}
     index = one[0] // first + other[0].substitute(renamed) % second
     variables = [*one[1], *(var for i in renamed.values() for var in i.variables())]

@@ -1,4 +1,4 @@
-"""Expressions against their evaluation by plain Python: interning, rewriting, order, variables."""
+"""Expressions against evaluation in plain Python: interning, rewriting, order, variables."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def memory(buffer: torch.fx.Node, at: int) -> int:
 
 
 def evaluated(expr: Expr, point: Mapping[Var, int]) -> int:
-    """By the docstrings of the kinds."""
+    """The value of an expression by the docstrings of its classes."""
     match expr:
         case Load():
             return memory(expr.buffer, at(expr.index, point))
@@ -75,7 +75,7 @@ def evaluated(expr: Expr, point: Mapping[Var, int]) -> int:
 
 
 def at(index: Index, point: Mapping[Var, int]) -> int:
-    """An index's value; what is looked up is the value of an expression."""
+    """The value of an index; gathered atoms are values of expressions."""
     plain = Index({}, index.const)
     total = 0
     for atom, factor in index.terms.items():
@@ -144,7 +144,7 @@ roots = st.builds(ExprTable).flatmap(lambda table: expressions(table, FREE))
 @examples(2)
 @given(roots)
 def test_a_rewritten_expression_has_the_same_value(root: Expr) -> None:
-    """An identity gives the same graph, made again."""
+    """Rewriting with the identity gives an equal graph."""
     (same,) = rewritten([root], lambda index: index)
     assert same.dtype == root.dtype and len(ordered([same])) == len(ordered([root]))
     for point in points(FREE):
@@ -154,7 +154,7 @@ def test_a_rewritten_expression_has_the_same_value(root: Expr) -> None:
 @examples(2)
 @given(roots, st.data())
 def test_substitution_is_evaluation_at_the_values(root: Expr, data: st.DataObject) -> None:
-    """The scanned variable stays: it is a loop, not a place."""
+    """The scanned variable is a loop variable and is not substituted."""
     values = {
         FREE[0]: data.draw(st.sampled_from([ix.of(NEW[0]), ix.of(NEW[0]) * -1 + 2, ix.of(1)])),
         FREE[1]: data.draw(st.sampled_from([ix.of(NEW[1]), ix.of(NEW[0]) % 2, ix.ZERO])),
@@ -194,7 +194,7 @@ def test_equal_expressions_of_a_table_are_one_object(data: st.DataObject) -> Non
     done: dict[int, Expr] = {}
 
     def again(made: Any) -> Any:
-        """Built anew, from below, in the same table."""
+        """Rebuild bottom-up in the same table."""
         if isinstance(made, tuple):
             return tuple(again(part) for part in made)
         if not isinstance(made, Expr):
@@ -216,7 +216,7 @@ NUMBERS = [0, 0.0, -0.0, 1, 1.0, True, False, 2, -1, math.inf, -math.inf, math.n
 
 
 def test_numbers_are_told_apart_by_type_and_sign() -> None:
-    """0 == 0.0 == -0.0 == False in Python; 1 / x is not the same for all of them."""
+    """0 == 0.0 == -0.0 == False in Python, but 1 / x differs."""
     table = ExprTable()
     made = [table.make(Number, F64, number) for number in NUMBERS]
     for one, other in itertools.combinations(made, 2):

@@ -1,4 +1,5 @@
-"""Index arithmetic against plain integers; index maps of views against the strides of real ones."""
+"""Index arithmetic against plain integers; index maps of views against the strides of real
+views."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ Meaning = Callable[[dict[Var, int], dict[sympy.Symbol, int]], int]
 
 @dataclass
 class Built:
-    """An index, and what it must be everywhere."""
+    """An index with its expected value at every point."""
 
     index: Index
     meaning: Meaning
@@ -42,7 +43,7 @@ class Built:
 
 @st.composite
 def built(draw: Any, sizes: Any, numbers: Any, divided_by: Any) -> Built:
-    """Sums, products, quotients and remainders of a few variables."""
+    """Sums, multiples, quotients and remainders of a few variables."""
     shape = draw(st.lists(sizes, min_size=1, max_size=3))
     variables = [Var(f"i{k}", size) for k, size in enumerate(shape)]
     position = draw(st.integers(0, len(variables) - 1))
@@ -125,7 +126,7 @@ def test_what_is_certainly_within_is_within(case: Built, size: Size) -> None:
 @examples()
 @given(static, st.permutations(range(3)))
 def test_equal_indexes_are_one_key(case: Built, order: list[int]) -> None:
-    """However a sum came about, it has one form."""
+    """A sum has one normal form, independent of its construction."""
     terms = [ix.of(var) * (k + 2) for k, var in enumerate(case.variables)]
     one, other = case.index, ix.ZERO
     for term in terms:
@@ -219,7 +220,7 @@ def dims(draw: Any, tensor: torch.Tensor) -> int:
 
 
 def drawn_view(draw: Any, x: torch.Tensor) -> tuple[Any, tuple[Any, ...]]:
-    """An op and its arguments behind the tensor."""
+    """A view op and its arguments after the tensor."""
     rank = x.dim()
     kinds = ["reshape", "alias", "unsqueeze", "flip", "repeat", "roll_flat"]
     if rank:
@@ -271,7 +272,7 @@ def drawn_view(draw: Any, x: torch.Tensor) -> tuple[Any, tuple[Any, ...]]:
 
 @st.composite
 def strided_places(draw: Any) -> torch.Tensor:
-    """A strided tensor whose elements are their own places in memory."""
+    """A strided tensor whose elements are their own offsets in memory."""
     shape = draw(shapes)
     order = draw(st.permutations(range(len(shape))))
     strides, step = [0] * len(shape), 1
@@ -297,7 +298,7 @@ def test_views_read_the_elements_that_torch_reads(x: torch.Tensor, data: st.Data
     variables = [Var(f"n{k}", size) for k, size in enumerate(current.shape)]
     own = tuple(ix.ZERO if v.size == 1 else ix.of(v) for v in variables)
     found, at = resolve(node, own)
-    if found is not base:  # a map that cannot be written
+    if found is not base:  # the view has no index map
         assert x.numel() == 0 or current.numel() == 0
         return
     place = ix.linear(at, strides_of(base))

@@ -1,4 +1,5 @@
-"""Ranges of sizes and tables from boxes to implementations, against the sets of sizes they mean."""
+"""Ranges of sizes and tables from boxes to implementations, against the sets of sizes that they
+represent."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from ingot.dispatch.ranges import (
 from .drawn import examples
 
 SIZES = range(14)
-"""Ranges are drawn from the sizes below 12: two more show what has no bound."""
+"""Range bounds are sampled below 12; the two larger sizes test unbounded ranges."""
 
 bounds = st.lists(st.integers(0, 11), min_size=1, max_size=4)
 
@@ -98,7 +99,7 @@ def test_pairs_that_follow_each_other_cover_without_gaps(
 
 @st.composite
 def tables(draw: st.DrawFn) -> RangeTable:
-    """Boxes of a grid, not all of them, served by few candidates."""
+    """A subset of the boxes of a grid, served by few candidates."""
     parts = [ranges_from(sorted(set(draw(bounds)))) for _ in range(draw(st.integers(1, 2)))]
     rows = [
         Row(box, draw(st.sampled_from("abc")), draw(st.sampled_from([0.5, 0.75, 1.0])))
@@ -109,7 +110,7 @@ def tables(draw: st.DrawFn) -> RangeTable:
 
 
 def served(table: RangeTable, sizes: tuple[int, ...]) -> str | None:
-    """By the definition: the row whose box holds the sizes."""
+    """By definition: the row whose box contains the sizes."""
     for row in table.rows:
         if all(size in held(part) for size, part in zip(sizes, row.box, strict=True)):
             return row.serves
@@ -138,7 +139,7 @@ def test_merging_changes_no_answer(table: RangeTable) -> None:
 
 
 def touch(one: Row, other: Row) -> bool:
-    """Is the union of the two boxes a box?"""
+    """Whether the union of the two boxes is a box."""
     differing = [(a, b) for a, b in zip(one.box, other.box, strict=True) if a != b]
     if len(differing) != 1:
         return False

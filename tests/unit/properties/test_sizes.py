@@ -1,4 +1,4 @@
-"""Symbolic sizes as Python code, against sympy's own numbers."""
+"""Symbolic sizes as Python code, against sympy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SIGNED = [sympy.Symbol(name, integer=True) for name in "xyz"]
 
 @st.composite
 def sizes(draw: Any, symbols: list[sympy.Symbol], depth: int = 3) -> Any:
-    """Integer expressions of the symbols."""
+    """Integer expressions over the symbols."""
     if depth == 0 or draw(st.integers(0, 3)) == 0:
         return draw(st.sampled_from(symbols) | st.integers(-9, 9).map(sympy.Integer))
     one = draw(sizes(symbols, depth - 1))
@@ -97,7 +97,7 @@ FORMS = {
     ),
     functions.BitwiseFn_bitwise_and(S, 3) + functions.LShift(S, 2): lambda s: (s & 3) + (s << 2),
 }
-"""Sizes of the forms that PyTorch gives them, with what they mean."""
+"""Sizes in the forms that PyTorch produces, with their values."""
 
 
 @pytest.mark.parametrize("expr", FORMS, ids=str)

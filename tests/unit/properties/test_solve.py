@@ -1,4 +1,4 @@
-"""Solved reads, by evaluation at every point of the domain."""
+"""Solved reads, checked by evaluation at every point of the domain."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def named(stem: str, shape: list[int]) -> list[Var]:
 
 @st.composite
 def affine(draw: Any, variables: list[Var]) -> Index:
-    """A sum over some of the variables, perhaps divided."""
+    """A sum over some of the variables, possibly divided."""
     total = ix.of(draw(st.integers(0, 3)))
     for var in draw(st.lists(st.sampled_from(variables), unique=True)):
         total = total + ix.of(var) * draw(factors)
@@ -38,7 +38,7 @@ def affine(draw: Any, variables: list[Var]) -> Index:
 
 @st.composite
 def reads(draw: Any, variables: list[Var]) -> tuple[Index, ...]:
-    """What a node reads: a reshape of a permutation, as rules give it, or anything."""
+    """The read of a node: a reshaped permutation, as the rules produce, or arbitrary."""
     if draw(st.booleans()):
         turned = draw(st.permutations(variables))
         shape = [v.size for v in turned]
@@ -54,7 +54,7 @@ def test_a_solution_reads_the_target(data: st.DataObject) -> None:
     variables = named("n", data.draw(shapes))
     domain = named("d", data.draw(shapes))
     read = data.draw(reads(variables))
-    if data.draw(st.booleans()):  # the same read, from elsewhere: mostly there is a solution
+    if data.draw(st.booleans()):  # the same read over other variables, which mostly has a solution
         other = dict(zip(variables, named("d", [v.size for v in variables]), strict=True))
         domain = list(other.values())
         target = tuple(i.substitute({a: ix.of(b) for a, b in other.items()}) for i in read)
@@ -86,7 +86,7 @@ def test_permutations_are_solved(shape: list[int], data: st.DataObject) -> None:
 @examples()
 @given(st.data())
 def test_what_joins_dimensions_is_solved(data: st.DataObject) -> None:
-    """A read that takes one variable apart: its digits are variables of the domain."""
+    """A read that splits one variable: its digits are variables of the domain."""
     shape = data.draw(shapes)
     flat, domain = Var("n", math.prod(shape)), named("d", shape)
     read = ix.reshaped((ix.of(flat) if flat.size > 1 else ix.ZERO,), (flat.size,), shape)

@@ -1,4 +1,5 @@
-"""Structural keys of regions: one key, one text; names do not count, everything else does."""
+"""Structural keys of regions: equal keys give equal text; names are ignored, everything else
+counts."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ OPTIONS = Options(vector_bits=256)
 
 @dataclass(frozen=True)
 class Recipe:
-    """A small program: every step goes on from the value before."""
+    """A small program: each step reads the previous value."""
 
     steps: tuple[tuple[Any, ...], ...]
     shape: tuple[int, ...] = (4, 4)
@@ -108,7 +109,7 @@ def written(region: Region) -> str:
 
 
 def test_regions_of_one_key_have_one_text() -> None:
-    """Whatever the key leaves out does not reach the text."""
+    """Nothing that the key omits affects the text."""
     texts: dict[Any, tuple[str, Recipe]] = {}
     shared = 0
 
