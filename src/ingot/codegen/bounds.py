@@ -1,11 +1,10 @@
-"""Range checks in generated code: rewrites a module's text so that every load and store first asks
-whether the bytes that it touches belong to a buffer of the running step. Works on the text that all
-kernels become, so that no family of kernels can be left out; an op on memory that it does not know
-is an error.
+"""Range checks in generated code. Rewrites the MLIR text of a module so that every load and store
+first checks that its bytes lie in a buffer of the running step. Works on the text that all kernels
+become, so no kernel family can be left out. An unknown op on memory is an error.
 
-An address is attributed to the pointer that it was derived from (a base pointer, an argument, stack
-memory): the access has to lie in the same buffer. What fails the check is recorded and turned to
-memory that nobody reads, so that the kernel ends without doing harm.
+An address belongs to the pointer it was derived from (a base pointer, an argument, stack memory):
+the access has to lie in the same buffer. An access that fails is recorded and redirected to spare
+memory, so that the kernel finishes without damage.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from ingot.errors import CompileError
 
 FIRST, WITHIN = "@bounds_check", "@bounds_within"
 HEAP = {"aligned_alloc": "bounds_alloc", "free": "bounds_free"}
-"""What makes memory and gives it back, and what notes it as well."""
+"""Allocation functions, and their replacements that also record the block."""
 _VALUE = r"%[\w#]+"
 _ATTRIBUTES = r"(?: \{[^}]*\})?"
 _TOUCHES = re.compile(
@@ -63,7 +62,7 @@ _BITS = {"f16": 16, "f32": 32, "f64": 64, "!llvm.ptr": 64}
 
 
 def bytes_of_type(kind: str) -> int:
-    """That a value of an MLIR type takes in memory."""
+    """Size in memory of a value of an MLIR type."""
     kind = kind.strip()
     if kind.startswith("vector<"):
         *counts, element = kind[len("vector<") : -1].split("x")
@@ -77,20 +76,20 @@ def _bits(element: str) -> int:
 
 @dataclass(frozen=True)
 class Block:
-    """Memory that a function made itself: the bytes are a number or the name of a value."""
+    """Memory that a function allocates itself. `bytes` is a constant or the name of a value."""
 
     bytes: int | str
 
 
 @dataclass
 class _Function:
-    """What is known of the values of one function."""
+    """Facts about the values of one function."""
 
     name: str
     roots: dict[str, str] = field(default_factory=dict)
-    """Pointers to those that they were derived from."""
+    """Pointers → the pointers they were derived from."""
     fixed: set[str] = field(default_factory=set)
-    """Pointers a constant number of words behind the call frame."""
+    """Pointers to a constant offset in the call frame."""
     blocks: dict[str, Block] = field(default_factory=dict)
     numbers: dict[str, int] = field(default_factory=dict)
 
@@ -103,7 +102,7 @@ _Write = Callable[["Checker", str, re.Match[str]], None]
 
 class Checker:
     """Rewrites the functions of one module. `site` numbers a checked access, given the function and
-    the op; `replace` maps the addresses of functions that the text names to those of their checked
+    the op; `replace` maps the addresses of functions in the text to those of their checked
     versions."""
 
     def __init__(self, site: Callable[[str, str], int], replace: Callable[[int], int]):
@@ -138,7 +137,7 @@ class Checker:
                 write(self, line, found)
                 return
         if _TOUCHES.search(line):
-            raise CompileError(f"no range check is known for: {line.strip()}")
+            raise CompileError(f"no range check is implemented for: {line.strip()}")
         self._lines.append(line)
 
     def _learn(self, line: str) -> None:
@@ -169,7 +168,7 @@ class Checker:
         self._put(line, found, self._checked(line, pointer, "0", str(size)))
 
     def _masked(self, line: str, found: re.Match[str]) -> None:
-        """From the first active lane to the last."""
+        """Checks the range from the first active lane to the last."""
         lanes, size = _lanes(found["lanes"]), bytes_of_type(found["type"])
         each, kind = size // lanes, f"i{lanes}"
         bits, low, high, after, first, count = (self._fresh() for _ in range(6))
@@ -200,7 +199,7 @@ class Checker:
         return name
 
     def _spread(self, line: str, found: re.Match[str]) -> None:
-        """Lane by lane."""
+        """Checks lane by lane."""
         lanes, size = _lanes(found["lanes"]), bytes_of_type(found["type"])
         pointers, kind = found["p"], found["pointers"].strip()
         zero, each = self._number(0), self._number(size // lanes)
@@ -218,7 +217,7 @@ class Checker:
         self._put(line, found, pointers)
 
     def _copy(self, line: str, found: re.Match[str]) -> None:
-        """All of it or nothing: the memory to turn to is small."""
+        """Copies everything or nothing: the spare memory is small."""
         ends = [found[name] for name in ("to", "p") if name in found.re.groupindex]
         length = found["bytes"]
         for pointer in ends:
@@ -232,7 +231,7 @@ class Checker:
         self._lines.append(line[:start] + length + line[end:])
 
     def _product(self, line: str, found: re.Match[str]) -> None:
-        """The library's matmul reads and writes what its sizes say."""
+        """A BLAS matmul: its sizes give the ranges that it reads and writes."""
         size = 4 if found["kind"] == "s" else 8
         turned, _, n, m, k, _, b, ldb, a, lda, _, c, ldc = found["args"].split(", ")
         fine = self._fresh()
@@ -252,7 +251,7 @@ class Checker:
     def _checked(
         self, line: str, pointer: str, first: str, size: str, root: str | None = None
     ) -> str:
-        """The pointer, or one to memory that does not matter."""
+        """The pointer, or one to spare memory if the check fails."""
         root = root or self._at.root(pointer)
         site = self._number(self._site(self._at.name, line.strip()))
         first, size = (x if x.startswith("%") else self._number(int(x)) for x in (first, size))
@@ -271,7 +270,7 @@ class Checker:
         return name
 
     def _put(self, line: str, found: re.Match[str], pointer: str) -> None:
-        """The op with another pointer."""
+        """Appends the op with another pointer."""
         start, end = found.span("p")
         self._lines.append(line[:start] + pointer + line[end:])
 
@@ -297,5 +296,5 @@ class Checker:
 
 
 def _lanes(kind: str) -> int:
-    """How many lanes a mask has."""
+    """The number of lanes of a mask."""
     return int(kind.strip()[len("vector<") :].split("x")[0])

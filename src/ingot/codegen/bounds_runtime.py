@@ -1,9 +1,9 @@
-"""What range checks ask at run time: the buffers of the step that runs, in one record of the
-process, and checked versions of compiled functions, made when they are first asked for.
+"""Run-time state of the range checks: one record per process with the buffers of the running step,
+and checked versions of compiled functions, compiled on first request.
 
-One checked segment runs at a time (`running`). Its table has a step `enter` before every other,
-which writes that step's buffers to the record; the executor resolves their addresses as it does all
-others, so that loops and teams of threads need nothing of their own.
+One checked segment runs at a time (`running`). Its table has an `enter` step before every other
+step, which writes that step's buffers to the record. The executor resolves their addresses like all
+others, so loops and teams of threads need no special handling.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ RECORD = (
     "failed", "site", "address", "bytes", "root", "failed_step", "step", "count", "stack_low",
     "stack_high", "nowhere", "turn", "ranges",
 )  # fmt: skip
-"""The words of the record; pairs (start, end) follow: what functions allocated, then the step's."""
+"""Words of the record. (start, end) pairs follow: blocks that functions allocated, then the step's
+buffers."""
 MOST_RANGES = 120
 MOST_ALLOCATED = max(64, 2 * (os.cpu_count() or 1))
 STOPPED = 77
-"""What `enter` returns where a step before it failed a check."""
+"""The code that `enter` returns if an earlier step failed a check."""
 NOWHERE = 4096
-"""Bytes that stand for what must not be touched: more than any access takes."""
+"""Bytes of spare memory that failed accesses are redirected to: more than any access takes."""
 DEEP, HIGH = 1 << 22, 1 << 20
 """Bytes of stack below the executor's frame, and above a check's own, that count as the stack's."""
 
@@ -49,7 +50,7 @@ _making = threading.RLock()
 
 @dataclass(frozen=True, eq=False)
 class Buffers:
-    """Those of one step, for messages."""
+    """The buffers of one step, for messages."""
 
     step: str
     names: tuple[str, ...]
@@ -69,7 +70,7 @@ _steps: WeakValueDictionary[int, Buffers] = WeakValueDictionary()
 
 
 def checked_function(address: int) -> int:
-    """The version of a compiled function with range checks; what is no function of ours stays."""
+    """The version of a compiled function with range checks. Other addresses stay as they are."""
     found = compiled_function(address)
     if found is None:
         return address
@@ -102,7 +103,7 @@ def _site(function: str, op: str) -> int:
 
 
 def run_checked(run: Callable[[], int]) -> int:
-    """A segment whose functions are checked, alone; raises where an access was outside."""
+    """Runs a segment of checked functions exclusively; raises if an access was out of range."""
     with running:
         _record[RECORD.index("failed")] = 0
         code = run()
@@ -124,7 +125,7 @@ def _violation() -> BoundsError:
     text = f"kernel `{function}` {verb} {size} bytes at {low:#x}, "
     owner = next((k for k, (a, b) in enumerate(pairs) if a <= word["root"] < b), None)
     if owner is None:
-        text += f"derived from {word['root']:#x}, in none of its buffers"
+        text += f"derived from {word['root']:#x}, which is in none of its buffers"
     else:
         start, end = pairs[owner]
         name = names[owner] if owner < len(names) else f"buffer {owner}"
@@ -141,7 +142,7 @@ def _enter() -> Native:
 
 
 def enter_function() -> int:
-    """enter(number of the step, how many ranges, (start, end) of each)"""
+    """enter(step number, number of ranges, (start, end) of each)"""
     return _enter().addresses["enter"]
 
 
@@ -255,7 +256,7 @@ _WITHIN = f"""
 
 
 def _operand(name: str, rows: str, step: str, columns: str) -> str:
-    """The check of one matrix of a matmul: from its first element to its last."""
+    """The check of one matrix of a matmul, from its first element to its last."""
     return f"""
     %{name}less = arith.subi {rows}, %one : i64
     %{name}last = arith.muli %{name}less, {step} : i64

@@ -1,4 +1,4 @@
-"""The text of one native function: the registers of ops/registers.py, and loads and stores."""
+"""Writes the MLIR of one native function: the registers of ops/registers.py, loads and stores."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from ingot.ops.values import Val, vector_type
 
 CACHE_LINE = 64
 FENCE = '    llvm.call_intrinsic "llvm.x86.sse.sfence"() : () -> ()'
-"""What was stored past the cache is there before anything that follows."""
+"""Orders non-temporal stores before everything that follows."""
 
 
 class Builder(RegisterBuilder):
-    """Writes the body of one function, in registers and in memory."""
+    """Writes the body of one function: ops on registers and on memory."""
 
     def __init__(self, lanes: int):
         super().__init__(lanes)
         self.in_pairs = False
-        """Do vectors of `lanes` hold what lies at even places in memory first, then what lies at
-        odd ones? Of two bf16 in 32 bits a shift gives one and a mask the other."""
+        """Whether vectors of `lanes` hold the elements at even positions in memory first, then
+        those at odd positions. Of two bf16 in 32 bits, a shift gives one and a mask the other."""
 
     # -- memory ------------------------------------------------------------------------------------
 
     def pointer_at(self, base: str, offset: Val, dtype: torch.dtype) -> str:
-        """The address of element `offset` (an i64) behind `base`."""
+        """The address of element `offset` (an i64) from `base`."""
         name = self.fresh()
         self.line(
             f"{name} = llvm.getelementptr {base}[{offset.name}] : "
@@ -37,7 +37,7 @@ class Builder(RegisterBuilder):
         return name
 
     def load(self, pointer: str, dtype: torch.dtype, lanes: int, mask: Val | None = None) -> Val:
-        """`lanes` neighbours, or those of them that `mask` names (the others are 0)."""
+        """Loads `lanes` contiguous elements, or those that `mask` selects (the others are 0)."""
         kind = vector_type(MEMORY[dtype], lanes)
         align = max(1, dtype.itemsize)
         mask = mask and self.as_in_memory(mask)
@@ -54,13 +54,12 @@ class Builder(RegisterBuilder):
         return self._from_neighbours(name, dtype, lanes)
 
     def load_again(self, pointer: str, dtype: torch.dtype) -> Val:
-        """One element of what a vector holds already: from memory, which takes less than to take it
-        out of the vector."""
+        """Reloads one element that a vector already holds: cheaper than extracting it."""
         text = f"llvm.load volatile {pointer} : !llvm.ptr -> {MEMORY[dtype]}"
         return self._from_memory(self.assign(text, dtype, 1).name, dtype, 1)
 
     def gather(self, base: str, offsets: Val, dtype: torch.dtype, mask: Val | None = None) -> Val:
-        """One element for each lane of `offsets` (i64), counted in elements from `base`."""
+        """Loads one element for each lane of `offsets` (i64, in elements from `base`)."""
         if offsets.lanes == 1:
             return self.load(self.pointer_at(base, offsets, dtype), dtype, 1)
         lanes = offsets.lanes
@@ -80,8 +79,8 @@ class Builder(RegisterBuilder):
         return self._from_memory(name, dtype, lanes)
 
     def collect(self, pointers: Iterable[str], dtype: torch.dtype, lanes: int) -> Val:
-        """One element from each address: where these are plain sums, faster than to gather, of
-        narrow elements several times."""
+        """Loads one element from each address. If the addresses are plain sums this is faster than
+        a gather, several times for narrow elements."""
         element = MEMORY[dtype]
         kind = vector_type(element, lanes)
         total = self._zero(dtype, lanes)
@@ -97,7 +96,7 @@ class Builder(RegisterBuilder):
         return self._from_memory(total, dtype, lanes)
 
     def spread(self, x: Val, pointers: Sequence[str]) -> None:
-        """Each lane to its address."""
+        """Stores each lane to its address."""
         name, kind = self._to_memory(x)
         for k, pointer in enumerate(pointers):
             part, at = self.fresh(), self.const(k, torch.int64)
@@ -122,16 +121,15 @@ class Builder(RegisterBuilder):
         )
 
     def fetch(self, start: str, size: int, level: int = 1, write: bool = False) -> None:
-        """So many bytes into that cache level, so that they are there when they are needed; nothing
-        happens where there is no memory."""
+        """Prefetches `size` bytes into a cache level. Unmapped addresses are harmless."""
         hint = f"cache = 1 : i32, hint = {4 - level} : i32, rw = {int(write)} : i32"
         for first in range(0, size, CACHE_LINE):
             at = self.pointer_at(start, self.const(first, torch.int64, 1), torch.int8)
             self.line(f'"llvm.intr.prefetch"({at}) <{{{hint}}}> : (!llvm.ptr) -> ()')
 
     def store_past_cache(self, pointer: str, x: Val) -> None:
-        """Neighbours that nobody reads soon: straight to main memory where the address is aligned,
-        so that their cache lines are not fetched first. A function that does this ends in
+        """Stores contiguous elements that are not read soon: non-temporally if the address is
+        aligned, so that their cache lines are not fetched first. A function that does this ends in
         FENCE."""
         if x.lanes * x.dtype.itemsize < 16:
             self.store(pointer, x)
@@ -150,7 +148,7 @@ class Builder(RegisterBuilder):
         self.line("}")
 
     def scatter(self, base: str, offsets: Val, x: Val, mask: Val | None = None) -> None:
-        """Lane by lane to `base` + offsets (i64, in elements)."""
+        """Stores lane by lane to `base` + offsets (i64, in elements)."""
         if offsets.lanes == 1:
             self.store(self.pointer_at(base, offsets, x.dtype), x)
             return
@@ -170,7 +168,7 @@ class Builder(RegisterBuilder):
     # -- the order of lanes ------------------------------------------------------------------------
 
     def places(self, lanes: int) -> list[int]:
-        """Where in memory, counted from the first, the element of each lane lies."""
+        """The position in memory, from the first, of each lane's element."""
         if not self._paired(lanes):
             return list(range(lanes))
         return [*range(0, lanes, 2), *range(1, lanes, 2)]
@@ -179,11 +177,11 @@ class Builder(RegisterBuilder):
         return self.in_pairs and lanes == self.lanes > 1
 
     def as_in_memory(self, x: Val) -> Val:
-        """Its lanes in the order of memory."""
+        """`x` with its lanes in memory order."""
         return self._moved(x, _interleaved(x.lanes)) if self._paired(x.lanes) else x
 
     def as_in_lanes(self, x: Val) -> Val:
-        """What has the order of memory in that of the lanes."""
+        """`x`, whose lanes are in memory order, in lane order."""
         return self._moved(x, self.places(x.lanes)) if self._paired(x.lanes) else x
 
     def _moved(self, x: Val, lanes: Sequence[int]) -> Val:
@@ -191,14 +189,14 @@ class Builder(RegisterBuilder):
         return self._nans_of([x], after)
 
     def _picked(self, name: str, element: str, lanes: Sequence[int]) -> str:
-        """A vector of these elements with its lanes in another order."""
+        """Permutes the lanes of a vector of `element`."""
         after, kind = self.fresh(), vector_type(element, len(lanes))
         picks = ", ".join(map(str, lanes))
         self.line(f"{after} = vector.shuffle {name}, {name} [{picks}] : {kind}, {kind}")
         return after
 
     def _from_neighbours(self, name: str, dtype: torch.dtype, lanes: int) -> Val:
-        """What was read from memory in one piece."""
+        """The value of a vector that was loaded in one piece."""
         if not self._paired(lanes):
             return self._from_memory(name, dtype, lanes)
         if dtype is not torch.bfloat16:
@@ -213,7 +211,7 @@ class Builder(RegisterBuilder):
         return self._bfloat16(self.shuffle(even, odd, range(lanes)))
 
     def _to_neighbours(self, x: Val) -> tuple[str, str]:
-        """What is to be written to memory in one piece, and its type."""
+        """Name and type of the vector to store in one piece."""
         if not self._paired(x.lanes):
             return self._to_memory(x)
         if x.dtype is not torch.bfloat16:
@@ -229,5 +227,5 @@ class Builder(RegisterBuilder):
 
 
 def _interleaved(lanes: int) -> list[int]:
-    """The lanes that hold places 0, 1, 2 … where even ones come first."""
+    """The lanes of memory positions 0, 1, 2 … if even positions come first."""
     return [k // 2 + lanes // 2 * (k % 2) for k in range(lanes)]

@@ -1,6 +1,6 @@
-"""Reductions down columns: several rows are read side by side, and the accumulators of a whole
-strip of columns lie in memory meanwhile, so that every row is read in long pieces. What holds: the
-order in which a column's elements are combined depends on the number of rows only.
+"""Column reductions: several rows are read side by side while the accumulators of a strip of
+columns stay in memory, so that every row is read in long runs. The order in which a column's
+elements are combined depends on the number of rows only.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from ingot.fuse.loops import Nest
 from ingot.ops.values import Val
 
 ROWS = 8
-"""Rows that are read side by side: processors fetch ahead along each of them."""
+"""Rows that are read side by side: the hardware prefetches along each of them."""
 STRIP = 2048
-"""Columns whose accumulators are kept."""
+"""Columns whose accumulators are kept at a time."""
 SHORT, MANY_ROWS, MANY_ELEMENTS = 1024, 512, 1 << 17
-"""Rows are shared by threads where they are no longer than this, all results together (what chunks
-of them leave lies on the stack), and where there are so many rows and elements."""
+"""Threads share the rows if columns × results is at most SHORT (the partial results of chunks lie
+on the stack), and if there are at least MANY_ROWS rows and MANY_ELEMENTS elements."""
 CHEAP = 12
-"""Instructions for one element up to which memory is what a reduction waits for."""
+"""Instructions per element up to which a reduction is memory-bound."""
 
 
 def is_columnar(nest: Nest, cost: int) -> bool:
-    """Does it reduce all rows to one, in one pass, and store only that?"""
+    """Whether the nest reduces all rows to one in one pass and stores only the result."""
     if not nest.inner or nest.outer != (nest.vector,) or cost > CHEAP:
         return False
     down = nest.inner[-1].size
@@ -41,8 +41,8 @@ def is_columnar(nest: Nest, cost: int) -> bool:
 
 
 def wants_split(nest: Nest, cost: int) -> bool:
-    """Is it short rows, and many? Threads then share those: of pieces of short rows each would read
-    too little at a time."""
+    """Whether rows are short and many. Threads then share the rows: with a piece of every short
+    row, each thread would read too little at a time."""
     if not is_columnar(nest, cost):
         return False
     columns, rows = nest.outer[0].size, nest.inner[-1].size
@@ -53,7 +53,7 @@ def wants_split(nest: Nest, cost: int) -> bool:
 
 
 class Columns:
-    """Writes the columns of one unit."""
+    """Writes the column reductions of one unit."""
 
     def __init__(self, writer: RowWriter, reductions: Sequence[Reduce]):
         self.w = writer
@@ -63,13 +63,13 @@ class Columns:
         *self.rest, self.down = writer.nest.inner
 
     def can_be_written(self) -> bool:
-        """Guards that cut a loop into parts are left to the usual way."""
+        """False if guards split a loop into segments: such nests take the row code."""
         assert self.vector is not None
         loops = (self.vector, self.down)
         return all(len(self.w.segments(var, self.roots)) == 1 for var in loops)
 
     def write(self, low: Val | None, high: Val | None, finish: Body) -> None:
-        """`finish` stores what follows from the reductions of a vector of columns."""
+        """`finish` stores the results of a vector of columns."""
         w, b = self.w, self.w.b
         assert self.vector is not None
         first, last = low or w.const(0), high or w.size(self.vector.size)
@@ -104,7 +104,7 @@ class Columns:
     def _across(
         self, start: Val, stop: Val, tables: Sequence[Slots], body: Callable[[list[Slots]], None]
     ) -> None:
-        """For each vector of the strip, with where its accumulators lie."""
+        """Runs `body` for each vector of the strip, with the addresses of its accumulators."""
         w = self.w
         assert self.vector is not None
         vector = self.vector
@@ -158,7 +158,7 @@ class Columns:
                 self.w.add_block(group[0], block, total)
 
     def _rows(self, low: Val, high: Val, start: Val, stop: Val, tables: Sequence[Slots]) -> None:
-        """Several at a time, then what is left one by one."""
+        """ROWS at a time, then the rest one by one."""
         w, b = self.w, self.w.b
         count = b.sub(high, low)
         middle = b.sub(high, b.op("arith.remsi", count, w.const(ROWS)))
@@ -172,7 +172,7 @@ class Columns:
             b.line("}")
 
     def _some(self, row: Val, rows: int, slots: Sequence[Slots]) -> None:
-        """Floats are first summed among themselves: that is more exact."""
+        """Floats of these rows are first summed among themselves, which is more accurate."""
         parts: list[list[Val]] = [[] for _ in self.groups]
         for k in range(rows):
             self.w.at[self.down] = self.w.b.add(row, self.w.const(k)) if k else row

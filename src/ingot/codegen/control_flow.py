@@ -1,9 +1,10 @@
-"""Steps that steer, as native functions over the frame and the bases of a call: `point` sets one,
-`copy` copies memory, `branch` compares two sizes, or reads a flag, and runs one of two tables,
-`loop` runs a table as long as another says so, `scan` a table a number of times. What holds:
-between two iterations the bases of what is carried are swapped, so that what the body wrote is what
-it reads next, and those of what is gone through move on; a loop looks for signals every few
-hundredths of a second, and what a handler raises stops it with the code INTERRUPTED.
+"""Control-flow ops as native functions over the frame and the base pointers of a call: `point` sets
+a base pointer, `copy` copies memory, `branch` compares two sizes or reads a flag and runs one of
+two tables, `loop` runs a table while the flag of another is set, `scan` a table a number of times.
+
+Between two iterations the base pointers of carried values are swapped, so that the body reads what
+it last wrote, and those of scanned values advance. A loop checks for signals every few hundredths
+of a second; an exception from a handler stops it with the code INTERRUPTED.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ import ctypes
 
 INTERRUPTED = 255
 LOOK_AFTER = 50_000_000
-"""Cycles that a loop runs before it looks for signals again."""
+"""Cycles that a loop runs between checks for signals."""
 _raised = (ctypes.c_void_p * 3)()
-"""Type, value and traceback of what a handler raised. Only the main thread runs handlers."""
+"""Type, value and traceback of a handler's exception. Only the main thread runs handlers."""
 
 _WORD = """
   llvm.func internal @word(%words: !llvm.ptr, %k: i64) -> i64 {
@@ -212,7 +213,7 @@ _WATCHED = f"""
 
 
 def _signals() -> str:
-    """Python's own functions, by their addresses."""
+    """Calls Python's C API by address."""
 
     def function(name: str) -> str:
         address = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
@@ -250,7 +251,7 @@ def _signals() -> str:
 
 
 def raise_interrupt() -> None:
-    """What the handler raised, from where Python left off."""
+    """Re-raises the exception of the signal handler."""
     restore = ctypes.pythonapi.PyErr_Restore
     restore.argtypes = [ctypes.c_void_p] * 3
     restore.restype = None
@@ -258,7 +259,7 @@ def raise_interrupt() -> None:
 
 
 def control_flow_functions() -> dict[str, str]:
-    """Names to texts; they call @execute."""
+    """Function texts by name; they call @execute."""
     return {
         "word": _WORD,
         "pointer": _POINTER,

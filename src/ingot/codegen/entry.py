@@ -1,7 +1,7 @@
-"""The functions around a loop nest: the entry, a task for the threads, the body. What holds: all
-three read one frame, which the caller made: buffers, symbols, room for an error code and scratch
-memory; the number of threads follows the work, never more than `torch.set_num_threads` allows;
-without OpenMP everything runs on the caller's thread.
+"""The functions around a loop nest: the entry, a task for the threads, the body. All three read one
+frame, which the caller allocates: buffers, symbols, an error code and scratch memory. The number of
+threads follows the work and never exceeds `torch.set_num_threads`. Without OpenMP everything runs
+on the caller's thread.
 """
 
 from __future__ import annotations
@@ -29,14 +29,15 @@ from ingot.ops.values import Val
 WORK_PER_THREAD = 65536
 """Instructions, roughly, that are worth waking a thread for."""
 VECTOR_BLOCK = 2048
-"""Elements of the vector loop that are one parallel unit where there are few outer iterations."""
+"""Elements of the vector loop in one parallel unit if there are few outer iterations."""
 MANY_ROWS = 64
 MANY_UNITS = 96
-"""Units that keep any number of threads of one machine about equally busy."""
+"""Enough units to keep any number of threads of one machine about equally busy."""
 
 
 class Units:
-    """How a nest is cut into units that threads share, and the body that runs a range of them."""
+    """Divides a nest into units that threads share, and writes the body that runs a range of
+    them."""
 
     def __init__(self, nest: Nest, writer: RowWriter, columns: Columns | None = None):
         self.nest = nest
@@ -59,7 +60,7 @@ class Units:
         )
 
     def _shared(self, lead: tuple[Var, ...]) -> tuple[tuple[Var, ...], tuple[Var, ...]]:
-        """The outer loops whose iterations are units, and those that every unit runs through."""
+        """The outer loops whose iterations are units, and those that run inside every unit."""
         if self.cut is not None:
             return lead, ()
         rows = 1
@@ -173,8 +174,7 @@ def _longer(var: Var, size: int) -> bool:
 
 @dataclass(frozen=True)
 class Frame:
-    """What a kernel's functions pass each other: buffers, symbols, the error code, scratch
-    memory."""
+    """The frame that a kernel's functions share: buffers, symbols, error code, scratch memory."""
 
     buffers: list[str]
     symbols: Mapping[sympy.Symbol, Val]
@@ -194,7 +194,7 @@ class Frame:
         return self.error + 1
 
     def loads(self, scratch: bool) -> list[str]:
-        """Lines that read the frame at a function's top."""
+        """Lines at a function's top that read the frame."""
         lines = []
         for i, name in enumerate(self.names()):
             lines.append(
@@ -236,8 +236,8 @@ def assemble(
     count = units.count(writer)
     work = writer.size(ix.product([v.size for v in (*units.nest.outer, *units.nest.inner)]))
     sizing = [*writer.b.constant_lines(), *writer.b.lines]
-    # The sizing may have asked for further symbols, so the frame's layout (where the error code and
-    # the scratch memory are) is final only now.
+    # Sizing may have requested further symbols, so the frame's layout (positions of the error code
+    # and the scratch memory) is final only now.
     more = ", %begin: i64, %end: i64"
     parts = [function_text("@NAME_body", more, frame, body, finish is not None)]
     if finish is not None:
@@ -251,15 +251,15 @@ def assemble(
 
 @dataclass(frozen=True)
 class Body:
-    """What a writer has written at one moment."""
+    """Snapshot of a writer's output."""
 
     prologue: list[str]
     """Constants and allocations."""
     lines: list[str]
     failed: dict[int, str]
-    """The slot of each kind of failure, by its code."""
+    """The stack slot of each kind of failure, by error code."""
     past_cache: bool
-    """Whether it stores past the cache, so that the stores have to be fenced."""
+    """Whether it stores past the cache and needs a fence."""
 
 
 def written(writer: RowWriter) -> Body:
@@ -268,7 +268,7 @@ def written(writer: RowWriter) -> Body:
 
 
 def function_text(name: str, more: str, frame: Frame, body: Body, scratch: bool) -> str:
-    """A function around `body`; failures go to the frame at its end."""
+    """A function around `body` that writes failures to the frame at its end."""
     start, end = [], []
     for code, slot in sorted(body.failed.items()):
         start += [
@@ -305,7 +305,7 @@ def function_text(name: str, more: str, frame: Frame, body: Body, scratch: bool)
 
 
 def _task(frame: Frame, sizing: list[str], count: Val) -> str:
-    """What each thread runs: its share of the units."""
+    """The function of each thread: it runs its share of the units."""
     return "\n".join(
         [
             "  llvm.func internal @NAME_task(%frame: !llvm.ptr) {",

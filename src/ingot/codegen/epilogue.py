@@ -1,8 +1,7 @@
-"""What follows a matmul, element by element, as a function that the matmul calls for each part of
-its result while that is in the first cache level. Comes in: a region and the matmul that it reads;
-goes out: the text of a function of the region's frame, first and last row, first and last column.
-What holds: the region's loops are rows and columns of the matmul's result, and every store lies
-along the columns.
+"""Writes a matmul's pointwise epilogue as a function that the matmul calls for each part of its
+result while that part is in the L1 cache. Its arguments are the region's frame, the first and last
+row, the first and last column. The region's loops are the rows and columns of the matmul's result,
+and every store is contiguous along the columns.
 """
 
 from __future__ import annotations
@@ -36,13 +35,13 @@ class EpilogueNest:
 
 
 def epilogue_nest(region: Region, matmul: fx.Node, sizes: tuple[Size, Size], step: Size) -> Nest:
-    """The region as two loops, over the rows and columns of the matmul's result; `step` elements
-    lie from row to row."""
+    """The region as two loops, over the rows and columns of the matmul's result; consecutive rows
+    are `step` elements apart."""
     nest = plain_nest(region)
     at = _read_at(nest, matmul)
     column = next((v for v, c in at.terms.items() if c == 1 and isinstance(v, Var)), None)
     if column is None or not same_size(column.size, sizes[1]):
-        raise UnsupportedError("does not go along the matmul's columns")
+        raise UnsupportedError("does not iterate along the matmul's columns")
     row, nest = _rows(nest, at, column, sizes[0], step)
     nest = replace(nest, outer=(row, column), vector=column)
     if not all(access.coefficient(column) in (0, 1) for access in nest.accesses()):
@@ -57,27 +56,27 @@ def _read_at(nest: Nest, matmul: fx.Node) -> Index:
     exprs = nest.expressions()
     found = {e.index for e in exprs if isinstance(e, Load) and e.buffer is matmul}
     if nest.inner or any(isinstance(e, Guarded) for e in exprs) or len(found) != 1:
-        raise UnsupportedError("needs more of the matmul than an element")
+        raise UnsupportedError("reads more than one element of the matmul")
     (at,) = found
     loops = set(nest.outer) if nest.vector is None else at.variables()
     if at.const != 0 or at.variables() != loops or set(at.terms) != at.variables():
-        raise UnsupportedError("goes through the matmul in another way")
+        raise UnsupportedError("indexes the matmul in another order")
     return at
 
 
 def _rows(nest: Nest, at: Index, column: Var, count: Size, step: Size) -> tuple[Var, Nest]:
-    """All loops but `column` as one, which counts the rows."""
+    """Merges all loops but `column` into one over the rows."""
     loops = [v for v in nest.outer if v is not column]
     stride = step
     while loops:
         inner = next((v for v in loops if same_size(at.terms[v], stride)), None)
         if inner is None:
-            raise UnsupportedError("goes through the matmul's rows in another way")
+            raise UnsupportedError("indexes the matmul's rows in another order")
         loops.remove(inner)
         stride = stride * inner.size
         nest = replace(nest, outer=(inner, *(v for v in nest.outer if v is not inner)))
     if not same_size(stride, step * count):
-        raise UnsupportedError("does not go through all of the matmul's rows")
+        raise UnsupportedError("does not cover all of the matmul's rows")
     while len(nest.outer) > 2:
         first, second = [v for v in nest.outer if v is not column][:2]
         merged = merged_pair(nest, first, second, always=True)
@@ -90,7 +89,7 @@ def _rows(nest: Nest, at: Index, column: Var, count: Size, step: Size) -> tuple[
 def write_epilogue(
     epilogue: EpilogueNest, buffers: Mapping[fx.Node, str], symbols: dict[sympy.Symbol, Val]
 ) -> tuple[str, dict[str, str]]:
-    """(the function as @NAME, what it declares)"""
+    """(the function as @NAME, its declarations)"""
     nest = epilogue.nest
     writer = RowWriter(nest, epilogue.lanes, dict(buffers), symbols)
     top, bottom, left, right = (Val(f"%{name}", torch.int64) for name in EDGES)
@@ -109,15 +108,15 @@ def write_epilogue(
 
 
 def same_memory(nest: Nest, matmul: fx.Node) -> fx.Node | None:
-    """A stored value whose elements lie as the matmul's do."""
+    """The buffer of a stored value with the layout and dtype of the matmul's result."""
     at, dtype = _read_at(nest, matmul), tensor_of(matmul).dtype
     alike = (s.buffer for s in nest.stores if s.index == at and s.value.dtype is dtype)
     return next(alike, None)
 
 
 def row_step(nest: Nest, buffer: fx.Node) -> Size | None:
-    """From row to row of a buffer, where each iteration touches only the element in its own row and
-    column; None: it does otherwise."""
+    """The row stride of a buffer if each iteration touches only the element in its own row and
+    column, otherwise None."""
     row, column = nest.outer
     loads = (e for e in nest.expressions() if isinstance(e, Load))
     found = {load.index for load in loads if load.buffer is buffer}

@@ -1,10 +1,11 @@
-"""What runs a plan: a loop over a table of words, compiled once a process.
-Comes in: a table of steps and the base addresses of this call; goes out: 0, or the error code of
-the step that failed. What holds: a step is its function's address, the number of its arguments, and
-for each of them a base's number and an offset; the function gets them added up, in a frame with two
-words to spare, and the bases. The bases belong to one call: a step that steers may move them. What
-it runs is a table of its own over the same bases. One that steers is `team`: its threads run a
-table together, each with frames of its own.
+"""The executor of plans: a loop over a table of machine words, compiled once per process. Takes a
+table of steps and the base pointers of a call; returns 0 or the error code of the step that failed.
+
+A step is its function's address, the number of its arguments, and a base number and an offset per
+argument. The function gets the sums of bases and offsets, in a frame with two spare words, and the
+base pointers. These belong to one call: a control-flow step may change them, and runs a table of
+its own over the same ones. The control-flow step `team` runs a table on several threads, each with
+its own frames.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from ingot.codegen.parallel_region import team_functions
 
 MOST_ARGUMENTS = 254
 STEP_SHIFT = 8
-"""The result of a failure: the step's number, shifted by this, and the code below."""
+"""A failure is returned as the step's number shifted by this, plus the error code."""
 
 _FILL = """
   llvm.func internal @fill(
@@ -90,13 +91,13 @@ def _native() -> Native:
 
 
 def begin() -> None:
-    """The executor will be needed."""
+    """Starts compiling the executor ahead of time."""
     _native.begin()
 
 
 @cache
 def executor() -> Callable[[int, int], int]:
-    """execute(address of the table, address of the bases)."""
+    """execute(address of the table, address of the base pointers)."""
     kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
     return kind(executor_address())
 
@@ -106,10 +107,10 @@ def executor_address() -> int:
 
 
 def is_control_flow(address: int) -> bool:
-    """Does the function run tables, or move bases, rather than compute?"""
+    """Whether the function runs tables or changes base pointers rather than computes."""
     return address in _native().addresses.values()
 
 
 def control_flow_address(name: str) -> int:
-    """Of a function that `steering` describes."""
+    """The address of one of the `control_flow_functions`, or of `team`."""
     return _native().addresses[name]

@@ -1,6 +1,6 @@
-"""Functions written by hand, for code that is not a loop nest: matmuls and attention. Comes in: a
-body, line by line; goes out: the text of an `llvm.func`. What holds: a function reads its sizes and
-pointers from the frame that the executor made; threads of one team share work by number.
+"""Writes functions that are not loop nests, such as matmuls and attention, line by line as an
+`llvm.func`. A function reads its sizes and pointers from the frame that the executor fills. The
+threads of a team share work by thread number.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from ingot.ops.values import Val
 
 I64 = torch.int64
 MANY = 8
-"""A loop that carries so many values has enough to do while each waits for the one before."""
+"""A loop that carries so many values hides the latency of each."""
 AS_IT_IS = " {loop_annotation = #llvm.loop_annotation<unroll = <disable = true>>}"
-"""Not unrolled: LLVM spreads the loads of several rounds over registers that sums need."""
+"""Not unrolled: LLVM would put the loads of several iterations in registers that sums need."""
 
 
 class Writer:
-    """A function's body, with pointers."""
+    """Writes the body of a function over a frame of pointers and sizes."""
 
     def __init__(self) -> None:
         self.b = Builder(1)
@@ -68,7 +68,7 @@ class Writer:
     def read_frame(
         self, names: Sequence[str], pointers: Sequence[str], frame: str = "%frame"
     ) -> None:
-        """Load the words of the frame: `pointer` and `size` have them by name."""
+        """Loads the arguments in the frame into `pointer` and `size`, by name."""
         for position, name in enumerate(names):
             at, value = self.b.fresh(), self.b.fresh()
             self.b.line(
@@ -88,7 +88,7 @@ class Writer:
         )
 
     def given(self, pointer: str) -> Val:
-        """Is it not null?"""
+        """Whether a pointer is not null."""
         address = self.b.fresh()
         self.b.line(f"{address} = llvm.ptrtoint {pointer} : !llvm.ptr to i64")
         return self.b.cmp("ne", Val(address, I64), self.const(0))
@@ -99,7 +99,7 @@ class Writer:
         start: Sequence[Val],
         step: Callable[[Val, Sequence[Val]], list[Val]],
     ) -> list[Val]:
-        """A loop (from, to, by) that carries `start`."""
+        """A loop (from, to, step) that carries `start`."""
         b = self.b
         names = [b.fresh() for _ in start]
         result, at = b.fresh(), b.fresh()
@@ -119,8 +119,8 @@ class Writer:
 
     @contextmanager
     def strips(self, tallest: int, count: Val) -> Iterator[tuple[Val, Val]]:
-        """(height, first row) of tiles that cover `count` rows, as tall as can be; the last two
-        share what they have."""
+        """(height, first row) of tiles that cover `count` rows, as tall as possible; the last two
+        share the remainder."""
         b, tall, zero, one = self.b, self.const(tallest), self.const(0), self.const(1)
         number = b.div(b.add(count, b.sub(tall, one)), tall)
         whole = b.maximum(b.sub(number, self.const(2)), zero)
@@ -135,7 +135,7 @@ class Writer:
     # -- threads -----------------------------------------------------------------------------------
 
     def team(self) -> tuple[Val, Val]:
-        """(this thread's number, how many there are)"""
+        """(this thread's number, the number of threads)"""
         if not has_openmp():
             return self.const(0), self.const(1)
         thread, threads = (
@@ -149,13 +149,13 @@ class Writer:
         return self.b.cast(Val(narrow, torch.int32), I64)
 
     def share(self, count: Val, thread: Val, threads: Val) -> tuple[Val, Val]:
-        """The first of what is this thread's, and the first that is not any more."""
+        """This thread's range as (begin, end)."""
         b = self.b
         following = b.add(thread, self.const(1))
         return b.div(b.mul(count, thread), threads), b.div(b.mul(count, following), threads)
 
     def in_parallel(self, useful: Val) -> None:
-        """Call @task with the frame, on as many threads as are useful and allowed."""
+        """Calls @task with the frame, on as many threads as are useful and allowed."""
         b = self.b
         alone = "llvm.call @task(%frame) : (!llvm.ptr) -> ()"
         if not has_openmp():

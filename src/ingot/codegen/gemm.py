@@ -1,7 +1,7 @@
-"""Tiles of matmuls, C = A · B + addend, f32 and f64, and how weights lie for them. Comes
-in: some rows of A, a panel of B, as it is, as halves, or as 8-bit integers with a scale for each
-column; goes out: as many rows of C. What holds: the sums of a tile fill the registers; sizes are
-arguments, so one piece of code serves all.
+"""Matmul tiles, C = A · B + addend, in f32 and f64, and the layout of their packed weights. A tile
+multiplies some rows of A by a panel of B, stored in the compute dtype, in half precision, or as
+8-bit integers with a scale per column. The accumulators of a tile fill the registers. Sizes are
+arguments, so one function serves all.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from ingot.ops.kernel_shapes import Shape, matmul_shape
 from ingot.ops.values import Val
 
 DEPTH = 256
-"""Terms of a sum that one accumulator takes."""
+"""Terms of a sum in one accumulator."""
 CHAINS = 8
-"""Sums that must be under way at a time to keep the multipliers busy."""
+"""Independent sums that keep the multipliers busy."""
 WORK_PER_THREAD = 1 << 17
-"""Multiplications that are worth waking a thread for, where nothing was measured."""
+"""Multiplications that are worth waking a thread for if nothing was measured."""
 
 
 @Once
 def _tiles(shape: Shape) -> Native:
-    """Tiles of this shape and less tall ones."""
+    """Tiles of this shape and of all smaller heights."""
     return compile_module(
         [], {f"tile{rows}": _tile(shape, rows) for rows in range(1, shape.rows + 1)}
     )
 
 
 def begin_tiles(dtype: torch.dtype) -> None:
-    """Matmuls of this dtype will be needed."""
+    """Starts compiling the matmul tiles of this dtype ahead of time."""
     _tiles.begin(matmul_shape(dtype))
 
 
 def call_tile(w: Writer, shape: Shape, rows: Val, *values: Val | str) -> None:
-    """A tile of `rows` rows; `values` are its arguments."""
+    """Calls the tile of height `rows`; `values` are its arguments."""
     addresses = _tiles(shape).addresses
     found = [w.const(addresses[f"tile{n}"]) for n in range(1, shape.rows + 1)]
     target = found[-1]
@@ -73,7 +73,7 @@ def _tile(shape: Shape, rows: int) -> str:
         starts.append(w.moved(starts[-1], Val("%lda", I64), dtype))
     width = rows * shape.vectors
     several = max(1, CHAINS // width)
-    """Steps with sums of their own: where there are few, each would wait for the one before."""
+    """Steps with separate accumulators: with few sums, each would wait for the previous one."""
 
     def vector(row: str, number: int, kind: torch.dtype) -> Val:
         return b.load(w.moved(row, w.const(number * shape.lanes), kind), kind, shape.lanes)
@@ -129,16 +129,16 @@ def packed(matrix: torch.Tensor, width: int) -> torch.Tensor:
 
 
 def packed_as(stored: torch.dtype, matrix: torch.Tensor) -> torch.Tensor:
-    """B packed, its elements as they are to lie."""
+    """B packed, with elements of dtype `stored`."""
     if stored is torch.int8:
         return packed_int8(matrix)
     return packed(matrix, matmul_shape(matrix.dtype).columns).to(stored)
 
 
 def packed_int8(matrix: torch.Tensor) -> torch.Tensor:
-    """B as bytes: panels of 8-bit integers, each behind the scales of its columns. The largest of a
-    column is 127, so that each element is off by 1/254 of it at most; a column with an infinity or
-    a NaN is NaN."""
+    """B as bytes: panels of 8-bit integers, each after the scales of its columns. The largest
+    magnitude of a column becomes 127, so each element is off by at most 1/254 of it. A column with
+    an infinity or a NaN becomes NaN."""
     scales = torch.maximum(matrix.amax(0), -matrix.amin(0)) / 127
     scales = torch.where(scales.isfinite(), scales, torch.nan)
     whole = (matrix / torch.where(scales > 0, scales, 1)).round_().to(torch.int8)

@@ -1,6 +1,6 @@
-"""MLIR text to machine code, inside the process. Comes in: the text of a module whose functions are
-internal; goes out: their addresses. What holds: code lives as long as the Native that holds its
-engine; whatever MLIR or LLVM has against a module becomes a CompileError.
+"""Compiles MLIR text to machine code in-process. Takes a module of internal functions, returns
+their addresses. The code lives as long as the Native that holds its engine. Every failure of MLIR
+or LLVM becomes a CompileError.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ class Native:
     """Machine code in memory."""
 
     addresses: dict[str, int]
-    """Function name to address, in the C calling convention."""
+    """Function names → addresses, in the C calling convention."""
     engine: Engine
     """Keeps the code alive."""
     packed: bytes
-    """Its text, compressed to a tenth: range checks are added to it when they are asked for."""
+    """The module's text, compressed to a tenth: range checks are added to it on request."""
 
     @property
     def source(self) -> Source:
@@ -51,11 +51,11 @@ class Native:
 
 
 _owners: WeakValueDictionary[int, Native] = WeakValueDictionary()
-"""Addresses of functions to their modules."""
+"""Function addresses → their modules."""
 
 
 def compiled_function(address: int) -> tuple[Native, str] | None:
-    """The module of a function and its name there; None: it is none of ours."""
+    """The module of a function and its name there; None if ingot did not compile it."""
     native = _owners.get(address)
     if native is None:
         return None
@@ -65,8 +65,8 @@ def compiled_function(address: int) -> tuple[Native, str] | None:
 def compile_module(
     declarations: Sequence[str], functions: dict[str, str], inside: Sequence[str] = ()
 ) -> Native:
-    """Compile `functions` (name to the text of an `llvm.func internal @name`) as one module; their
-    texts have those named `inside` as well.
+    """Compiles `functions` (names → texts of `llvm.func internal @name`) as one module. `inside`
+    names further functions in their texts.
 
     The engine wraps every exported function, so only one is exported: it writes the addresses of
     the others to a table.

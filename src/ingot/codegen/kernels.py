@@ -1,7 +1,6 @@
-"""Regions to machine code. Comes in: the regions of a Fused; goes out: one Kernel for each, with
-its address and the order of its arguments. What holds: regions with the same text share one kernel,
-in this graph and all others of the process; a region that cannot be compiled is reported and left
-to PyTorch, or raises where `strict` is set.
+"""Compiles the regions of a Fused: one Kernel per region, with its address and the order of its
+arguments. Regions with the same text share one kernel across all graphs of the process. A region
+that fails to compile is reported and left to PyTorch, or raises under `strict`.
 """
 
 from __future__ import annotations
@@ -50,11 +49,11 @@ from ingot.program.shapes import Size, shape_of, tensor_of
 
 @dataclass(frozen=True, eq=False)
 class Code:
-    """A kernel's machine code: it is there as long as this is."""
+    """A kernel's machine code, alive as long as this object."""
 
     address: int
     share: int
-    """The address of what does one thread's share of it; 0 where threads cannot share it."""
+    """The address of the function for one thread's share; 0 if threads cannot share the kernel."""
     native: Native
 
 
@@ -70,10 +69,10 @@ class Kernel:
     work: Size
     """Instructions, roughly."""
     is_epilogue: bool
-    """Does a matmul call it, for each part of its result?"""
+    """Whether a matmul calls it for each part of its result."""
     whole: Kernel | None = None
-    """Of a region whose reduction this one cuts into chunks: the kernel that does not, where some
-    sizes want it."""
+    """If this kernel splits a reduction into chunks: the kernel that does not, if some sizes need
+    it."""
 
     @property
     def address(self) -> int:
@@ -88,11 +87,11 @@ class Kernel:
 class Kernels:
     by_region: dict[Region, Kernel]
     failures: dict[Region, str]
-    """Regions that PyTorch runs, and why."""
+    """Regions that PyTorch runs → why."""
     distinct: int
 
     def code(self) -> list[Code]:
-        """Of all of them."""
+        """The code of all kernels."""
         kernels = self.by_region.values()
         return [kernel.code for each in kernels for kernel in (each, each.whole) if kernel]
 
@@ -105,12 +104,12 @@ def all_kernels(parts: Sequence[Kernels]) -> Kernels:
 
 @dataclass(frozen=True)
 class Draft:
-    """A kernel before LLVM."""
+    """A kernel before LLVM compiles it."""
 
     buffers: tuple[fx.Node, ...]
     symbols: tuple[sympy.Symbol, ...]
     text: str
-    """Functions with @NAME in place of the name."""
+    """Functions, with @NAME for the kernel's name."""
     declarations: dict[str, str]
     has_share: bool
     work: Size
@@ -119,12 +118,12 @@ class Draft:
 
 @dataclass(frozen=True)
 class Form:
-    """What of a kernel is a choice."""
+    """The choices between variants of a kernel."""
 
     work: int = WORK_PER_THREAD
     """Instructions, roughly, that are worth a thread."""
     whole: bool = False
-    """Threads share rows only, not parts of one."""
+    """Threads share whole rows only."""
 
 
 USUAL = Form()
@@ -132,40 +131,40 @@ USUAL = Form()
 
 @dataclass(frozen=True)
 class SharedDraft:
-    """What is known of all regions of one key."""
+    """The draft of all regions with one structural key."""
 
     draft: Draft
-    """Without buffers: a node would keep its graph, and all that this has, for good."""
+    """Without buffers: a node would keep its whole graph alive."""
     numbers: tuple[int, ...]
-    """The buffers, by the key's numbers."""
+    """The buffers, as numbers of the key's nodes."""
 
     def draft_of(self, nodes: Sequence[fx.Node]) -> Draft:
-        """For the region whose nodes these are."""
+        """The draft for the region with these nodes."""
         return replace(self.draft, buffers=tuple(nodes[k] for k in self.numbers))
 
 
 _compiled: WeakValueDictionary[str, Code] = WeakValueDictionary()
-"""Text to code, for all programs."""
+"""Texts → code, for all programs."""
 MOST_MODULES = 16
 _recent: deque[list[Code]] = deque(maxlen=MOST_MODULES)
-"""The code of modules that were compiled last, which stays when no program needs it any more: the
-same may be asked for again. A module takes a megabyte or two."""
+"""The code of the last compiled modules, kept after its programs are gone: the same kernels may be
+requested again. A module takes 1–2 MB."""
 _numbers = itertools.count()
 MOST_DRAFTS = 256
-"""That are remembered: some tens of kilobytes each."""
+"""Cached drafts, some tens of kilobytes each."""
 _known: dict[tuple[Key, int, Form], SharedDraft] = {}
-"""Key, vector width and form to what was written for it."""
+"""(key, vector width, form) → draft."""
 Loops = tuple[tuple[str, str], ...]
-"""Names and sizes."""
+"""Names and sizes of loops."""
 _known_epilogues: dict[tuple[Key, int, Loops, int], SharedDraft | None] = {}
-"""Key, the matmul's number, loops and lanes to what was written for it."""
+"""(key, the matmul's number, loops, lanes) → draft."""
 
 
 NO_FOLLOWERS: Mapping[Region, EpilogueNest] = MappingProxyType({})
 
 
 GiveUp = Callable[[Region, Exception], str]
-"""Says why PyTorch runs a region for which there is no kernel, or raises."""
+"""Returns why PyTorch runs a region that has no kernel, or raises."""
 
 
 def refuse(region: Region, error: Exception) -> str:
@@ -180,9 +179,9 @@ def build_kernels(
     cuts: Callable[[Region], Sequence[str]] = lambda region: ("split",),
     give_up: GiveUp = refuse,
 ) -> Kernels:
-    """Regions in `epilogues` become functions that matmuls call, where that can be. `work`:
-    instructions that are worth a thread. `cuts`: of a reduction that may be cut into chunks for the
-    threads, the kernels that are wanted: "split", "whole" or both."""
+    """Regions in `epilogues` become functions that matmuls call, if possible. `work`: instructions
+    that are worth a thread. `cuts`: the kernels wanted for a reduction that can be split into
+    chunks for the threads: "split", "whole" or both."""
     drafts: dict[Region, list[Draft]] = {}
     failures: dict[Region, str] = {}
     for region in fused.regions():
@@ -218,7 +217,7 @@ def _kernel(region: Region, drafts: Sequence[Draft], codes: Mapping[str, Code]) 
 
 
 def _epilogue_draft(region: Region, epilogue: EpilogueNest | None) -> Draft | None:
-    """The draft of a epilogue like this one; None where there can be none."""
+    """The draft of an epilogue, cached by structure; None if it cannot be an epilogue."""
     if epilogue is None:
         return None
     key, nodes = structural_key(region)
@@ -249,15 +248,15 @@ def _structure_of(draft: Draft | None, nodes: Sequence[fx.Node]) -> SharedDraft 
 
 
 def _buffers(nest: Nest) -> dict[fx.Node, str]:
-    """What a nest reads and writes, with names for their addresses."""
+    """The buffers that a nest reads and writes, with names for their addresses."""
     loaded = [e.buffer for e in nest.expressions() if isinstance(e, Load)]
     found = dict.fromkeys([*loaded, *(s.buffer for s in nest.stores)])
     return {node: f"%buffer{i}" for i, node in enumerate(found)}
 
 
 def _draft_once(region: Region, options: Options, form: Form) -> Draft:
-    """The draft of a region like this one, with this one's buffers; written where there was
-    none."""
+    """The draft for a region's structural key, written on first request, with this region's
+    buffers."""
     key, nodes = structural_key(region)
     known = _known.get((key, options.vector_bits, form))
     if known is None:
@@ -279,7 +278,7 @@ FEW_KERNELS = 4
 def _compile(
     drafts: Sequence[tuple[Region, Draft]], give_up: GiveUp, failures: dict[Region, str]
 ) -> dict[str, Code]:
-    """All of them as one module; if LLVM will not have that, one by one."""
+    """Compiles all drafts as one module; if LLVM rejects it, one by one."""
     if not drafts:
         return {}
     try:
@@ -295,7 +294,7 @@ def _compile(
 
 
 def _compile_together(drafts: Sequence[Draft]) -> dict[str, Code]:
-    """As two modules, side by side, where that is worth a thread."""
+    """Compiles two modules in parallel if that is worth a thread."""
     named = [(f"kernel{next(_numbers)}", draft) for draft in drafts]
     if len(drafts) < FEW_KERNELS:
         return _compile_module(dict(named))
@@ -324,7 +323,7 @@ def _compile_module(names: Mapping[str, Draft]) -> dict[str, Code]:
 
 
 class _Symbols(dict[sympy.Symbol, Val]):
-    """Names for the symbols a body turns out to need."""
+    """Names the symbols that a body needs, on first use."""
 
     def __missing__(self, symbol: sympy.Symbol) -> Val:
         self[symbol] = Val(f"%symbol{len(self)}", torch.int64)
@@ -362,7 +361,7 @@ def draft_kernel(region: Region, options: Options, form: Form = USUAL) -> Draft:
 
 
 def cost_of(expressions: Sequence[Expr]) -> int:
-    """Rough instructions for one element."""
+    """Instructions for one element, roughly."""
     total = 1
     for expr in expressions:
         if isinstance(expr, Apply):
@@ -373,9 +372,8 @@ def cost_of(expressions: Sequence[Expr]) -> int:
 
 
 def goes_past_cache(store: Store, writer: RowWriter) -> bool:
-    """Does it write more than the last cache could hold until somebody reads it? A transposition
-    comes back to the rest of a line that it has begun only much later: it writes whole lines, or
-    as usual."""
+    """Whether it writes more than the last-level cache holds. A transposition returns to a cache
+    line much later, so it stores whole lines past the cache or none."""
     size = ix.product(shape_of(store.buffer))
     width = tensor_of(store.buffer).dtype.itemsize
     least = CACHE_LINE if writer.nest.across is not None else 2 * width

@@ -1,5 +1,5 @@
-"""How wide the vectors of a kernel are, and in which order their lanes lie. Comes in: a Nest and
-what one element of it costs; goes out: a number of lanes, 1 where there is nothing to vectorize.
+"""Chooses how many lanes the vectors of a kernel have, from its Nest and the cost of an element,
+and the order of the lanes. One lane: there is nothing to vectorise.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from ingot.ops.dtypes import HALVES, NATIVE_DTYPES
 from ingot.options import Options
 
 COLUMNS = (2048, 1024, 512)
-"""Bytes: a sum down columns goes from row to row, each on another page, and takes as long a piece
-of each as leaves nothing over."""
+"""Bytes that a sum down columns reads of each row, in order of preference: rows lie on different
+pages, so it reads the longest piece that leaves no remainder."""
 
 
 def choose_lanes(nest: Nest, cost: int, options: Options) -> int:
@@ -42,7 +42,7 @@ def choose_lanes(nest: Nest, cost: int, options: Options) -> int:
 
 
 def _within_cuts(nest: Nest, lanes: int, fewest: int) -> int:
-    """As few lanes as let a step end where a guard changes, if that leaves whole registers."""
+    """Reduces the lanes so that steps end where a guard changes, if whole registers remain."""
     assert nest.vector is not None
     if nest.across is not None or not isinstance(nest.vector.size, int):
         return lanes
@@ -54,13 +54,12 @@ def _within_cuts(nest: Nest, lanes: int, fewest: int) -> int:
 
 
 def in_pairs(nest: Nest, lanes: int, options: Options) -> bool:
-    """Do the lanes hold even places first? Two registers at least: each half is whole ones."""
+    """Whether lanes hold even positions first. Needs two registers, so that each half fills one."""
     return lanes * 4 >= 2 * register_bytes(options) and comes_in_pairs(nest)
 
 
 def comes_in_pairs(nest: Nest) -> bool:
-    """Is bf16 most of what is read and written along the vector? Anything else must be brought into
-    its order."""
+    """Whether most accesses along the vector are bf16. Other dtypes have to be permuted."""
     if nest.across is not None or any(isinstance(e, Scan) for e in nest.expressions()):
         return False
     assert nest.vector is not None
@@ -76,20 +75,20 @@ def register_bytes(options: Options) -> int:
 
 
 def _narrowest(nest: Nest) -> int:
-    """Bytes of an element in memory; a truth value counts as four, it takes code for each."""
+    """Bytes of the narrowest element in memory; a bool counts as four, because each takes code."""
     dtypes = [s.value.dtype for s in nest.stores]
     dtypes += [e.dtype for e in nest.expressions() if isinstance(e, Load)]
     return min(4 if dtype is torch.bool else dtype.itemsize for dtype in dtypes)
 
 
 def _waits(reduce: Reduce) -> bool:
-    """Does each step wait long for the one before it in the same lanes? Two comparisons and two
-    selections for the position of the largest; of wide elements fewer lanes fit the registers."""
+    """Whether each step waits long for the previous one in the same lanes: two comparisons and two
+    selects for the position of a maximum. Of wide elements fewer lanes fit the registers."""
     return is_positional(reduce.kind) and reduce.operand.dtype.itemsize <= 4
 
 
 def _width(nest: Nest, cost: int, register: int, element: int) -> int:
-    """How many bytes of a value one step of the vector loop takes."""
+    """Bytes of a value in one step of the vector loop."""
     assert nest.vector is not None
     if cost > 150 or any(isinstance(e, Scan) for e in nest.expressions()):
         return register
@@ -105,6 +104,6 @@ def _width(nest: Nest, cost: int, register: int, element: int) -> int:
         return register * 8
     if comes_in_pairs(nest):
         return register * 4
-    # Halves are packed into whole registers only from twice as many on.
+    # Half-precision values fill whole registers only with twice as many lanes.
     packed = not nest.inner and all(s.value.dtype in HALVES for s in nest.stores)
     return register * (4 if cost <= 30 else 2) * (2 if packed else 1)

@@ -1,8 +1,9 @@
-"""What Python calls to run a segment: binds tensors to bases and runs the table, all in native
-code. Comes in: the addresses of the bases and of the table, weights, tensors; goes out: the
-executor's code, or UNUSUAL where anything is not as it mostly is, and nothing was run. What holds:
-objects are looked at with the interpreter's lock held, the table runs without it; what was made of
-weights is held meanwhile. There is a launcher only where it was found out how tensors lie in memory
+"""The native function that Python calls to run a segment: binds tensors to base pointers and runs
+the table. Takes the addresses of the base pointers and of the table, weights and tensors. Returns
+the executor's code, or UNUSUAL, before it runs anything, if an argument misses the fast path.
+
+Objects are inspected with the GIL held; the table runs without it, while a reference keeps packed
+weights alive. There is a launcher only if the layout of tensors in memory was found
 (`tensor_layout`).
 """
 
@@ -33,17 +34,17 @@ FRAME = (
     "execute", "unchanged", "weights", "watched", "constants", "constant_count", "tensors",
     "tensor_count", "keeper",
 )  # fmt: skip
-"""Two functions; how many weights come first and the frame in which they were noted, 0: in none;
-where pairs (base, word) and rows of tensors (base, then TENSOR_ROW) lie and how many; the object
-that holds what was made of the weights."""
+"""Two functions; the number of weights, which are the first arguments, and the frame that recorded
+their state, or 0; addresses and lengths of the constants, as pairs (base, word), and of the
+tensors, as rows (base, then TENSOR_ROW); the object that holds the packed weights."""
 TENSOR_ROW = ("itemsize", "extent", "dtype")
-"""Bytes of an element; bytes from the first element to the end of the last, 0: those that the
-tensor's own sizes and strides give; the number of the dtype, -1: any."""
+"""Bytes of an element; bytes from the first element to the end of the last, 0: computed from the
+tensor's sizes and strides; the number of the dtype, -1: any."""
 ANY = -1
 KIND = object.__basicsize__ - 8
-"""Where an object's type stands in it."""
+"""Offset of the type in an object."""
 DATA = bytes.__basicsize__ - 1
-"""Where the bytes of bytes begin."""
+"""Offset of the contents in a bytes object."""
 FASTCALL = 0x80
 _PYTHON = {
     "PyLong_AsLongLong": "(!llvm.ptr) -> i64",
@@ -58,7 +59,7 @@ Launcher = Callable[..., int]
 
 
 class _Text:
-    """Lines of the function."""
+    """Writes the lines of a function."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -88,7 +89,7 @@ class _Text:
         return name
 
     def item(self, base: str, index: str, kind: str = "i64") -> str:
-        """Word `index` behind `base`."""
+        """Word `index` from `base`."""
         at, name = self.name(), self.name()
         self.add(
             f"{at} = llvm.getelementptr {base}[{index}] : (!llvm.ptr, i64) -> !llvm.ptr, i64",
@@ -100,7 +101,7 @@ class _Text:
         return self.load("%frame", 8 * FRAME.index(name), kind)
 
     def call(self, function: str, arguments: str, kind: str) -> str:
-        """Of one of Python's own."""
+        """Calls a function of Python's C API."""
         address, pointer = self.constant(_address(function)), self.name()
         result = "" if kind.endswith("()") else f"{self.name()} = "
         self.add(
@@ -119,7 +120,7 @@ class _Text:
         return name
 
     def loop(self, label: str, count: str, body: Callable[[str], None]) -> None:
-        """`body` of 0 … count - 1."""
+        """Runs `body` for 0 … count - 1."""
         zero, one = self.constant(0), self.constant(1)
         self.add(f"llvm.br ^{label}({zero} : i64)")
         self.block(f"^{label}(%{label}: i64)")
@@ -215,8 +216,8 @@ def _set_tensor(t: _Text, k: str, words: TensorLayout, zero: str) -> None:
 
 
 def _address_of(t: _Text, tensor: str, words: TensorLayout, row: Sequence[str], zero: str) -> str:
-    """Of the first element. Unusual are other classes and dtypes, and storages that do not hold all
-    of it."""
+    """The address of the first element. Unusual are other classes and dtypes, and storages that do
+    not hold the whole tensor."""
     size, extent, dtype = row
     t.branch_unless(_is_plain_type(t, tensor), "^ordinary")
     inside = t.load(tensor, words.tensor, "!llvm.ptr")
@@ -249,7 +250,7 @@ def _is_dtype(t: _Text, number: str, wanted: str) -> str:
 def _extent_of(
     t: _Text, inside: str, words: TensorLayout, size: str, extent: str, zero: str
 ) -> str:
-    """`extent` where it is known, else what the tensor's sizes and strides give."""
+    """`extent` if it is known, otherwise computed from the tensor's sizes and strides."""
     one, room = t.constant(1), t.constant(INLINE)
     t.add(
         f"llvm.cond_br {t.compare('ne', extent, zero)}, ^extent({extent} : i64), ^unknown",
@@ -301,8 +302,8 @@ def _answer(t: _Text, code: str) -> None:
 
 
 def _present(words: TensorLayout) -> str:
-    """present(*tensors): 0 where each has memory for its elements, as far as a row (bytes of an
-    element, extent) tells; UNUSUAL where it has to be looked at closer."""
+    """present(*tensors): 0 if each has memory for its elements, according to its row (bytes of an
+    element, extent); UNUSUAL if Python has to check."""
     t = _Text()
     t.add(f"%rows = llvm.load {_at(t, '%self', DATA)} {{alignment = 1 : i64}} : "
           "!llvm.ptr -> !llvm.ptr")  # fmt: skip
@@ -322,7 +323,7 @@ def _present(words: TensorLayout) -> str:
 
 
 def _state(words: TensorLayout) -> str | None:
-    """state(*tensors): the bits of `thread_state`; None where they cannot be had natively."""
+    """state(*tensors): the bits of `thread_state`; None if they cannot be read natively."""
     found = state_lines()
     if found is None:
         return None
@@ -364,8 +365,8 @@ def _signed(word: int) -> int:
 
 
 def _apart(words: TensorLayout) -> str:
-    """apart(*tensors): 0 where none of the first, as many as a word tells, is in the same memory as
-    another; UNUSUAL where one is, or has none."""
+    """apart(*tensors): 0 if none of the first ones, whose number is in `self`, shares memory with
+    another; UNUSUAL if one does or has none."""
     t = _Text()
     t.add(f"%first = llvm.load {_at(t, '%self', DATA)} {{alignment = 1 : i64}} : "
           "!llvm.ptr -> i64")  # fmt: skip
@@ -408,7 +409,7 @@ def _native() -> Native | None:
 
 
 def _as_expected() -> bool:
-    """Is this Python one whose objects are known?"""
+    """Whether this is a Python with known object layouts."""
     sample, tensor = b"as expected", torch.empty(0)
     return (
         sys.implementation.name == "cpython"
@@ -420,7 +421,7 @@ def _as_expected() -> bool:
 
 
 def begin() -> None:
-    """Something will be launched."""
+    """Starts compiling the launcher ahead of time."""
     _native.begin()
 
 
@@ -434,7 +435,7 @@ class _Method(ctypes.Structure):
 
 
 _methods: dict[int, _Method] = {}
-"""For the life of the process: functions refer to them."""
+"""Kept for the life of the process: functions refer to them."""
 
 
 def _method(address: int, name: bytes, flags: int) -> _Method:
@@ -442,7 +443,7 @@ def _method(address: int, name: bytes, flags: int) -> _Method:
 
 
 def _function(native: Native, name: str, flags: int, own: bytes) -> Callable[..., int]:
-    """A Python function in native code; `own` is what it is handed as self."""
+    """A native function as a Python callable; `own` is passed as self."""
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype = ctypes.py_object
     make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
@@ -456,8 +457,8 @@ def _table_address(table: array[int]) -> bytes:
 
 
 def launcher(frame: array[int]) -> Launcher | None:
-    """launch(address of the bases, address of the table, *weights, *tensors). The frame has to live
-    as long, and stays its owner's to change."""
+    """launch(address of the base pointers, address of the table, *weights, *tensors). The caller
+    keeps the frame alive and may change it."""
     native = _native()
     if native is None:
         return None
@@ -465,7 +466,7 @@ def launcher(frame: array[int]) -> Launcher | None:
 
 
 def presence(rows: array[int]) -> Callable[..., int] | None:
-    """present(*tensors), with a row for each tensor; the rows have to live as long."""
+    """present(*tensors), with a row for each tensor; the caller keeps the rows alive."""
     native = _native()
     if native is None:
         return None
@@ -473,7 +474,7 @@ def presence(rows: array[int]) -> Callable[..., int] | None:
 
 
 def apartness(first: int) -> Callable[..., int] | None:
-    """apart(*tensors): strided ones, of which the first `first` are compared with all."""
+    """apart(*tensors) for strided tensors: the first `first` are compared with all."""
     native = _native()
     if native is None:
         return None
@@ -482,7 +483,7 @@ def apartness(first: int) -> Callable[..., int] | None:
 
 @cache
 def thread_state() -> ThreadState:
-    """The bits of `thread_state` that hold for the calling thread."""
+    """Returns the bits of `thread_state` that are set for the calling thread."""
     native = _native()
     if native is not None and "state" in native.addresses:
         function = _function(native, "state", FASTCALL, b"")

@@ -1,5 +1,4 @@
-"""Results that are made once a process, whoever asks: the caller who needs one, or a thread that
-began earlier because it will be needed."""
+"""Memoised functions whose results can be computed ahead of time on another thread."""
 
 from __future__ import annotations
 
@@ -14,8 +13,8 @@ T = TypeVar("T")
 
 
 class Once(Generic[T]):
-    """A function that remembers. Who asks for a result that is being made waits for it, and makes
-    what was only put in line; a failure is not remembered."""
+    """A memoised function. A caller waits for a result in progress and computes a queued one
+    itself. Failures are not cached."""
 
     def __init__(self, function: Callable[..., T]):
         self.function = function
@@ -34,8 +33,8 @@ class Once(Generic[T]):
         return result.result()
 
     def begin(self, *args: Hashable) -> None:
-        """Make it beside what the caller does next, when what was begun before is done: the caller
-        keeps a core."""
+        """Computes a result on another thread, after those begun earlier, so that the caller keeps
+        a core."""
         with self.lock:
             if args in self.results:
                 return
@@ -72,7 +71,7 @@ _turn = threading.Lock()
 
 
 def _after_fork() -> None:
-    """The threads of the parent are not in the child."""
+    """The parent's threads do not exist in the child."""
     global _turn
     _turn = threading.Lock()
     for once in _all:

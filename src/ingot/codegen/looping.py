@@ -1,6 +1,5 @@
-"""The loops of a kernel, written as MLIR: scalar ones, those along the vector with their tail,
-loops in parts, and stack memory. Comes in: a Nest; goes out: lines. What holds: a tail runs under a
-mask; in each part of a loop the guards on it are settled.
+"""Writes the loops of a kernel as MLIR: scalar loops, vector loops with a masked tail, loops split
+into segments, and stack memory. In each segment of a loop the guards on it are constant.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ from ingot.program.shapes import Size
 
 Body = Callable[[], None]
 MOST_CUTS = 4
-"""A loop with more guards on it is not cut at them."""
+"""A loop whose guards change at more positions is not split."""
 
 
 def cuts_of(var: Var, expressions: Iterable[Expr]) -> list[int]:
-    """Where along a loop of known size the value of a guard on it changes."""
+    """The positions along a loop of known size at which a guard on it changes."""
     if not isinstance(var.size, int):
         return []
     cuts = set()
@@ -44,7 +43,7 @@ def cuts_of(var: Var, expressions: Iterable[Expr]) -> list[int]:
 
 
 class LoopWriter:
-    """Writes the loops of one body; what is in them is a subclass's."""
+    """Writes the loops of one body; subclasses write their contents."""
 
     def __init__(self, nest: Nest, lanes: int, symbols: dict[sympy.Symbol, Val]):
         self.nest = nest
@@ -55,13 +54,13 @@ class LoopWriter:
         self.at: dict[Var, Val] = {}
         self.range: dict[Var, tuple[Size, Size]] = {}
         self.limits: dict[Var, tuple[Val, Val]] = {}
-        """Loops of which only a part is to be run; a part of the vector loop starts at a multiple
-        of the lanes."""
+        """Loops of which only a part runs; a part of the vector loop starts at a multiple of the
+        lanes."""
         self.memo: list[dict[Expr, Val]] = [{}]
         self.tail: Val | None = None
         self._slots = 0
 
-    # -- small things ------------------------------------------------------------------------------
+    # -- sizes and stack memory --------------------------------------------------------------------
 
     def const(self, value: int) -> Val:
         return self.b.const(value, I64)
@@ -70,8 +69,7 @@ class LoopWriter:
         return emit_size(self.b, size, self.symbols)
 
     def slot(self, dtype: torch.dtype, lanes: int, count: int = 1) -> str:
-        """Stack memory for values as they are in registers; LLVM turns single ones into
-        registers."""
+        """Stack memory for values in register form; LLVM promotes single ones to registers."""
         self._slots += 1
         name = f"%slot{self._slots}"
         element = Val("", dtype, lanes).type
@@ -111,8 +109,7 @@ class LoopWriter:
         self.b.line("}")
 
     def vector_loop(self, var: Var, low: Val, high: Val, extent: int | None, body: Body) -> None:
-        """A loop in steps of `lanes`, its rest under a mask. `extent`: high - low where that is
-        known."""
+        """A loop in steps of `lanes` with a masked tail. `extent`: high - low if known."""
         lanes = self.lanes
         if lanes == 1:
             self.loop(var, low, high, body)
@@ -145,7 +142,7 @@ class LoopWriter:
         self.b.line("}")
 
     def segments(self, var: Var, roots: Iterable[Expr]) -> list[tuple[Size, Size]]:
-        """The parts of a loop in each of which every guard on it is settled."""
+        """The segments of a loop, in each of which every guard on it is constant."""
         cuts = cuts_of(var, ordered(roots))
         return [(0, var.size)] if len(cuts) > MOST_CUTS else list(pairwise([0, *cuts, var.size]))
 
@@ -157,7 +154,7 @@ class LoopWriter:
         low: Val | None = None,
         high: Val | None = None,
     ) -> None:
-        """The loop of `var`, or the part low … high of it, in its segments."""
+        """The loop of `var`, or its part low … high, segment by segment."""
         if low is None and var in self.limits:
             low, high = self.limits[var]
         parts = self.segments(var, roots)
@@ -176,8 +173,8 @@ class LoopWriter:
             del self.range[var]
 
     def _extent(self, start: Size, end: Size, whole: bool, part: bool) -> int | None:
-        """How long the loop is, as far as its tail is concerned: of a part only that there is
-        none."""
+        """The length of the loop, as far as its tail depends on it: of a part only if there is no
+        tail."""
         if not isinstance(start, int) or not isinstance(end, int):
             return None
         if part and not (whole and end % self.lanes == 0):
@@ -192,5 +189,5 @@ class LoopWriter:
         self.over(loops[0], roots, lambda: self.over_all(loops[1:], roots, body))
 
     def hoist(self, roots: Iterable[Expr]) -> None:
-        """Write now what does not depend on loops still to be opened."""
+        """Writes values that do not depend on loops still to be opened."""
         raise NotImplementedError

@@ -1,7 +1,6 @@
-"""MLIR's C functions, called so that Python goes on beside them: torch-mlir's bindings keep the
-interpreter's lock while LLVM works. Comes in: a module's text and a pass pipeline; goes out: an
-Engine that holds its machine code. What holds: a module that MLIR or LLVM refuses becomes a
-CompileError with all that was said about it; several threads may compile at once.
+"""MLIR's C API, called without the GIL: torch-mlir's bindings hold it while LLVM works. An Engine
+compiles a module's text with a pass pipeline and holds its machine code. If MLIR or LLVM rejects
+the module, a CompileError carries all diagnostics. Several threads may compile at once.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ _POINTER = ctypes.c_void_p
 
 
 class _Text(ctypes.Structure):
-    """MlirStringRef: bytes and how many."""
+    """MlirStringRef: bytes and their number."""
 
     _fields_ = (("data", ctypes.c_char_p), ("length", ctypes.c_size_t))
 
 
 class _Said(ctypes.Structure):
-    """The same, as MLIR hands it over: not ended by a zero."""
+    """The same as callbacks receive it: not zero-terminated."""
 
     _fields_ = (("data", _POINTER), ("length", ctypes.c_size_t))
 
@@ -63,10 +62,10 @@ def _library() -> ctypes.CDLL:
 
 
 class Engine:
-    """Machine code of one module; it lives as long as this does."""
+    """Machine code of one module, alive as long as this object."""
 
     def __init__(self, text: str, pipeline: str, symbols: Mapping[str, int]):
-        """`symbols`: what the module imports, name to address."""
+        """`symbols`: imported names → addresses."""
         from torch_mlir import ir, passmanager
 
         library = _library()
@@ -90,14 +89,14 @@ class Engine:
                 library.mlirModuleDestroy(module)
 
     def lookup(self, name: str) -> int:
-        """The address of the wrapper of an exported function; LLVM compiles when first asked."""
+        """The address of the wrapper of an exported function; LLVM compiles on the first lookup."""
         with compiling():
             found = _library().mlirExecutionEngineLookupPacked(self._address, _text(name))
-        return _found(found, ["LLVM gave no code"])
+        return _found(found, ["LLVM generated no code"])
 
     def __del__(self) -> None:
-        # When the interpreter ends modules are emptied, and code may still be running in a thread
-        # that it does not wait for.
+        # At interpreter shutdown modules are emptied, and code may still run in a thread that the
+        # interpreter does not wait for.
         if self._address is None or sys is None or sys.is_finalizing():
             return
         _library().mlirExecutionEngineDestroy(self._address)
@@ -109,7 +108,7 @@ def _text(text: str) -> _Text:
 
 
 def _found(result: int | None, said: list[str]) -> int:
-    """A null pointer and a zero both mean that something was refused."""
+    """Raises on a null pointer or a zero, which both signal failure."""
     if not result:
         raise CompileError("\n".join(said) or "LLVM cannot make code of the module")
     return result
@@ -129,7 +128,7 @@ def _listener(said: list[str]) -> Callable[..., Any]:
 
 
 def _pointer(thing: Any) -> int:
-    """What an object of the bindings stands for."""
+    """The C pointer of an object of the bindings."""
     capsule = thing._CAPIPtr
     found: int = _capsule_pointer(capsule, _capsule_name(capsule))
     return found

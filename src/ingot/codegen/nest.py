@@ -1,7 +1,6 @@
-"""The values of a kernel, written as MLIR: what is loaded, computed and stored in its loops, which
-are in looping.py. Comes in: a Nest; goes out: the lines of a function that computes a range of its
-parallel units. What holds: what does not depend on a loop is written before it; a tail is masked,
-never over-read. How a row is reduced, scanned and stored is in rows.py.
+"""Writes the values of a kernel as MLIR: the loads, ops and stores in its loops, which are in
+looping.py. Values that do not depend on a loop are written before it. A tail is masked, never
+over-read. rows.py reduces, scans and stores rows.
 """
 
 from __future__ import annotations
@@ -35,9 +34,9 @@ from ingot.ops.values import Val
 from ingot.program.shapes import shape_of
 
 ROWS_AHEAD = 4
-"""Of a row that is read below another, how many rows earlier it is asked for."""
+"""Rows between a prefetch and its use, if rows are read one below the other."""
 TABLE = 16384
-"""Bytes of a row in which elements are looked up: it stays in the first cache level."""
+"""Bytes of a row to gather from that stays in the L1 cache."""
 
 
 def _without(index: Index, atom: ix.Atom) -> Index:
@@ -54,19 +53,19 @@ class NestWriter(LoopWriter):
         super().__init__(nest, lanes, symbols)
         self.buffers = buffers
         self.kept_ready: set[Expr] = set()
-        """Values that lie in memory by now: nothing below them is computed again."""
+        """Values in memory: nothing below them is computed again."""
         self.guard: Val | None = None
         self.failed: dict[int, str] = {}
         self.past_cache: frozenset[fx.Node] = frozenset()
         """Buffers that are stored past the cache."""
         self.side_by_side = False
-        """Are several rows read at a time? Processors fetch ahead along each by themselves."""
+        """Whether several rows are read at a time: the hardware prefetches along each."""
         self._nowhere: str | None = None
 
     # -- values ------------------------------------------------------------------------------------
 
     def hoist(self, roots: Iterable[Expr]) -> None:
-        """Write now what does not depend on loops still to be opened and is certain to be
+        """Writes values that do not depend on loops still to be opened and are certain to be
         evaluated."""
         done = self.kept_ready
         for expr in ordered(roots, stop=lambda e: isinstance(e, Guarded | Reduce) or e in done):
@@ -76,7 +75,7 @@ class NestWriter(LoopWriter):
                 self.value(expr)
 
     def _ready(self, expr: Expr) -> bool:
-        """Are the reductions below it done?"""
+        """Whether the reductions below it are done."""
         return all(not isinstance(e, Reduce) or self._known(e) is not None for e in ordered([expr]))
 
     def _known(self, expr: Expr) -> Val | None:
@@ -149,7 +148,8 @@ class NestWriter(LoopWriter):
         return self.b.gather(base, self.index(expr.index), expr.dtype, mask)
 
     def _single_gather(self, index: Index) -> ix.Gathered | None:
-        """What alone changes along the vector, and lies side by side in memory."""
+        """The gather that alone varies along the vector, if its indices are contiguous in
+        memory."""
         found = [atom for atom in index.terms if isinstance(atom, ix.Gathered)]
         if len(found) != 1 or self.nest.vector in _without(index, found[0]).variables():
             return None
@@ -160,8 +160,8 @@ class NestWriter(LoopWriter):
         return found[0] if beside else None
 
     def _one_by_one(self, expr: Load, gathered: ix.Gathered) -> Val:
-        """Where every place is inside, each is read and then its element, which is faster than to
-        gather them; the usual way sees to the others."""
+        """If every index is in range, loads each index and then its element, which is faster than a
+        gather instruction. Otherwise gathers."""
         b, read = self.b, gathered.value.value
         places, size = b.cast(self.value(read), I64), self.size(gathered.size)
         below = b.cmp("lt", places, self.const(0))
@@ -190,7 +190,7 @@ class NestWriter(LoopWriter):
         return b.branch(outside, by_gather, one_by_one)
 
     def _addresses(self, base: str, index: Index, dtype: torch.dtype) -> list[str]:
-        """Of all lanes where they lie in even steps, or none."""
+        """The addresses of all lanes if their stride is constant, otherwise none."""
         assert self.nest.vector is not None
         step = index.coefficient(self.nest.vector)
         if not isinstance(step, int):
@@ -200,8 +200,8 @@ class NestWriter(LoopWriter):
         return [self.b.pointer_at(first, self.const(k * step), dtype) for k in places]
 
     def _filled(self, index: Index) -> Val | None:
-        """Has what is looked up in anything at all? None where that is certain. In what is empty
-        the index 0, which stands for a wrong one, is wrong, too."""
+        """Whether all gathered dimensions are non-empty; None if that is certain. Index 0, which
+        replaces an invalid one, is itself invalid in an empty dimension."""
         sizes = {
             gathered.size for gathered in index.gathered() if not isinstance(gathered.size, int)
         }
@@ -212,7 +212,7 @@ class NestWriter(LoopWriter):
         return reduce(self.b.and_, each)
 
     def _safe(self, pointer: str, condition: Val | None) -> str:
-        """The pointer, or one to memory of our own where the condition does not hold."""
+        """The pointer, or one to stack memory if the condition does not hold."""
         if condition is None:
             return pointer
         if self._nowhere is None:
@@ -224,8 +224,8 @@ class NestWriter(LoopWriter):
         return name
 
     def _fetch_below(self, expr: Load, pointer: str) -> None:
-        """Where rows are read one below the other, the piece of a row that comes soon: it lies on
-        another page, which no processor looks for by itself."""
+        """If rows are read one below the other, prefetches a piece of a later row: it lies on
+        another page, which the hardware does not prefetch."""
         inner, vector = self.nest.inner, self.nest.vector
         if self.side_by_side or not inner or vector is None or vector in inner:
             return
@@ -235,8 +235,8 @@ class NestWriter(LoopWriter):
             self.b.fetch(below, self.lanes * expr.dtype.itemsize)
 
     def _fetch_next_table(self, expr: Load) -> None:
-        """Where elements are looked up in a row for each row of the result, the same part of the
-        next one: what is read without order is not fetched ahead."""
+        """If each row of the result gathers from a row of its own, prefetches the same part of the
+        next one: the hardware does not prefetch unordered reads."""
         gathered = [atom for atom in expr.index.terms if isinstance(atom, ix.Gathered)]
         vector = self.nest.vector
         rows = [v for v in self.nest.outer if v is not vector]
@@ -251,7 +251,7 @@ class NestWriter(LoopWriter):
             self.b.fetch(start, self.lanes * expr.dtype.itemsize)
 
     def is_far(self, load: Load) -> bool:
-        """Is it of a buffer that the second cache level does not hold?"""
+        """Whether its buffer exceeds the L2 cache."""
         count = ix.product(shape_of(load.buffer))
         return not isinstance(count, int) or count * load.dtype.itemsize > this_machine().l2_bytes
 
@@ -294,8 +294,8 @@ class NestWriter(LoopWriter):
         return self.b.select(inside, value, self._under(self.b.not_(inside), expr.outside))
 
     def _under(self, condition: Val, expr: Expr) -> Val:
-        """A value that counts only where `condition` holds: elsewhere its loads have no place in
-        memory, so they are masked off, and its failures are none."""
+        """A value that counts only under `condition`. Elsewhere its loads have no valid address and
+        are masked off, and its failures are ignored."""
         if isinstance(expr, Number):
             return self.value(expr)
         before = self.guard
@@ -307,7 +307,7 @@ class NestWriter(LoopWriter):
         return value
 
     def _settled(self, expr: Guarded) -> bool | None:
-        """True or False where the guard is the same for the whole segment."""
+        """The guard's value if it is constant in the segment, otherwise None."""
         if len(expr.index.terms) != 1 or not isinstance(expr.index.const, int):
             return None
         ((atom, c),) = expr.index.terms.items()
@@ -332,7 +332,7 @@ class NestWriter(LoopWriter):
         return self.b.select(bad, zero, value)
 
     def _fail(self, condition: Val, code: int) -> None:
-        """Remember that a lane that counts met `condition`."""
+        """Records that an active lane met `condition`."""
         for mask in (self.tail if condition.lanes > 1 else None, self.guard):
             if mask is not None:
                 condition = self.b.and_(*self.b.same_lanes(condition, mask))
@@ -360,8 +360,7 @@ class NestWriter(LoopWriter):
         return index.coefficient(self.nest.vector) == 1
 
     def index(self, index: Index, first_lane: bool = False) -> Val:
-        """The value of an index; along the vector one for each lane, or that of the first lane
-        only."""
+        """The value of an index; along the vector one per lane, or that of the first lane only."""
         total: Val | None = None
         for atom, c in index.terms.items():
             part = self._atom(atom, first_lane)
@@ -382,5 +381,5 @@ class NestWriter(LoopWriter):
             return self.value(atom.value)
         inner = self.index(atom.index, first_lane)
         by = self.size(atom.by)
-        # An index that counts is never negative, so truncation is the floor.
+        # The index of an active lane is never negative, so truncation is the floor.
         return self.b.div(inner, by) if isinstance(atom, ix.Div) else self.b.rem(inner, by)

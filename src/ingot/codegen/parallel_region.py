@@ -1,7 +1,7 @@
-"""Several steps on one team of threads: waking it for each of them costs more than small ones take.
-Comes in: a table of functions that do the share of the thread that calls them; goes out: `team`, a
-step that has all of it run. What holds: no thread starts a step before all have done the one in
-front; a table for which one thread is enough, or all there is, runs on the caller's.
+"""Runs several steps on one team of threads: waking it for each of them costs more than small steps
+take. `team` is a step that runs a table of functions, each of which does the share of the calling
+thread. No thread starts a step before all have finished the previous one. If one thread is enough
+or the only one allowed, the table runs on the caller's.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _TEAM = """
 
 
 def team_functions(frame_words: int) -> dict[str, str]:
-    """Names to texts; they call @fill and @word."""
+    """Function texts by name; they call @fill and @word."""
     return {"share": _share(frame_words), "team": _TEAM}
 
 
 def _share(frame_words: int) -> str:
-    """What each thread does: all steps, and behind each but the last it waits for the others."""
+    """The function of each thread: all steps, with a barrier after each but the last."""
     return f"""
   llvm.func internal @share(%data: !llvm.ptr) {{
     %zero = arith.constant 0 : i64

@@ -1,7 +1,7 @@
-"""Positions of the largest or smallest along rows, in two steps: the best value of each block of a
-row and where the block begins, which takes little more than the best value alone; then the position
-in the first block that has the best of all. What holds: the first of equals, and a NaN before all
-numbers, as eager; a row's elements are computed again in one of its blocks only.
+"""argmax and argmin along rows in two passes: first the best value of each block of a row and the
+start of the block, at little more than the cost of max or min; then the position in the first block
+that holds the best value. As in eager, the first of equals wins and NaN beats all numbers. Only one
+block of a row is computed twice.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from ingot.codegen.rows import RowWriter, Slots
 
 STEPS = 2
-"""Of the vector loop in a block."""
+"""Steps of the vector loop in a block."""
 BLOCKS = 16
-"""From how many on it is worth it."""
+"""Blocks in a row that make two passes worthwhile."""
 
 
 def goes_by_blocks(w: RowWriter, groups: Sequence[Sequence[Reduce]]) -> bool:
@@ -34,7 +34,7 @@ def goes_by_blocks(w: RowWriter, groups: Sequence[Sequence[Reduce]]) -> bool:
     if not all(is_positional(group[0].kind) for group in groups):
         return False
     if any(isinstance(e, Scan) for e in ordered(group[0].operand for group in groups)):
-        return False  # its elements cannot be computed again
+        return False  # its elements cannot be recomputed
     return isinstance(vector.size, int) and vector.size >= BLOCKS * STEPS * w.lanes
 
 
@@ -62,7 +62,7 @@ def write_positions(w: RowWriter, groups: Sequence[Sequence[Reduce]]) -> None:
 
 
 class Best:
-    """Of one reduction."""
+    """Best value and position of one reduction."""
 
     def __init__(self, w: RowWriter, group: Sequence[Reduce]):
         assert w.nest.vector is not None
@@ -73,7 +73,7 @@ class Best:
         self.totals: Slots = w.accumulators(reduce)
         first, self.last = w.limits.get(self.var) or (w.const(0), w.size(self.var.size))
         slot, dtype = self.totals[1]
-        w.put(slot, self._every_lane(first, dtype))  # where nothing is better than the worst
+        w.put(slot, self._every_lane(first, dtype))  # if nothing beats the worst value
 
     def _every_lane(self, value: Val, dtype: torch.dtype) -> Val:
         return self.b.broadcast(self.b.cast(value, dtype), self.w.lanes)
@@ -82,7 +82,7 @@ class Best:
         return tuple(self.w.get(slot, dtype, self.w.lanes) for slot, dtype in slots)
 
     def close(self, low: Val) -> None:
-        """The block that begins at `low` is done."""
+        """Adds the block that begins at `low` to the totals."""
         new = (*self._get(self.block), self._every_lane(low, self.totals[1][1]))
         after = advance(self.b, self.group[0].kind, self._get(self.totals), new)
         for (slot, _), value in zip(self.totals, after, strict=True):
@@ -119,7 +119,7 @@ class Best:
         return across_lanes(self.b, "min", (among,))[0]
 
     def _same(self, x: Val, best: Val) -> Val:
-        """Which lanes have the best value?"""
+        """The lanes that have the best value."""
         b, best = self.b, self.b.broadcast(best, x.lanes)
         same = b.cmp("eq", x, best)
         if is_float(x.dtype):

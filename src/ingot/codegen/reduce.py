@@ -1,7 +1,6 @@
-"""How reductions accumulate. Comes in: an element, or the accumulators of two parts; goes out: the
-accumulators of both. What holds: the order of combination depends on sizes only, never on the
-number of threads. A NaN wins in max and min; arg reductions keep the first of equals, as eager
-does.
+"""Accumulators of reductions: combines an element, or the accumulators of two parts. The order of
+combination depends on sizes only, never on the number of threads. NaN wins in max and min; arg
+reductions keep the first of equals, as eager does.
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ from ingot.ops.values import Val
 
 Accumulators = tuple[Val, ...]
 ADDED = ("sum", "squares", "spread")
-"""Kinds whose accumulators are sums: of elements, of their squares; of the squares of distances
-from a mean and of the distances themselves."""
+"""Kinds whose accumulators are sums: of elements; of their squares; of squared deviations from a
+mean and of the deviations."""
 
 
 def is_positional(kind: str) -> bool:
@@ -27,8 +26,8 @@ def is_positional(kind: str) -> bool:
 def identity(
     b: Builder, kind: str, dtype: torch.dtype, lanes: int, position: torch.dtype = torch.int64
 ) -> Accumulators:
-    """What combining with changes nothing. The position of no element is 0: where nothing is better
-    than the worst value there is, the first element is the answer."""
+    """The neutral element of `combine`. Its position is 0: if nothing beats the worst value, the
+    first element is the result."""
     if kind in (*ADDED, "any"):
         return (b.const(0, dtype, lanes),) * (2 if kind == "spread" else 1)
     if kind in ("prod", "all"):
@@ -69,7 +68,7 @@ def combine(b: Builder, kind: str, a: Accumulators, x: Accumulators) -> Accumula
 
 
 def _better(b: Builder, kind: str, a: Accumulators, x: Accumulators) -> Accumulators:
-    """The better of two (value, position): NaN beats numbers; of equals the first position."""
+    """The better of two (value, position): NaN beats numbers; of equals, the first position."""
     beats = b.cmp("gt" if kind == "argmax" else "lt", x[0], a[0])
     same = b.cmp("eq", x[0], a[0])
     if is_float(x[0].dtype):
@@ -82,7 +81,7 @@ def _better(b: Builder, kind: str, a: Accumulators, x: Accumulators) -> Accumula
 
 
 def advance(b: Builder, kind: str, a: Accumulators, x: Accumulators) -> Accumulators:
-    """`combine` with an element that comes after all that `a` has seen."""
+    """`combine` with an element after all those in `a`."""
     if kind in ("squares", "spread"):
         return b.fma(x[0], x[0], a[0]), *(b.add(each, x[0]) for each in a[1:])
     if not is_positional(kind):
@@ -94,8 +93,8 @@ def advance(b: Builder, kind: str, a: Accumulators, x: Accumulators) -> Accumula
 
 
 def corrected(b: Builder, accumulators: Accumulators, count: Val) -> Val:
-    """Of a spread: distances from the true mean would add up to 0. What the squares have too much
-    where they do not is taken away, unless numbers are so large that it is not finite."""
+    """The result of a spread. Deviations from the true mean would add up to 0; if they do not, the
+    excess of the squares is subtracted, unless it overflows."""
     squares, rest = accumulators
     extra = b.div(b.mul(rest, rest), b.cast(count, rest.dtype))
     less = b.maximum(b.sub(squares, extra), b.const(0, rest.dtype))
@@ -103,7 +102,7 @@ def corrected(b: Builder, accumulators: Accumulators, count: Val) -> Val:
 
 
 def across_lanes(b: Builder, kind: str, accumulators: Accumulators) -> Accumulators:
-    """One accumulator from the lanes of a vector, by halves."""
+    """One accumulator from the lanes of a vector, by halving."""
     lanes = accumulators[0].lanes
     while lanes > 1:
         lanes //= 2
@@ -118,7 +117,7 @@ def _half(b: Builder, x: Val, start: int, lanes: int) -> Val:
 
 
 def prefix(b: Builder, kind: str, x: Val, neutral: Val) -> Val:
-    """Lane k combined with all lanes before it, by doubling."""
+    """Lane k combined with all previous lanes, by doubling."""
     step = 1
     while step < x.lanes:
         picks = ", ".join(str(k + x.lanes - step) for k in range(x.lanes))

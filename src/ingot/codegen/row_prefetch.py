@@ -1,6 +1,5 @@
-"""Rows that are looked up, as those of an embedding: where the next one lies no processor guesses,
-so it is asked for a few rows ahead. What holds: of what names the rows nothing is read that the
-loop does not read itself; a row that is not there is no failure here.
+"""Prefetches gathered rows, such as those of an embedding, a few rows ahead: the hardware cannot
+predict them. Reads only indices that the loop reads as well. An invalid row is no failure here.
 """
 
 from __future__ import annotations
@@ -11,13 +10,13 @@ from ingot.fuse.expr import Checked, Guarded, Load, Reduce, Scan, ordered
 from ingot.fuse.index import Var
 
 AHEAD = 6
-"""Rows."""
+"""Rows between a prefetch and its use."""
 BEGINNING = 512
-"""Bytes of a row: the processor finds the others by itself."""
+"""Bytes to prefetch of a row: the hardware prefetches the rest."""
 
 
 def gathered_rows(w: NestWriter, var: Var) -> list[Load]:
-    """What is read along the vector in rows that are looked up anew at each step of `var`."""
+    """Loads along the vector from rows that are gathered anew at each step of `var`."""
     roots = [store.value for store in w.nest.stores]
     certain = ordered(roots, stop=lambda e: isinstance(e, Guarded))
     return [e for e in certain if isinstance(e, Load) and w.is_far(e) and _is_gathered(e, w, var)]
@@ -36,7 +35,7 @@ def _is_gathered(load: Load, w: NestWriter, var: Var) -> bool:
 
 
 def prefetch_rows(w: NestWriter, var: Var) -> None:
-    """Ask for the row of a few steps of `var` later, or for the last one."""
+    """Prefetches the row of a few steps of `var` later, or the last one."""
     if w.lanes == 1 or w.nest.vector is None:
         return
     picked = gathered_rows(w, var)

@@ -1,6 +1,6 @@
-"""What a kernel does below its outer loops: reductions, scans and stores of a row. What holds:
-reductions run in phases, each over the whole row, so that a row stays in cache between them; a
-value that is dear and needed in several phases is kept, others are computed again.
+"""Writes the reductions, scans and stores of a row, below the outer loops. Reductions run in
+phases, each over the whole row, so that a row stays in cache between them. An expensive value that
+several phases need is kept; others are recomputed.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ BLOCK = 64
 """Steps of a loop that one accumulator sums before it is added to the next: keeps the error of long
 sums low."""
 SHORT_ROW = 2048
-"""Elements that are still in the first cache level when their row begins."""
+"""Elements of a prefetched row that are still in the L1 cache when the row begins."""
 STORED = 4
-"""Times the second cache level: what is larger is worth fetching ahead where rows are stored."""
+"""Multiple of the L2 cache: larger buffers are worth prefetching if rows are stored."""
 Slots = list[tuple[str, torch.dtype]]
 """Memory of a reduction's accumulators."""
 
@@ -58,15 +58,15 @@ class RowWriter(NestWriter):
         super().__init__(nest, lanes, buffers, symbols)
         self.finished: dict[Reduce, Accumulators] = {}
         self.long_nans: set[Reduce] = set()
-        """Reductions of values whose NaNs may have something in their lower 16 bits."""
+        """Reductions of values whose NaNs may have payload in their lower 16 bits."""
         self.carries: dict[Scan, str] = {}
         self.following: list[tuple[Load, int]] = []
-        """What to fetch of the next row, and into which cache level."""
+        """Loads of the next row to prefetch, with their cache levels."""
         self.kept: dict[Expr, str] = {}
-        """Values of a row that later phases need too, and their memory."""
+        """Values of a row that later phases need too → their memory."""
 
     def row(self) -> None:
-        """Everything below the outer loops."""
+        """Writes everything below the outer loops."""
         if not self.nest.inner:
             self.hoist([s.value for s in self.nest.stores])
             self.store_all(self.nest.stores)
@@ -90,9 +90,9 @@ class RowWriter(NestWriter):
         self.store_all(phases.row_stores)
 
     def _read_next(self, phases: Phases, number: int) -> list[tuple[Load, int]]:
-        """What the first phase of the next row reads, to be fetched in phase `number` of this one,
-        in which nothing is stored, and into which cache level: processors fetch ahead along a row,
-        but not from one to the next. Where rows are stored, less room is left for it."""
+        """The loads in the first phase of the next row, to prefetch in phase `number` of this one,
+        in which nothing is stored, with their cache levels. The hardware prefetches along a row,
+        but not from one to the next. If rows are stored, they have less room in the cache."""
         inner, stored = self.nest.inner, any(phases.stores)
         if self.lanes == 1 or not self.nest.outer or self.nest.vector not in inner:
             return []
@@ -105,16 +105,17 @@ class RowWriter(NestWriter):
         length = ix.product([v.size for v in inner])
         short = isinstance(length, int) and length <= SHORT_ROW
         if number == 0 and not (stored and short):
-            # Long rows one behind the other, or with nothing between them, are read as one.
+            # The hardware reads long rows as one stream if they are adjacent or nothing comes
+            # between them.
             found = [e for e in found if stored and self._step(e) != length]
         return [(load, 1 if short and not stored else 2) for load in found]
 
     def _step(self, load: Load) -> Size | None:
-        """From a row to the next."""
+        """The stride from a row to the next."""
         return load.index.coefficient(self.nest.outer[-1])
 
     def _goes_on(self, load: Load, near: int) -> bool:
-        """Does the next row lie elsewhere, in a buffer of more than `near` bytes?"""
+        """Whether the next row lies elsewhere, in a buffer of more than `near` bytes."""
         step, size = self._step(load), ix.product(shape_of(load.buffer))
         far = not isinstance(size, int) or size * load.dtype.itemsize > near
         return far and isinstance(step, int) and step != 0 and self.is_contiguous(load.index)
@@ -177,8 +178,8 @@ class RowWriter(NestWriter):
         close: Callable[[Val], None],
         steps: int = BLOCK,
     ) -> None:
-        """The loop of `var` in blocks of so many steps, with something to do before and after
-        each. `close` is told where the block began."""
+        """The loop of `var` in blocks of `steps` steps, with code before and after each. `close`
+        gets the start of the block."""
         step = steps * (self.lanes if var is self.nest.vector else 1)
         if isinstance(var.size, int) and var.size <= 2 * step and var not in self.limits:
             open_()
@@ -202,7 +203,7 @@ class RowWriter(NestWriter):
     # -- kept values -------------------------------------------------------------------------------
 
     def _write(self, expr: Expr) -> Val:
-        """A value that an earlier phase computed comes from the row's memory."""
+        """Loads a value that an earlier phase kept; computes others."""
         if expr not in self.kept or self.guard is not None:
             return self._computed(expr)
         kind = Val("", expr.dtype, self.lanes)
@@ -218,7 +219,7 @@ class RowWriter(NestWriter):
         return value
 
     def _in_whole_steps(self) -> bool:
-        """Does a step along the vector never reach into the memory of the next one?"""
+        """Whether no step along the vector reaches into the memory of the next one."""
         vector = self.nest.vector
         if vector is None or vector not in self.nest.inner:
             return True
@@ -259,8 +260,8 @@ class RowWriter(NestWriter):
                 self.put(self.carries[expr], none)
 
     def _scan(self, expr: Scan) -> Val:
-        """This step's elements combined with all before them, which the carry holds, along the
-        vector in every lane. From step to step only one combination waits for another."""
+        """This step's elements combined with all previous ones. The carry holds those, along the
+        vector in every lane, so each step waits for only one combination of the previous step."""
         along = self.nest.vector in self.nest.inner
         slot = self.carries[expr]
         carry = self.get(slot, expr.dtype, self.lanes)
@@ -308,7 +309,7 @@ class RowWriter(NestWriter):
         if reduce.position is not None:
             new = (*new, self.position(reduce.position, slots[1][1], lanes))
         if self.tail is not None and self.nest.vector in self.nest.inner:
-            neutral = self.identity_of(reduce)  # a spread has two, for one element
+            neutral = self.identity_of(reduce)  # a spread has two accumulators per element
             new = tuple(self.b.select(self.tail, x, n) for x, n in zip(new, neutral))
         for (slot, _), value in zip(slots, advance(self.b, reduce.kind, current, new), strict=True):
             self.put(slot, value)
@@ -320,7 +321,7 @@ class RowWriter(NestWriter):
         return self.b.broadcast(value, self._acc_lanes())
 
     def position(self, position: Index, dtype: torch.dtype, lanes: int) -> Val:
-        """The index of this step's elements, one for each lane, in as few bits as will do."""
+        """The index of this step's elements, one per lane, in a dtype as narrow as possible."""
         b = self.b
         first = b.broadcast(b.cast(self.index(position, first_lane=True), dtype), lanes)
         vector = self.nest.vector
@@ -357,7 +358,7 @@ class RowWriter(NestWriter):
         self.finish_with(group, result)
 
     def finish_with(self, group: Sequence[Reduce], result: Accumulators) -> None:
-        """The reductions of `group` are known from here on."""
+        """Makes the results of the reductions in `group` available."""
         self.finished[group[0]] = result
         for member in group:
             self.memo[-1][member] = self._outcome(member, result)
@@ -370,7 +371,7 @@ class RowWriter(NestWriter):
 
 
 class Phases:
-    """The passes over a row: which reductions and which full-size stores each does."""
+    """The passes over a row, with the reductions and full-size stores of each."""
 
     def __init__(self, nest: Nest):
         self.of: dict[Expr, int] = {}
@@ -391,12 +392,12 @@ class Phases:
 
 ROW_BYTES = 32768
 DEAR = 8
-"""Instructions from which a value is kept rather than computed again in the next phase."""
+"""Instructions from which on a value is kept rather than recomputed in the next phase."""
 
 
 def worth_keeping(phases: Phases, nest: Nest, lanes: int, rare: Container[int]) -> dict[Expr, int]:
-    """Values of a row that are dear and needed in more than one phase, with the first of those;
-    phases that are seldom run do not count."""
+    """Expensive values of a row that several phases need → the first of these phases. Phases in
+    `rare`, which seldom run, do not count."""
     length = ix.product([v.size for v in nest.inner])
     if not isinstance(length, int) or nest.vector is None or lanes == 1:
         return {}
@@ -410,7 +411,7 @@ def worth_keeping(phases: Phases, nest: Nest, lanes: int, rare: Container[int]) 
     inner = set(nest.inner)
     kept: dict[Expr, int] = {}
     covered: set[Expr] = set()
-    # What most phases need goes first; of those, what is made of the others.
+    # Values that most phases need go first; of those, values that depend on the others.
     for expr in sorted(reversed(nest.expressions()), key=lambda e: -len(where[e])):
         if (
             len(where[expr]) < 2
@@ -431,7 +432,8 @@ def worth_keeping(phases: Phases, nest: Nest, lanes: int, rare: Container[int]) 
 
 
 def _reach(reductions: Sequence[Reduce], stores: Sequence[Store]) -> set[Expr]:
-    """What a phase is certain to compute for every element: below a guard it is not."""
+    """Expressions that a phase certainly computes for every element, which excludes those below a
+    guard."""
     roots = [*(r.operand for r in reductions), *(s.value for s in stores)]
     return set(ordered(roots, stop=lambda e: isinstance(e, Guarded | Reduce)))
 
@@ -441,7 +443,7 @@ def needs_blocks(reduce: Reduce) -> bool:
 
 
 def pairs(reductions: Sequence[Reduce]) -> list[list[Reduce]]:
-    """Value and index of one arg reduction share their accumulators."""
+    """Groups the value and index of an arg reduction, which share accumulators."""
     groups: dict[Any, list[Reduce]] = {}
     for r in reductions:
         key = (r.kind, r.operand, r.position) if is_positional(r.kind) else r

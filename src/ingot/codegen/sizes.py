@@ -1,6 +1,5 @@
-"""Symbolic sizes as native i64 values. Comes in: an int or a sympy expression over the symbols of
-dynamic dimensions; goes out: an SSA value. What holds: every symbol is an argument of the
-function."""
+"""Emits symbolic sizes as i64 values: an int, or a sympy expression over the symbols of dynamic
+dimensions. Every symbol is an argument of the function."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Reductions of few, long rows: each row is cut into chunks that threads share, and the chunks'
-results are combined in order. What holds: the cut depends on sizes only, so the result does not
-depend on the number of threads; partial results lie in scratch memory as [accumulator][chunk][row].
+"""Reductions of few, long rows: each row is split into chunks that threads share, and the chunks'
+results are combined in order. The split depends on sizes only, so the result does not depend on the
+number of threads. Partial results lie in scratch memory as [accumulator][chunk][row].
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from ingot.ops.values import Val
 
 MOST_CHUNKS = 128
 FEWER_CHUNKS = 32
-"""Of rows that are reduced one below the other: each chunk leaves a whole row."""
+"""If rows are reduced one below the other: each chunk leaves a whole row of partial results."""
 SMALLEST_CHUNK = 8192
 SLOT_BYTES = 8
 
 
 class Cut:
-    """Which loop is cut, and how."""
+    """The loop to split, and its chunks."""
 
     def __init__(self, nest: Nest, lanes: int):
         self.nest = nest
@@ -45,7 +45,7 @@ class Cut:
         self.parts = [len(group_identity(g[0])) for g in self.groups]
 
     def chunks(self) -> int:
-        """How many at most."""
+        """The largest number of chunks."""
         size = self.var.size
         if not isinstance(size, int):
             return self.most
@@ -60,7 +60,7 @@ class Cut:
         return -(-length // self.unit) * self.unit
 
     def length(self, writer: RowWriter) -> Val:
-        """Steps of the cut loop in one chunk."""
+        """Steps of the split loop in one chunk."""
         size = self.var.size
         if isinstance(size, int):
             return writer.const(self._static_length(size))
@@ -97,7 +97,7 @@ def group_identity(reduce: Reduce) -> tuple[torch.dtype, ...]:
 
 
 def write_chunk(writer: RowWriter, cut: Cut, chunk: Val) -> None:
-    """One chunk of one row (or of a vector of rows): reduce, then leave the accumulators in scratch
+    """Reduces one chunk of one row (or of a vector of rows) and stores the accumulators in scratch
     memory."""
     with within(writer, cut, chunk):
         writer.phase([r for g in cut.groups for r in g], cut.stores)
@@ -106,7 +106,7 @@ def write_chunk(writer: RowWriter, cut: Cut, chunk: Val) -> None:
 
 @contextmanager
 def within(writer: RowWriter, cut: Cut, chunk: Val) -> Iterator[None]:
-    """The loop that is cut runs over one chunk only."""
+    """Limits the split loop to one chunk."""
     length = cut.length(writer)
     low = writer.b.mul(chunk, length)
     high = writer.b.minimum(writer.b.add(low, length), writer.size(cut.var.size))
@@ -116,7 +116,7 @@ def within(writer: RowWriter, cut: Cut, chunk: Val) -> Iterator[None]:
 
 
 def leave(writer: RowWriter, cut: Cut, chunk: Val) -> None:
-    """The accumulators of a chunk, in scratch memory."""
+    """Stores the accumulators of a chunk in scratch memory."""
     number = 0
     for group in cut.groups:
         for value in writer.finished[group[0]]:
@@ -152,8 +152,8 @@ def _from_eight_bytes(writer: RowWriter, value: Val, dtype: torch.dtype) -> Val:
 
 
 def write_finish(writer: RowWriter, cut: Cut) -> None:
-    """Combine the chunks of every row in order and store what depends on the rows. `writer` has one
-    lane where the vector runs along what is reduced."""
+    """Combines the chunks of every row in order and stores the results of the rows. `writer` has
+    one lane if the vector runs along a reduced loop."""
 
     def body() -> None:
         number = 0
@@ -193,7 +193,7 @@ def _combined(writer: RowWriter, cut: Cut, reduce: Reduce, number: int) -> Accum
 
 
 def used_chunks(writer: RowWriter, cut: Cut) -> Val:
-    """Chunks that hold anything."""
+    """The number of chunks that are not empty."""
     if isinstance(cut.var.size, int):
         return writer.const(cut.chunks())
     length = cut.length(writer)

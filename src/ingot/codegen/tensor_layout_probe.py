@@ -1,8 +1,7 @@
-"""Where a tensor keeps what tells whether it was written: found by looking, once a process. Comes
-in: tensors of our own; goes out: offsets of words in PyTorch's objects. What holds: memory is read
-through the operating system, which refuses an address that is not there; an offset counts only if
-it told the truth of two tensors before and after writes. None where anything is not as expected:
-then PyTorch is asked in the ordinary way.
+"""Finds the offsets of fields in PyTorch's tensor objects, such as the version counter, by probing
+tensors once per process. Memory is read through the operating system, which refuses invalid
+addresses. An offset counts only if it gave the right values of two tensors before and after writes.
+The result is None if anything is unexpected; callers then use PyTorch's own API.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ import torch
 
 WORD = 8
 SEEN = 32
-"""Words of an object that are looked at."""
+"""Words of an object that are searched."""
 INLINE = 5
-"""Dimensions up to which a tensor holds its sizes and strides in itself."""
+"""Dimensions up to which a tensor holds its sizes and strides inline."""
 FIRST = 617
-"""The storage offset of the tensors that are looked at: a number that nothing else in them is."""
+"""The storage offset of the probed tensors: a value that no other field of them has."""
 
 Read = Callable[[int, int], "tuple[int, ...]"]
-"""An address and a number of words to those words; fewer where memory ends."""
+"""Reads a number of words at an address; fewer if memory ends."""
 
 
 @dataclass(frozen=True)
@@ -38,31 +37,31 @@ class TensorLayout:
     storage: int
     """In the tensor: the address of its storage."""
     first: int
-    """In the tensor: its first element's number in the storage."""
+    """In the tensor: its storage offset, in elements."""
     counter: int
-    """In the tensor: the address of what counts its writes."""
+    """In the tensor: the address of its version counter."""
     version: int
-    """In that: the count, 32 bits."""
+    """In the version counter: the count, 32 bits."""
     memory: int
     """In the storage: the address of its first byte."""
     bytes: int
-    """In the storage: how many bytes it has."""
+    """In the storage: its size in bytes."""
     geometry: int
-    """In the tensor: where its sizes, strides, offset, dtype, device and dispatch keys begin."""
+    """In the tensor: the start of its sizes, strides, offset, dtype, device and dispatch keys."""
     geometry_words: int
-    """How many words those are."""
+    """The length of these, in words."""
     keys: int
     """In the tensor: its dispatch keys."""
 
     @property
     def sizes(self) -> int:
-        """In the tensor: its sizes, then room up to INLINE, then its strides; with more dimensions
-        the address of the sizes, which the strides then follow at once."""
+        """In the tensor: its sizes, padded to INLINE, then its strides. With more dimensions: the
+        address of the sizes, which the strides follow directly."""
         return self.geometry + WORD
 
     @property
     def elements(self) -> int:
-        """In the tensor: how many elements it has."""
+        """In the tensor: its number of elements."""
         return self.geometry + (1 + 2 * INLINE + 1) * WORD
 
     @property
@@ -91,7 +90,7 @@ def _read(file: int, address: int, count: int) -> tuple[int, ...]:
 
 
 def _found(read: Read) -> TensorLayout | None:
-    """What fits both a plain tensor and a parameter."""
+    """The layout that fits both a plain tensor and a parameter."""
     with torch.inference_mode(False), torch.no_grad():
         made = [torch.zeros(FIRST + 10), torch.ones(FIRST + 20)]
         views = [made[0][FIRST:], torch.nn.Parameter(made[1])[FIRST:]]
@@ -106,7 +105,7 @@ def _found(read: Read) -> TensorLayout | None:
 
 @cache
 def dtype_number(dtype: torch.dtype) -> int:
-    """What stands in tensors of this dtype; -1 where that is not known."""
+    """The number of this dtype in tensors; -1 if it is unknown."""
     words = tensor_layout()
     if words is None:
         return -1
@@ -115,7 +114,7 @@ def dtype_number(dtype: torch.dtype) -> int:
 
 
 def _describes(read: Read, words: TensorLayout) -> bool:
-    """Are the sizes of tensors with many dimensions, and dtypes, where they are expected?"""
+    """Whether the sizes of tensors with many dimensions, and dtypes, are where they should be."""
     many = torch.zeros(2, 1, 3, 1, 5, 1, 4).permute(3, 6, 0, 2, 1, 4, 5)
     (at,) = read(many._cdata + words.sizes, 1)
     if read(at, 2 * many.dim()) != (*many.shape, *many.stride()):
@@ -152,9 +151,9 @@ def _candidates(read: Read, tensor: torch.Tensor) -> Iterator[TensorLayout]:
 
 
 def _geometry(words: tuple[int, ...], tensor: torch.Tensor) -> tuple[int, int] | None:
-    """Where the description of the tensor begins, and its length in words: the number of
-    dimensions, room for INLINE sizes and INLINE strides, the offset, the number of elements, dtype
-    and device, dispatch keys."""
+    """Offset of the tensor's metadata, and its length in words: the number of dimensions, room for
+    INLINE sizes and INLINE strides, the offset, the number of elements, dtype and device, dispatch
+    keys."""
     sizes, strides = list(tensor.shape), list(tensor.stride())
     room = [0] * (INLINE - tensor.dim())
     wanted = [tensor.dim(), *sizes, *room, *strides, *room]
@@ -174,7 +173,7 @@ def _places(words: tuple[int, ...], wanted: int) -> list[int]:
 
 
 def _fits(read: Read, tensor: torch.Tensor, words: TensorLayout) -> bool:
-    """Do they tell the truth of this tensor as it is now?"""
+    """Whether the offsets give the present values of this tensor."""
     storage = tensor.untyped_storage()
     inside = read(tensor._cdata, SEEN)
     counter = read(inside[words.counter // WORD], WORD)

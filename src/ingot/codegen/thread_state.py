@@ -1,7 +1,7 @@
-"""State of the calling thread that changes what a call means: grad mode, autocast, functorch
-transforms, dispatch and function modes, the default dtype; and whether its tensors are plain. One
-native function reads all of it, so that a compiled call can ask every time; where PyTorch's symbols
-are not as expected, Python asks.
+"""State of the calling thread that changes the meaning of a call (grad mode, autocast, functorch
+transforms, dispatch and function modes, the default dtype), and whether its tensors are plain. One
+native function reads all of it, so that every compiled call can check it. If PyTorch's symbols are
+not as expected, Python reads it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ingot.program.plain_tensor import is_eager_plain
 
 GRAD = 1
 AUTOCAST = 2
-"""For the CPU."""
+"""On the CPU."""
 TRANSFORM = 4
 """vmap, grad, jvp … of torch.func."""
 DISPATCH_MODE = 8
@@ -34,8 +34,8 @@ STRANGE = 64
 ThreadState = Callable[..., int]
 _KEYS = torch._C.DispatchKey
 _FLOAT = 6
-"""The number of float32 among c10's scalar types."""
-# (library, symbol, type, argument, how the answer becomes a bit, the bit)
+"""The number of float32 in c10::ScalarType."""
+# (library, symbol, result type, argument, test of the result, bit)
 _QUESTIONS = (
     ("libc10.so", "_ZN3c108GradMode10is_enabledEv", "i8", None, "ne 0", GRAD),
     ("libc10.so", "_ZN3c104impl28tls_is_dispatch_key_excludedENS_11DispatchKeyE", "i8",
@@ -51,7 +51,7 @@ _QUESTIONS = (
 
 
 def state_in_python(*tensors: object) -> int:
-    """What the native function answers."""
+    """The result of the native function, computed in Python."""
     return (
         GRAD * torch.is_grad_enabled()
         | AUTOCAST * torch.is_autocast_enabled("cpu")
@@ -64,7 +64,7 @@ def state_in_python(*tensors: object) -> int:
 
 
 def state_lines() -> tuple[list[str], str] | None:
-    """The bits of the thread as lines of MLIR, and the name of their sum; None where a symbol is
+    """The bits of the thread as lines of MLIR, and the name of their sum; None if a symbol is
     missing."""
     lines = ["%none = llvm.mlir.constant(0 : i64) : i64"]
     total = "%none"
@@ -99,7 +99,7 @@ def _symbol(library: str, symbol: str) -> int | None:
 
 
 def tells_the_truth(state: ThreadState) -> bool:
-    """Does it answer as Python does, in each state by itself?"""
+    """Whether it agrees with Python in each state by itself."""
 
     class Dispatch(TorchDispatchMode):
         def __init__(self) -> None:
@@ -128,7 +128,7 @@ def tells_the_truth(state: ThreadState) -> bool:
 
 
 def _samples() -> list[tuple[object, bool]]:
-    """Things, and whether they are no plain tensors."""
+    """Objects, and whether they count as not plain."""
     plain = torch.empty(2, 2)
     with torch.inference_mode():
         inference = torch.empty(2)

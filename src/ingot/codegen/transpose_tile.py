@@ -1,8 +1,7 @@
-"""Nests that transpose: stores walk one loop by ones, some loads another. What is read crosswise
-goes through registers, a square at a time, transposed, onto the stack, and from there to the
-ordinary code. Squares follow each other along what is read, because reads wait for memory and
-writes do not. What holds: cache lines are read and written whole; edges are masked, never
-over-read.
+"""Tiles of nests that transpose: stores are contiguous along one loop, some loads along another.
+These crosswise loads are transposed in registers, a square at a time, and go through the stack to
+the row code. Squares follow each other along the loads, because reads wait for memory and writes do
+not. Cache lines are read and written whole; edges are masked, never over-read.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ from ingot.fuse.loops import Nest, crosswise
 from ingot.ops.values import Val
 
 LARGEST = 512
-"""Steps of either loop that one unit does, if there are enough."""
+"""Steps of either loop in one unit, if there are enough."""
 ENOUGH = 8
-"""Units, for threads to share."""
+"""Units for threads to share."""
 
 
 class Tiles:
@@ -36,12 +35,12 @@ class Tiles:
             if isinstance(e, Load) and crosswise(nest, e.index) is nest.across
         ]
         self.rows = self.columns = LARGEST
-        """Steps of the crosswise loop and of the vector loop that one unit does."""
+        """Steps of the crosswise loop and of the vector loop in one unit."""
         while self.count() < ENOUGH and self.columns >= 4 * writer.lanes:
             self.rows = self.columns = self.columns // 2
         self.memory: dict[Load, str] = {}
         self.block = self._side()
-        """What is transposed in registers at a time: a square of this side."""
+        """Side of the square that is transposed in registers at a time."""
 
     def _side(self) -> int:
         if any(load.dtype is torch.bool for load in self.loads):
@@ -85,7 +84,7 @@ class Tiles:
         self._squares(whole, bottom, rest)
 
     def _squares(self, low: Val, high: Val, rest: Val | None = None) -> None:
-        """Of a band; the last one has only `rest` steps."""
+        """The squares of a band; the last one has only `rest` steps."""
         w, b = self.writer, self.writer.b
         side = w.const(self.block)
         mask = None if rest is None else b.cmp("lt", b.iota(self.block), rest)
@@ -98,7 +97,7 @@ class Tiles:
         b.line("}")
 
     def _put(self, start: Val) -> None:
-        """A row of the square that begins at `start`."""
+        """Computes a row of the square that begins at `start`."""
         w = self.writer
         at = w.b.sub(w.at[self.across], start)
         for load in self.loads:
@@ -117,7 +116,7 @@ class Tiles:
         return name
 
     def _fill(self, start: Val, mask: Val | None) -> None:
-        """Transpose squares of every crosswise load, side by side where a vector is wider."""
+        """Transposes squares of every crosswise load, side by side if a vector is wider."""
         w, b, side = self.writer, self.writer.b, self.block
         for load, left in itertools.product(self.loads, range(0, w.lanes, side)):
             columns = [self._column(load, start, left + k, mask) for k in range(side)]
@@ -125,7 +124,7 @@ class Tiles:
                 self._keep(load, w.const(k), left, row)
 
     def _keep(self, load: Load, at: Val, left: int, row: Val) -> None:
-        """Store a block's row into the tile, `left` elements into the tile's row."""
+        """Stores a row of a square `left` elements into the tile's row."""
         b = self.writer.b
         address = self._row(load, at)
         if left:
@@ -138,8 +137,8 @@ class Tiles:
         b.line(f"llvm.store {row.name}, {address} : {row.type}, !llvm.ptr")
 
     def _column(self, load: Load, start: Val, k: int, mask: Val | None) -> Val:
-        """A block's side of steps of the crosswise loop at the k-th step of the vector; beyond the
-        edge the last one again."""
+        """As many steps of the crosswise loop as a square has, at step k of the vector; beyond the
+        edge, those of the last step."""
         w, b = self.writer, self.writer.b
         first = w.at[self.along]
         here = b.add(first, w.const(k)) if k else first

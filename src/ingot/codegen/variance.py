@@ -1,7 +1,7 @@
-"""Squares around a mean, summed in the pass that finds the mean: Σ(x - m)² is Σx² - m Σx, one pass
-over the row instead of two. What holds: that difference is only believed where it leaves half of
-Σx² at least, so that it costs one bit; where the mean outweighs the spread, or something is not
-finite, the row is read again and the squares are summed around the mean itself.
+"""Sums squared deviations in the same pass as the mean: Σ(x - m)² is Σx² - m Σx, one pass over the
+row instead of two. The difference is used only if at least half of Σx² remains, so that
+cancellation costs at most one bit. If the mean outweighs the spread, or a value is not finite, the
+row is read again and the squares are summed around the mean itself.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 aten = torch.ops.aten
 FEWEST = 32
-"""Rows of fewer elements are read twice, which takes up to twice as long: errors of so few do not
-cancel, and the bit that is lost shows beside eager."""
+"""Rows of fewer elements are read twice, which takes up to twice as long: the rounding errors of so
+few do not cancel, and the lost bit shows in comparison with eager."""
 
 
 @dataclass(frozen=True)
@@ -32,13 +32,13 @@ class Spread:
     """Σ(x - mean)²"""
     mean: Expr
     total: Reduce
-    """Σx, which the mean is made of."""
+    """Σx, from which the mean is computed."""
     squares: Reduce
-    """Σx², to be summed beside the total."""
+    """Σx², summed in the same pass as the total."""
 
 
 def spreads_of(phases: Phases) -> dict[int, list[Spread]]:
-    """The passes that do nothing but sum squares around means that the pass before them found."""
+    """The passes that only sum squares around means from the previous pass."""
     found: dict[int, list[Spread]] = {}
     for number in range(1, phases.count):
         if number - 1 in found:
@@ -67,7 +67,7 @@ def _spread(around: Reduce, before: Sequence[Reduce]) -> Spread | None:
 
 
 def _operands(expr: Operand, target: object, dtype: torch.dtype) -> tuple[Operand, Operand]:
-    """Of a call of `target` that computes in `dtype` and scales nothing."""
+    """The operands of a call of `target` that computes in `dtype` and does not scale."""
     if not isinstance(expr, Apply) or expr.target is not target:
         return None, None
     if expr.dtype is not dtype or expr.compute is not dtype:
@@ -78,7 +78,8 @@ def _operands(expr: Operand, target: object, dtype: torch.dtype) -> tuple[Operan
 
 
 def write_spreads(w: RowWriter, spreads: Sequence[Spread]) -> None:
-    """What the pass before tells of them, and another one where that will not do."""
+    """Computes spreads from the sums of the previous pass; if these are too inexact, with another
+    pass."""
     b = w.b
     slots, believed = [], []
     for spread in spreads:

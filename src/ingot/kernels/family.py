@@ -29,13 +29,13 @@ class Claim:
     """A call that a family runs."""
 
     node: fx.Node
-    """What it computes."""
+    """The call that it computes."""
 
     def reads(self) -> list[fx.Node]:
         raise NotImplementedError
 
     def results(self) -> Sequence[fx.Node]:
-        """The tensors that its launch makes: where the call returns several, its items."""
+        """The tensors that its launch writes: the items of a call that returns several."""
         return (self.node,)
 
     def computes(self) -> Sequence[fx.Node]:
@@ -43,7 +43,7 @@ class Claim:
         return (self.node,)
 
     def equal_sizes(self) -> Iterator[Pair]:
-        """Sizes of operands for which the kernel is told one number."""
+        """Pairs of operand sizes that the kernel takes as one argument."""
         yield from ()
 
     def conditions(self) -> list[Condition]:
@@ -52,7 +52,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a family does not run a call that it is there for."""
+    """Why a family does not run a call of one of its targets."""
 
     text: str
 
@@ -66,28 +66,28 @@ class Family(ABC, Generic[C]):
     """The ops it may claim."""
 
     def passes(self, program: Program) -> Sequence[Pass]:
-        """Rewrites of a core program, such as a group of calls to an op of the family."""
+        """Rewrites of a core program, such as fusing a group of calls into an op of the family."""
         return ()
 
     @abstractmethod
     def match(self, node: fx.Node, frozen: set[fx.Node]) -> Sequence[C] | Reason:
-        """The launches that compute a node, one after the other. `frozen`: values whose memory is
-        the same in every call, and what is made of them."""
+        """The launches that compute a node, in order. `frozen`: values whose memory is the same in
+        every call, and values derived from them."""
 
     @abstractmethod
     def launch(self, claim: C, draft: Draft) -> list[Op]:
-        """The claim as ops of a plan; memory for its result is there."""
+        """The claim as ops of a plan; memory for its result is already assigned."""
 
     def merge(self, claims: Sequence[C]) -> Sequence[C]:
-        """Claims that take the place of several. Each of `claims` is the only one of its call; they
-        come in the order of the program."""
+        """Claims that replace several others. Each of `claims` is the only one of its call; they
+        come in program order."""
         return ()
 
     early: ClassVar[Collection[Any]] = ()
-    """Calls in a graph that is still to be lowered which this family will probably run."""
+    """Calls, in a graph before lowering, that this family will probably run."""
 
     def precompile(self, node: fx.Node, dtype: torch.dtype) -> None:
-        """Begin to compile what such a call will need."""
+        """Starts compiling the code for such a call ahead of time."""
 
 
 def fields(
@@ -95,7 +95,7 @@ def fields(
     pointers: Mapping[str, tuple[str, torch.dtype | None]],
     optional: Sequence[str] = (),
 ) -> tuple[Parameter, ...]:
-    """Parameters by name: pointers with access and dtype, the others numbers."""
+    """Parameters by name: pointers with access and dtype, all others scalars."""
     return tuple(
         Parameter(name, *pointers[name], optional=name in optional)
         if name in pointers
@@ -105,14 +105,14 @@ def fields(
 
 
 def broadcast(shape: Sequence[Size], full: Sequence[Size]) -> Iterator[Pair]:
-    """Sizes that are not one are those of the full shape."""
+    """Pairs sizes other than one with those of the full shape."""
     for size, other in zip(reversed(shape), reversed(full)):
         if size != 1:
             yield size, other
 
 
 def useful_threads(work: Size, for_a_thread: int) -> Size | None:
-    """Threads that find something to do; None where there are none."""
+    """Threads with enough work; None without OpenMP."""
     if not has_openmp():
         return None
     return work // for_a_thread if isinstance(work, int) else FloorDiv(work, for_a_thread)

@@ -1,4 +1,4 @@
-"""What a launch whose attributes depend on sizes expands to once they are known."""
+"""The native call that a launch with size-dependent attributes expands to once sizes are known."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 @dataclass(frozen=True)
 class NativeCall:
-    """A function and its words: numbers, or names of the step's words with what is added."""
+    """A function and its arguments: numbers, or names of the launch's pointers with offsets."""
 
     function: int
     share: int
-    """The function that does what is the calling thread's."""
+    """The function that computes the calling thread's share."""
     words: tuple[int | tuple[str, int], ...]
     held: Any = None
-    """What has to stay as long as it may run."""
+    """Objects to keep alive as long as it may run."""
     held_bytes: int = 0

@@ -1,5 +1,5 @@
-"""Machine code that a graph will probably need is compiled while the graph is still being lowered:
-LLVM works on one core, PyTorch traces on the other. Nothing is waited for.
+"""Compiles code that a graph will probably need while the graph is still being lowered: LLVM works
+on one core, PyTorch traces on the other. Nothing waits for it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ingot.ops.kernel_shapes import DTYPES
 
 
 def begin(graph: fx.Graph) -> None:
-    """For a graph of Dynamo's or of ATen calls."""
+    """`graph` holds the calls that Dynamo traced, or ATen calls."""
     executor.begin()
     launcher.begin()
     needed = False
@@ -33,7 +33,7 @@ def begin(graph: fx.Graph) -> None:
 
 
 def _dtypes(node: fx.Node) -> set[torch.dtype]:
-    """Of what it returns on the CPU."""
+    """The dtypes of the tensors that it returns on the CPU."""
     value: Any = node.meta.get("example_value", node.meta.get("val"))
     parts = value if isinstance(value, list | tuple) else (value,)
     return {p.dtype for p in parts if isinstance(p, torch.Tensor) and p.device.type == "cpu"}

@@ -1,4 +1,4 @@
-"""The sizes that may come, and the rows of a table that they need."""
+"""Ranges of dynamic sizes, and the rows of a table that they need."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ingot.program.shapes import Size
 
 Symbols = Mapping[str, SymbolRange]
 ANY = 37
-"""A size that stands for those that decide."""
+"""Placeholder for the sizes that decide."""
 
 
 def range_of(size: Size, symbols: Symbols) -> Range:

@@ -1,4 +1,4 @@
-"""The kernel families, in the order in which they are asked."""
+"""The kernel families, in the order in which they may claim a call."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ Match = tuple[Family[Any], Sequence[Claim]]
 
 
 def family_passes(program: Program) -> list[Pass]:
-    """What the families want of a core program."""
+    """The passes that the families add for a core program."""
     return [each for family in FAMILIES for each in family.passes(program)]
 
 
 def claimed(node: fx.Node, frozen: set[fx.Node]) -> tuple[Match | None, list[Reason]]:
-    """The first family that runs a call, with what it launches; and why others do not."""
+    """The first family that runs a call, with its claims, and the reasons why others do not."""
     reasons = []
     for family in FAMILIES:
         if node.target not in family.targets:

@@ -1,4 +1,4 @@
-"""Multi-versioning of a launch: builtin variants, chosen by a size natively."""
+"""Multi-versioning of a launch: native code chooses among builtin variants by a size."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ingot.program.shapes import Size
 def choose(
     table: RangeTable, size: Size, makers: Mapping[str, Callable[[], Sequence[Op]]]
 ) -> list[Op]:
-    """The ops of the variant that the table names, or branches between those that it names. Only
-    these are made."""
+    """The ops of the variant that the table names, or branches between several. Builds only
+    these."""
     names = dict.fromkeys(row.serves for row in table.rows)
     made = {name: list(makers[name]()) for name in names}
     *before, last = table.rows

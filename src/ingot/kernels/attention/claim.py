@@ -1,5 +1,5 @@
-"""Attention in a plan. Comes in: a call of our op; goes out: what its function needs, word by word.
-What holds: the pass that wrote the call saw to it that there is code for it."""
+"""A call of the attention op in a plan: its operands and the arguments of the launch. The pass that
+wrote the call made sure that there is code for it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Attention(Claim):
         return [self.query, self.key, self.value, *more]
 
     def sizes(self, few: bool, work_per_thread: int) -> list[Size]:
-        """The words behind the addresses."""
+        """The arguments after the pointers."""
         images, heads, queries, width = shape_of(self.query)
         strides = [s for n in (self.query, self.key, self.value) for s in strides_of(n)[:3]]
         bits = struct.unpack("q", struct.pack("d", self.scale))[0]
@@ -51,7 +51,7 @@ class Attention(Claim):
         ]  # fmt: skip
 
     def _sharing(self) -> int:
-        """Heads of the query that share one of the keys and values."""
+        """Heads of the query per head of keys and values."""
         queries, keys = shape_of(self.query)[1], shape_of(self.key)[1]
         return queries // keys if isinstance(queries, int) and isinstance(keys, int) else 1
 

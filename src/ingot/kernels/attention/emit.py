@@ -1,10 +1,9 @@
-"""Attention of our own: softmax(scale · Q · Kᵀ + mask) · V for every head, f32 and f64.
+"""Attention kernel: softmax(scale · Q · Kᵀ + mask) · V for every head, in f32 and f64. Q, K, V, the
+mask and the result are strided.
 
-Comes in: Q, K, V, the mask and the result, each with its strides; goes out: the result. What holds:
-scores exist only for a block of queries by a block of keys; keys and values are packed once for all
-queries of a head that a thread has, and read where they lie for a few queries; a query that may
-look at nothing gives zeros, as PyTorch's kernel does; results do not depend on the number of
-threads.
+Scores exist only for a block of queries by a block of keys. A thread packs keys and values once for
+all its queries of a head, or reads them in place if it has few queries. A query that may attend to
+no key gives zeros, as in PyTorch's kernel. Results do not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ from ingot.ops.values import Val
 
 QUERIES = 48
 KEYS = 512
-"""A block of scores: with its keys and values it stays in the second cache level."""
+"""A block of scores: with its keys and values it stays in the L2 cache."""
 FEW = 4
-"""Queries for which packing the keys does not pay, where nothing was measured."""
+"""Queries for which packing the keys does not pay, if nothing was measured."""
 TOGETHER = 4
-"""Keys whose scores are summed up at the same time."""
+"""Keys whose scores are summed at the same time."""
 FIELDS = (
     "q", "k", "v", "mask", "out",
     "images", "heads", "queries", "keys", "width", "sharing",
@@ -40,15 +39,15 @@ FIELDS = (
     "mask_image", "mask_head", "mask_row", "mask_step", "out_image", "out_head", "out_row",
     "causal", "scale", "few", "work_per_thread",
 )  # fmt: skip
-"""The frame. `sharing` heads of Q have one of K and V; `mask` may be null; `scale` is the bits of
-an f64; with `few`, keys and values are read where they lie. Within a row elements lie side by side,
-except the mask's."""
+"""The frame. `sharing` heads of Q share one of K and V; `mask` may be null; `scale` is the bits of
+an f64; with `few`, keys and values are read in place. The elements of a row are contiguous, except
+the mask's."""
 _POINTERS = ("q", "k", "v", "mask", "out")
 
 
 @cache
 def attention_function(dtype: torch.dtype, width: int) -> int:
-    """The address of the code for heads of this width, in the convention of the executor."""
+    """The address of the kernel for heads of this width, in the executor's calling convention."""
     shape = dividing_shape(dtype, width)
     assert shape is not None
     return _compiled(shape).addresses["attention"]
@@ -63,7 +62,7 @@ def _compiled(shape: Shape) -> Native:
 
 
 def begin(dtype: torch.dtype) -> None:
-    """Attention of this dtype will be needed."""
+    """Starts compiling attention for this dtype ahead of time."""
     _compiled.begin(matmul_shape(dtype))
 
 
@@ -75,7 +74,7 @@ def _memory_declarations() -> list[str]:
 
 
 class _Task(Writer):
-    """What one thread does: its share of the blocks of queries of all heads."""
+    """The function of each thread: its share of the blocks of queries of all heads."""
 
     def __init__(self, shape: Shape):
         super().__init__()
@@ -152,7 +151,7 @@ class _Task(Writer):
     # -- packing -----------------------------------------------------------------------------------
 
     def _pack_keys(self, start: str, count: Val) -> None:
-        """Kᵀ, scaled, as panels of keys; beyond the last key that key again."""
+        """Kᵀ, scaled, as panels of keys, padded with the last key."""
         b, lanes = self.b, self.shape.lanes
         panels = self._ceiling(count, self.panel)
         side = self.const(lanes)
@@ -208,7 +207,7 @@ class _Task(Writer):
             self._multiply_values(out, at["v"], rows, b.minimum(columns, count))
 
     def _sum_scores(self, q: str, k: str, rows: Val, count: Val) -> None:
-        """Scores of a few queries, each the sum of a row of matmuls."""
+        """Scores of a few queries as dot products."""
         b, lanes = self.b, self.shape.lanes
         last = b.sub(count, self.const(1))
         zeros = [b.const(0.0, self.dtype, lanes)] * TOGETHER
@@ -284,7 +283,7 @@ class _Task(Writer):
                 add(at, b.load(self.moved(start, b.mul(at, step)), self.dtype, 1))
 
     def _hide(self, here: str, query: Val, low: Val, count: Val, columns: Val) -> None:
-        """No weight for keys that are not there, or not yet."""
+        """Gives no weight to padding and, if causal, to later keys."""
         b = self.b
         seen = b.maximum(b.sub(b.add(query, self.const(1)), low), self.const(0))
         count = b.minimum(count, b.select(self._causal(), seen, count))
@@ -292,8 +291,8 @@ class _Task(Writer):
             b.store(self.moved(here, at), b.const(-math.inf, self.dtype))
 
     def _exponentials(self, here: str, columns: Val, query: Val, out: str, first: Val) -> None:
-        """Scores become weights, of the highest score so far; what was summed up before, with
-        another highest, follows."""
+        """Online softmax: scores become weights relative to the highest score so far; earlier sums,
+        relative to a lower one, are rescaled."""
         b, lanes = self.b, self.shape.lanes
         side = self.const(lanes)
         lowest = b.const(-math.inf, self.dtype, lanes)
@@ -345,7 +344,7 @@ class _Task(Writer):
             with self.when(b.not_(some)):
                 b.store(place, b.const(0.0, self.dtype, lanes))
 
-    # -- small things ------------------------------------------------------------------------------
+    # -- memory ------------------------------------------------------------------------------------
 
     def moved(self, pointer: str, by: Val, dtype: torch.dtype | None = None) -> str:
         return super().moved(pointer, by, dtype or self.dtype)
@@ -358,7 +357,7 @@ class _Task(Writer):
             self.b.store(self.moved(start, at), self.b.const(value, self.dtype))
 
     def _memory(self, counts: list[Val]) -> list[str]:
-        """Pieces of one block, each of whole cache lines."""
+        """Parts of one allocation, each of whole cache lines."""
         b = self.b
         line = self.const(64 // self.dtype.itemsize)
         starts, total = [], self.const(0)

@@ -1,4 +1,4 @@
-"""Attention in blocks of queries and keys; for few queries the keys are read where they lie."""
+"""Attention in blocks of queries and keys; for few queries the keys are read in place."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from ingot.program.shapes import shape_of, tensor_of
 
 
 def attention_table(variants: Variants, call: Attention, symbols: Symbols) -> RangeTable:
-    """By the number of queries."""
+    """The variants for ranges of the number of queries."""
     _, heads, queries, width = shape_of(call.query)
     if not isinstance(heads, int) or not isinstance(width, int):
         return up_to(FEW, "few", "many")

@@ -1,6 +1,6 @@
-"""Matmuls of two new values in a plan. Comes in: a call of bmm or baddbmm, or of mm or addmm whose
-second factor is no weight; goes out: what the function needs, word by word; none where PyTorch does
-it. What holds: the first factor, the addend and the result lie by rows.
+"""Matmuls of two activations in a plan: calls of bmm or baddbmm, or of mm or addmm whose second
+operand is not a weight. The first operand, the addend and the result are row-major. Other calls are
+left to PyTorch.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ingot.program.shapes import Size, arguments_of, shape_of, strides_of, tenso
 
 aten = torch.ops.aten
 LARGE = 1 << 24
-"""Multiplications in all above which a call of the library, which packs both factors, pays."""
+"""Multiplications in total above which a BLAS call, which packs both operands, pays."""
 
 
 @dataclass(frozen=True)
@@ -45,14 +45,14 @@ class Batch(Claim):
         return (batch[0] if batch else 1), m, shape_of(self.node)[-1], k
 
     def sizes(self) -> list[Size]:
-        """The words behind the addresses."""
+        """The arguments after the pointers."""
         a, b, c = (_steps(n) for n in (self.left, self.right, self.node))
         added = [0, 0] if self.addend is None else _steps(self.addend)[:2]
         return [*self.counts(), *a[:2], *b, *c[:2], *added]
 
 
 def _steps(node: fx.Node) -> list[Size]:
-    """From matrix to matrix, row to row, column to column; none along what is the same for all."""
+    """Strides of matrices, rows and columns; 0 along broadcast dimensions."""
     sizes = zip(shape_of(node), strides_of(node), strict=True)
     steps = [0 if size == 1 else step for size, step in sizes]
     return [0] * (3 - len(steps)) + steps
@@ -86,7 +86,7 @@ def _call(node: fx.Node) -> Batch | None:
 
 
 def _lies_by_rows(node: fx.Node | None, columns: Size) -> bool:
-    """Are the columns of a row, all of them, side by side?"""
+    """Whether rows are complete and contiguous."""
     if node is None or columns == 1:
         return True
     return shape_of(node)[-1:] == (columns,) and strides_of(node)[-1] == 1

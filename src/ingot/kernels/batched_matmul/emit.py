@@ -1,8 +1,7 @@
-"""Matmuls of two values that are both new in every call: c[i] = addend[i] + a[i] · b[i] for some
-matrices. Comes in: a and the addend by rows, b in any layout; goes out: c by rows. What holds: each
-thread has some panels of some matrices, and packs a part of a panel, which stays in the first cache
-level, right before the rows of a pass by; sizes are arguments; results do not depend on the number
-of threads.
+"""Kernel for matmuls of two activations, c[i] = addend[i] + a[i] · b[i] for some matrices. a, the
+addend and c are row-major; b has any layout. Each thread has some panels of some matrices. It packs
+a part of a panel, which stays in the L1 cache, right before it multiplies rows of a by it. Sizes
+are arguments. Results do not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -24,22 +23,22 @@ FIELDS = (
     "a_matrix", "a_row", "b_matrix", "b_row", "b_column", "c_matrix", "c_row",
     "addend_matrix", "addend_row",
 )  # fmt: skip
-"""The frame; behind the sizes, elements from one to the next. `addend` may be null."""
+"""The frame; after the sizes, strides in elements. `addend` may be null."""
 _POINTERS = FIELDS[:4]
 
 
 Rows = tuple[str, Val]
-"""Where the first one begins, and elements from one to the next."""
+"""The address of the first row, and the row stride in elements."""
 
 
 @cache
 def batched_function(dtype: torch.dtype) -> int:
-    """The address of the code, in the convention of the executor."""
+    """The address of the kernel, in the executor's calling convention."""
     return _compiled(dtype).addresses["batched"]
 
 
 def batched_share(dtype: torch.dtype) -> int:
-    """What does a thread's share of it."""
+    """The address of the function for one thread's share."""
     return _compiled(dtype).addresses["task"]
 
 
@@ -50,14 +49,14 @@ def _compiled(dtype: torch.dtype) -> Native:
 
 
 class _Task(Writer):
-    """What one thread does."""
+    """The function of each thread."""
 
     def __init__(self, dtype: torch.dtype):
         super().__init__()
         self.dtype, self.shape = dtype, tile_shape(dtype)
         self.packed = self.stack(DEPTH * self.shape.columns, dtype)
         self.whole = self.stack(self.shape.rows * self.shape.columns, dtype)
-        """A tile that hangs over c's edge."""
+        """A tile that extends past c's edge."""
         self.none = self.stack(self.shape.columns, dtype)
         """A row of zeros."""
         self.read_frame(FIELDS, _POINTERS)
@@ -95,7 +94,7 @@ class _Task(Writer):
         return self.moved(self.pointer[name], offset, self.dtype)
 
     def _pack(self, matrix: str, deep: Val, depth: Val, left: Val, used: Val) -> None:
-        """`used` columns of b; the others are whatever was there: nobody reads what they give."""
+        """Packs `used` columns of b. The others keep old contents; their results are never read."""
         b, size = self.b, self.size
         corner = b.add(b.mul(deep, size["b_row"]), b.mul(left, size["b_column"]))
         start = self.moved(matrix, corner, self.dtype)
@@ -123,7 +122,7 @@ class _Task(Writer):
     def _before(
         self, at: dict[str, str], c: str, row: Val, left: Val, deep: Val
     ) -> tuple[Val, Rows]:
-        """(is there nothing yet, else what the next part of the sum is added to)"""
+        """(whether the sum starts at zero, the rows that it continues otherwise)"""
         b = self.b
         first = b.cmp("eq", deep, self.const(0))
         some = self.given(self.pointer["addend"])
@@ -143,7 +142,7 @@ class _Task(Writer):
     def _edge(
         self, rows: Val, a: str, c: Rows, before: tuple[Val, Rows], used: Val, depth: Val
     ) -> None:
-        """By way of the stack."""
+        """Computes a tile on the stack and copies the part inside c."""
         nothing, given = before
         whole = (self.whole, self.width)
         with self.when(self.b.not_(nothing)):

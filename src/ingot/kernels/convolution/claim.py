@@ -1,5 +1,5 @@
 """Claims on the convolution op that passes/convolve.py writes: one launch of the function in
-emit.py for each group of channels, or none where PyTorch runs the convolution. Weights and bias are
+emit.py for each group of channels, or none if PyTorch runs the convolution. Weights and bias are
 packed together, so that one guard serves both.
 """
 
@@ -41,26 +41,26 @@ class Border(Attributes):
 @register
 @dataclass(frozen=True)
 class DirectConvolution(Expansion):
-    """What the function is told of one group of channels, besides its pointers."""
+    """The launch arguments of one group of channels, besides pointers."""
 
     dtype: torch.dtype
     geometry: Geometry
     border: Border | None
-    """The zeros around the result. Those of all groups' channels are one piece of memory: the first
-    group makes them."""
+    """The zeros around the result. The borders of all groups are one piece of memory: the first
+    group writes them."""
     bounds: tuple[float, float]
     row_stride: Size
-    """Of the image, where it has rows."""
+    """Row stride of the image; 0 if it has no rows."""
 
     def scratch(self) -> int:
-        """Bytes that the function wants for itself."""
+        """Bytes of scratch memory."""
         return 0
 
     def sizes(self) -> tuple[Size, ...]:
         return self.geometry.sizes()
 
     def launches(self, sizes: Sequence[int]) -> list[NativeCall]:
-        """What runs, given the values of `sizes`."""
+        """The native calls for given values of `sizes`."""
         whole = self.geometry.at(sizes)
         _check_counts(whole.counts)
         return [
@@ -85,7 +85,7 @@ class DirectConvolution(Expansion):
         return border_ranges(g.counts, self.border.sizes, self.border.channels, g.result_steps)
 
     def _numbers(self, g: Geometry) -> dict[str, int]:
-        """The fields that are neither values nor tables."""
+        """The fields that are neither operands nor tables."""
         shape = tile_shape(self.dtype)
         return {
             **tile_numbers(g, self.dtype), "rows": g.tall_tiles, "tall": g.tall, "tiles": g.tiles,
@@ -105,7 +105,7 @@ class Convolution(Claim):
     panels: FilterPanels
     code: DirectConvolution
     starts: tuple[Size, Size, Size]
-    """Elements from the starts of the image, the result and the addend to the group's first."""
+    """Offsets of the group in the image, the result and the addend, in elements."""
 
     def reads(self) -> list[fx.Node]:
         more = [] if self.addend is None else [self.addend]
@@ -123,7 +123,7 @@ class Convolution(Claim):
         return self.code.dtype
 
     def equal_sizes(self) -> Iterator[Pair]:
-        batch, *space = self.geometry.counts  # of the result without the zeros around it
+        batch, *space = self.geometry.counts  # of the result without its border
         yield shape_of(self.image)[0], batch
         if self.addend is not None:
             full = (batch, shape_of(self.node)[1], *space)
@@ -131,7 +131,7 @@ class Convolution(Claim):
 
 
 def tile_numbers(g: Geometry, dtype: torch.dtype) -> dict[str, int]:
-    """The functions of the tiles."""
+    """The addresses of the tile functions."""
     shape = tile_shape(dtype)
     heights = (g.tall, g.tall - (g.tall_tiles < g.tiles))
     used = g.columns % shape.columns
@@ -146,7 +146,7 @@ def launched(
     functions: tuple[int, int], fields: Sequence[str], code: DirectConvolution, g: Geometry,
     starts: dict[str, int], tables: dict[str, array[int]], numbers: dict[str, int],
 ) -> NativeCall:  # fmt: skip
-    """A function's fields: tables, numbers, and for the rest the launch's own pointers."""
+    """The fields of a frame: tables, numbers, and for the rest the launch's own pointers."""
     numbers = {
         **numbers, "chunk_count": len(tables["chunks"]) // 4,
         "edge_count": len(tables["edges"]) // 2,
@@ -161,7 +161,7 @@ def launched(
 
 
 def _check_counts(counts: Sequence[int]) -> None:
-    """As eager: an image has to be as large as the window."""
+    """As in eager, an image has to be as large as the window."""
     if any(count < 1 for count in counts[1:]):
         raise RuntimeError(
             "Calculated padded input size per channel is too small. Kernel size can't be greater "
@@ -172,11 +172,11 @@ def _check_counts(counts: Sequence[int]) -> None:
 @register
 @dataclass(frozen=True)
 class FilterPanels(Packing):
-    """A group's weights and bias: panels, and behind them as many numbers as they have columns."""
+    """A group's weights and bias: panels, then one bias element for each of their columns."""
 
     first: int
     count: int
-    """Of the channels that the group makes."""
+    """Output channels of the group, from channel `first`."""
 
     def make(self, *values: torch.Tensor) -> torch.Tensor:
         weight, *more = values
@@ -192,11 +192,11 @@ class FilterPanels(Packing):
         return packed(matrix, tile_shape(weight.dtype).columns)
 
     def behind(self, weight: torch.Tensor) -> list[torch.Tensor]:
-        """What else is kept of the weights."""
+        """Further tensors made of the weights, to pack after the bias."""
         return []
 
     def starts(self, terms: int) -> dict[str, int]:
-        """Elements in front of each part."""
+        """The offset of each part, in elements."""
         return {"weights": 0, "bias": self.wide * terms}
 
     @property
@@ -225,7 +225,7 @@ def convolutions_of(node: fx.Node, lasting: set[fx.Node]) -> list[Convolution]:
 
 
 def _is_known(*nodes: fx.Node) -> bool:
-    """Are all sizes and strides numbers, not 0?"""
+    """Whether all sizes and strides are known and no tensor is empty."""
     return all(
         all(isinstance(n, int) for n in (*shape_of(node), *strides_of(node))) and bytes_of(node) > 0
         for node in nodes
@@ -233,7 +233,8 @@ def _is_known(*nodes: fx.Node) -> bool:
 
 
 def _has_channels(image: fx.Node) -> bool:
-    """Is it known how many channels it has, and how they lie? Other sizes may be symbols."""
+    """Whether the number and stride of its channels are known. Other sizes may be symbols, but not
+    0."""
     numbers = (shape_of(image)[1], strides_of(image)[1])
     return all(isinstance(n, int) for n in numbers) and 0 not in shape_of(image)
 

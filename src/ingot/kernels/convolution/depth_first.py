@@ -1,7 +1,7 @@
-"""Depth-first tiling of convolution chains: which convolutions of a plan form a chain, and the
-arguments of emit_depth_first.py for each chain. Only the next stage reads the result of a stage. At
-most one stage reads several rows of the stage before it, which limits the rows that are computed
-twice where strips meet.
+"""Depth-first tiling of convolution chains: finds the chains in a plan and computes the arguments
+of emit_depth_first.py for each. Only the next stage reads the result of a stage. At most one stage
+reads several rows of the stage before it, which limits the rows that two adjacent strips both
+compute.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from ingot.program.shapes import shape_of
 
 MOST_STAGES = 4
 MOST_TWICE = 20
-"""There are so many times the rows that are made twice."""
+"""The least ratio of all rows to the rows that are computed twice."""
 LINE = 16
-"""Rooms of threads begin at multiples of this."""
+"""The scratch of a thread begins at a multiple of this."""
 
 
 @dataclass(frozen=True)
 class Between:
-    """The rows between a stage and the next, in the room: as many as the next reads at a time, and
-    behind them one of zeros."""
+    """Rows in the scratch between a stage and the next: as many as the next stage reads at a time,
+    then one of zeros."""
 
     start: int
     rows: int
@@ -48,10 +48,10 @@ class Between:
     """The border, in pixels."""
     channels: int
     height: int
-    """Rows that are made in all."""
+    """Rows to compute in total."""
 
     def has(self, number: int) -> bool:
-        """Is it a row that is made, counted from the border's first?"""
+        """Whether a row is computed rather than border; counted from the border's first."""
         return self.high <= number < self.high + self.height
 
     def place(self, number: int) -> int:
@@ -62,7 +62,7 @@ class Between:
         return self.row * (self.rows + (self.high > 0))
 
     def edges(self) -> Iterator[int]:
-        """(start, length) of zeros."""
+        """(start, length) of the zeros."""
         side = self.wide * self.channels
         if side:
             for number in range(self.rows):
@@ -124,7 +124,7 @@ class DepthFirst(Expansion):
 
     @property
     def room(self) -> int:
-        """Elements for each thread."""
+        """Elements of scratch for each thread."""
         last = self.between[-1]
         return -(-(last.start + last.size) // LINE) * LINE
 
@@ -152,7 +152,7 @@ class DepthFirst(Expansion):
     def _stage(
         self, number: int, pieces: array[int]
     ) -> tuple[list[int | tuple[str, int]], list[array[int]]]:
-        """Its words in the frame, and the tables that they point to."""
+        """A stage's arguments in the frame, and the tables that they point to."""
         stage, g = self.stages[number], _one_row(self.stages[number].geometry)
         tables = {
             "ins": offsets(g.counts, g.image_steps), "outs": offsets(g.counts, g.result_steps),
@@ -177,7 +177,7 @@ class DepthFirst(Expansion):
 
 
 class _Rows:
-    """The rows that each strip makes, in order, and where their terms lie."""
+    """The rows that each strip computes, in order, and the offsets of their terms."""
 
     def __init__(self, chain: DepthFirst):
         self.chain = chain
@@ -195,7 +195,7 @@ class _Rows:
             self.strips.append(len(self.words) // len(ROW))
 
     def _make(self, stage: int, image: int, row: int) -> None:
-        """A row of a stage, after those that it is made of."""
+        """Appends a row of a stage after the rows that it reads."""
         if (stage, image, row) in self._made:
             return
         self._made.add((stage, image, row))
@@ -222,7 +222,7 @@ class _Rows:
         return after.place(row + after.high) + after.wide * after.channels
 
     def _terms(self, stage: int, places: Sequence[int]) -> int:
-        """Where the pieces of these rows begin."""
+        """The start of the pieces for these rows."""
         key = (stage, *places)
         if key not in self._starts:
             table, inside = self.pieces[stage], _inside(self.chain.stages[stage].geometry)
@@ -236,7 +236,7 @@ class _Rows:
 
 @dataclass(frozen=True)
 class _Row(Geometry):
-    """The pixels of one row: they are one thread's."""
+    """The pixels of one row, which one thread computes."""
 
     @property
     def tiles(self) -> int:
@@ -251,7 +251,7 @@ def _one_row(g: Geometry) -> _Row:
 
 
 def _inside(g: Geometry) -> Geometry:
-    """The same for the terms in one row."""
+    """The same geometry for the terms in one row of the window."""
     return replace(g, window=g.window[1:], window_steps=g.window_steps[1:])
 
 
@@ -266,7 +266,7 @@ def _pieces_of(stage: DirectConvolution) -> int:
 
 
 def _rows_read(stage: DirectConvolution, row: int) -> list[int]:
-    """Of its image with the border."""
+    """The rows of its image, border included."""
     g, step = stage.geometry, stage.row_stride
     return [(row * g.image_steps[1] + place) // step for place in _row_places(g)]
 
@@ -275,11 +275,11 @@ def _addresses(tables: Mapping[str, array[int]]) -> dict[str, int]:
     return {name: table.buffer_info()[0] for name, table in tables.items()}
 
 
-# -- which -----------------------------------------------------------------------------------------
+# -- finding chains --------------------------------------------------------------------------------
 
 
 def chains_of(convolutions: Sequence[Convolution]) -> list[Chain]:
-    """Of convolutions in the order in which they run."""
+    """The chains in a list of convolutions in execution order."""
     by_image = {convolution.image: convolution for convolution in convolutions}
     threads = torch.get_num_threads()
     found: list[Chain] = []
@@ -314,7 +314,7 @@ def _goes_on(stages: Sequence[Convolution], following: Convolution, threads: int
 
 
 def _fits(stage: Convolution) -> bool:
-    """Two dimensions, sizes that are known, all channels at once, sums that are not cut up."""
+    """Two dimensions, known sizes, a single group of channels, and sums that are not split."""
     g = stage.geometry
     whole = type(stage.code) is DirectConvolution and g.columns == shape_of(stage.node)[1]
     return whole and g.is_known and len(g.counts) == 3 and g.terms <= DEPTH

@@ -1,8 +1,7 @@
-"""Convolutions of our own: the loops around the tiles of tiles.py. Comes in: a frame of addresses
-and numbers, everything about windows and strides being in tables; goes out: the result in place,
-its border zeroed. What holds: one piece of code for each dtype serves all; a part of a panel of
-weights stays in the first cache level while a block of pixels passes by; results do not depend on
-the number of threads.
+"""Direct convolution: the loops around the tiles of tiles.py. The frame holds addresses and
+numbers; tables describe windows and strides, so one function per dtype serves all convolutions. It
+also zeroes the border of the result. A part of a panel of weights stays in the L1 cache while a
+block of pixels passes by. Results do not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -28,16 +27,16 @@ FIELDS = (
     "rows", "tall", "tiles", "block", "n", "k", "chunk_count", "edge_count", "across",
     "by_panels", "low", "high", "work",
 )  # fmt: skip
-"""The frame. `chunks` has four words each: first word of `pieces`, their number, first term, terms;
-`edges` two: where zeros go, how many. `tile` and its kin are functions; `rows` of the tiles are
-`tall`, the other ones one less. `across` is by how many elements
-the image moves from panel to panel; `low` and `high` are bits; `work` counts multiplications."""
+"""The frame. `chunks` has four words each: first word of `pieces`, number of pieces, first term,
+number of terms; `edges` two: start and length of zeros. `tile` and its kin are functions; the first
+`rows` tiles have height `tall`, the others one less. `across` is the step of the image from panel
+to panel, in elements; `low` and `high` are bits; `work` counts multiplications."""
 _POINTERS = FIELDS[:15]
 
 
 def convolution_functions(dtype: torch.dtype) -> tuple[int, int]:
-    """The address of the function for `dtype`, in the convention of the executor, and of what does
-    a thread's share of it."""
+    """The addresses for `dtype`, in the executor's calling convention: of the kernel, and of the
+    function for one thread's share."""
     return addresses(_compiled(dtype))
 
 
@@ -46,7 +45,7 @@ def addresses(native: Native) -> tuple[int, int]:
 
 
 def begin(dtype: torch.dtype) -> None:
-    """A convolution of this dtype will be needed."""
+    """Starts compiling convolutions of this dtype ahead of time."""
     _compiled.begin(dtype)
     tiles.begin(dtype)
 
@@ -58,7 +57,7 @@ def _compiled(dtype: torch.dtype) -> Native:
 
 
 class FrameTask(Writer):
-    """What one thread does: its share of the edges and of the rest."""
+    """The function of each thread: its share of the edges and of the rest."""
 
     def __init__(self, dtype: torch.dtype, fields: Sequence[str], pointers: Sequence[str]):
         super().__init__()
@@ -87,14 +86,14 @@ class FrameTask(Writer):
         return [self.b.load(self.moved(row, self.const(i), I64), I64, 1) for i in range(count)]
 
     def bound(self, name: str) -> Val:
-        """A number that the frame holds as bits."""
+        """A float that the frame holds as bits."""
         bits = self.size[name]
         if self.dtype is torch.float32:
             bits = self.b.cast(bits, torch.int32)
         return self.b.bitcast(bits, self.dtype)
 
     def row(self, base: str, table: str, number: Val) -> str:
-        """Behind `base`, by what the table says."""
+        """The address at `base` plus an offset from the table."""
         entry = self.moved(self.pointer[table], number, torch.int32)
         offset = self.b.cast(self.b.load(entry, torch.int32, 1), I64)
         return self.moved(self.pointer[base], offset, self.dtype)
@@ -160,7 +159,7 @@ class _Task(FrameTask):
                 self._tile(tile, tall, short, values)
 
     def _following(self, weights: str, chunk: Val) -> str:
-        """Where the weights of the next chunk begin."""
+        """The address of the next chunk's weights."""
         b = self.b
         terms = self.words("chunks", chunk, 4)[3]
         return self.moved(weights, b.mul(terms, self.width), self.dtype)
@@ -176,14 +175,14 @@ class _Task(FrameTask):
         b.line(f"llvm.call {function}({given}) : !llvm.ptr, {tile_type(self.dtype)}")
 
     def _bound(self, name: str, ends: Val) -> Val:
-        """Behind the last chunk the one that is given, before it none."""
+        """The given bound in the last chunk, none in earlier ones."""
         b = self.b
         none = b.const(float("-inf" if name == "low" else "inf"), self.dtype)
         return b.select(ends, self.bound(name), none)
 
 
 def launch(fields: Sequence[str], pointers: Sequence[str]) -> str:
-    """A function that runs @task on as many threads as are worth it."""
+    """A function that runs @task on as many threads as are useful."""
     w = Writer()
     w.read_frame(fields, pointers)
     b = w.b

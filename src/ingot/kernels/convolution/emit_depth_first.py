@@ -1,7 +1,7 @@
 """Depth-first convolution chains: intermediate images are never materialised in full; a stage reads
-the rows of the stage before it while they are in the second cache level. The frame holds the
-arguments of each stage and a list of rows to compute, in order. Each thread has its own scratch for
-the rows between stages; rows at the border of two strips are computed in both.
+the rows of the stage before it while they are in the L2 cache. The frame holds the arguments of
+each stage and a list of rows to compute, in order. Each thread has its own scratch for the rows
+between stages; rows at the border of two strips are computed in both.
 """
 
 from __future__ import annotations
@@ -19,22 +19,23 @@ from ingot.ops.values import Val
 FIELDS = (
     "c", "edges", "rows", "strips", "edge_count", "strip_count", "room", "teams", "work",
 )  # fmt: skip
-"""The frame's first words. `c` is the room, of `room` elements for each of `teams` threads; `edges`
-are zeros in it, as in emit.py. `strips` says where in `rows` the rows of a strip
-begin; a strip is one thread's. The stages' words are behind them."""
+"""The start of the frame. `c` is the scratch, `room` elements for each of `teams` threads; `edges`
+are zeros in it, as in emit.py. `strips` holds where in `rows` each strip begins; one thread
+computes a strip. The arguments of the stages follow."""
 _POINTERS = FIELDS[:4]
 STAGE = (
     "image", "image_room", "weights", "bias", "addend", "c", "c_room", "ins", "outs", "adds",
     "pieces", "count", "tile", "short", "edge_tile", "edge_short", "tall_tiles", "tall", "tiles",
     "n", "k", "across", "low", "high",
 )  # fmt: skip
-"""Of each stage, as there; `image_room` and `c_room` are 0, or `room` where it is in the room."""
+"""Fields of a stage, as in emit.py; `image_room` and `c_room` are `room` if the image or result is
+in the scratch, otherwise 0."""
 ROW = ("stage", "image", "c", "addend", "pieces")
-"""Of each row: how far it is from the stage's pointers, in elements and words."""
+"""Fields of a row: its stage, and its offsets from the stage's pointers, in elements and words."""
 
 
 def chain_functions(dtype: torch.dtype) -> tuple[int, int]:
-    """As in emit.py."""
+    """As in emit.py: the kernel, and the function for one thread's share."""
     return addresses(_compiled(dtype))
 
 
@@ -109,7 +110,7 @@ class _Task(FrameTask):
                 b.line(f"llvm.call {function}({given_values}) : !llvm.ptr, {tile_type(self.dtype)}")
 
     def _pointer(self, name: str, row: dict[str, Val] | None = None) -> str:
-        """A word of the stage; with the row, behind it by what the row says."""
+        """A pointer of the stage; given a row, plus the row's offset."""
         address = self._number(name)
         pointer = self.b.fresh()
         self.b.line(f"{pointer} = llvm.inttoptr {address.name} : i64 to !llvm.ptr")

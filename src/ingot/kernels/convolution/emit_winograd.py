@@ -1,7 +1,7 @@
-"""3×3 convolutions by Winograd's algorithm F(2×2, 3×3): four pixels from sixteen products instead
-of thirty-six. The frame is that of emit.py, with transformed weights; the border of the result is
-zeroed. Values between the transforms stay in the second cache level. Rounding errors are those of
-a plain sum, since the transforms only add and subtract. A pixel that is not finite, such as the
+"""3×3 convolutions by Winograd's algorithm F(2×2, 3×3): four pixels from sixteen multiplications
+instead of thirty-six. The frame is that of emit.py, with transformed weights; the border of the
+result is zeroed. Values between the transforms stay in the L2 cache. Rounding errors are those of a
+plain sum, since the transforms only add and subtract. A pixel that is not finite, such as the
 difference of two infinities, is computed again by the direct algorithm.
 """
 
@@ -28,10 +28,10 @@ FIELDS = (
     "image_row", "image_pixel", "result_row", "result_pixel", "addend_row", "addend_pixel",
     "low", "high", "work",
 )  # fmt: skip
-"""As there; `ins`, `outs` and `adds` are of patches of 2×2 pixels. A block of patches is worked on
-at a time, in tiles that are `tall`; `lefts` and `tops` say where their rows lie in the transformed
-image and in the products. The scratch has `room` elements for each of `teams` threads. `plain` are
-the weights as they were, in panels."""
+"""As in emit.py, but `ins`, `outs` and `adds` are of patches of 2×2 pixels. A block of patches is
+processed at a time, in tiles of height `tall`; `lefts` and `tops` are the offsets of their rows in
+the transformed image and in the results of the matmuls. The scratch has `room` elements for each of
+`teams` threads. `plain` are the untransformed weights, in panels."""
 _POINTERS = FIELDS[:16]
 
 IMAGE = ((1, 0, -1, 0), (0, 1, 1, 0), (0, -1, 1, 0), (0, 1, 0, -1))
@@ -41,12 +41,12 @@ PLACES = 16
 
 
 def winograd_functions(dtype: torch.dtype) -> tuple[int, int]:
-    """As there."""
+    """As in emit.py: the kernel, and the function for one thread's share."""
     return addresses(_compiled(dtype))
 
 
 def begin(dtype: torch.dtype) -> None:
-    """A convolution with a 3×3 window will be needed."""
+    """Starts compiling 3×3 convolutions of this dtype ahead of time."""
     _compiled.begin(dtype)
 
 
@@ -57,7 +57,7 @@ def _compiled(dtype: torch.dtype) -> Native:
 
 
 def transformed(weight: torch.Tensor) -> torch.Tensor:
-    """(n, channels, 3, 3) as panels of all places: (panels, places, channels, columns)."""
+    """(n, channels, 3, 3) as panels for all positions: (panels, positions, channels, columns)."""
     left = torch.tensor(FILTER, dtype=weight.dtype)
     n, channels = weight.shape[:2]
     both = torch.kron(left, left)
@@ -80,7 +80,7 @@ class _Task(FrameTask):
             b.store(at, b.const(0, self.dtype, self.lanes))
         thread, threads = self.team()
         self.zero_edges(*self.share(size["edge_count"], thread, threads))
-        # A team may have more threads than there is room for: the last ones do nothing.
+        # A team may have more threads than there is scratch for: the last ones do nothing.
         threads = b.minimum(threads, size["teams"])
         thread = b.minimum(thread, threads)
         image = self.moved(self.pointer["scratch"], b.mul(thread, size["room"]), self.dtype)
@@ -123,14 +123,14 @@ class _Task(FrameTask):
         return self._moved_by(corner, name, self.const(i), self.const(j))
 
     def _moved_by(self, corner: str, name: str, down: Val, across: Val) -> str:
-        """So many rows down and pixels across."""
+        """The address so many rows down and pixels across from `corner`."""
         b = self.b
         rows = b.mul(self.size[f"{name}_row"], down)
         return self.moved(
             corner, b.add(rows, b.mul(self.size[f"{name}_pixel"], across)), self.dtype
         )
 
-    # -- the products ------------------------------------------------------------------------------
+    # -- the matmuls -------------------------------------------------------------------------------
 
     def _products(
         self, panel: Val, count: Val, image: str, area: Val, products: str, nothing: str
@@ -198,7 +198,7 @@ class _Task(FrameTask):
     def _finite(
         self, pixels: Sequence[Sequence[Val]], source: str, panel: Val, column: Val
     ) -> list[list[Val]]:
-        """The pixels; where one is not finite, all of them as plain sums."""
+        """The pixels; if one is not finite, all of them as plain sums."""
         b = self.b
         flat = [pixel for row in pixels for pixel in row]
         zero = b.const(0, self.dtype, self.lanes)
@@ -223,7 +223,7 @@ class _Task(FrameTask):
     def _channels(
         self, source: str, plain: str, place: tuple[Val, Val], sums: Sequence[Val]
     ) -> list[Val]:
-        """What one place of the window adds to the four pixels."""
+        """Adds the terms of one position of the window to the four pixels."""
         b = self.b
         down, across = place
         corner = self._moved_by(source, "image", down, across)
@@ -253,7 +253,7 @@ class _Task(FrameTask):
 
         return b.branch(given, sum, lambda: x)
 
-    # -- both --------------------------------------------------------------------------------------
+    # -- transforms --------------------------------------------------------------------------------
 
     def _both_sides(
         self, matrix: Sequence[Sequence[int]], values: Sequence[Sequence[Val]]
@@ -266,7 +266,7 @@ class _Task(FrameTask):
         return [[self._mixed(r, half) for r in matrix] for half in halves]
 
     def _mixed(self, factors: Sequence[int], values: Sequence[Val]) -> Val:
-        """A sum of those with factor 1, less those with factor -1."""
+        """The sum of the values with factor 1, minus those with factor -1."""
         plus = [v for f, v in zip(factors, values, strict=True) if f == 1]
         minus = [v for f, v in zip(factors, values, strict=True) if f == -1]
         total = plus[0]

@@ -93,7 +93,7 @@ def _chain(claim: Chain, draft: Draft) -> Launch:
 
 
 def _weights(claim: Convolution, draft: Draft) -> Named:
-    """All but the image and the result."""
+    """All arguments but the image and the result."""
     itemsize = claim.dtype.itemsize
     packed = draft.packed(claim.panels, *claim.filters())
     starts = claim.panels.starts(claim.geometry.terms)

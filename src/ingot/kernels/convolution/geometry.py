@@ -1,6 +1,6 @@
-"""Tables of offsets for emit.py, made from the sizes and strides of a convolution: where its pixels
-and the terms of their sums lie, and how the work is divided. Any number of spatial dimensions, any
-stride, dilation and layout; padding is part of the image.
+"""Tables of offsets for emit.py, computed from the sizes and strides of a convolution: positions of
+its pixels and of the terms of their sums, and the division of the work. Any number of spatial
+dimensions, any stride, dilation and layout; padding is part of the image.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from ingot.plan.ir import Attributes
 from ingot.program.shapes import Size
 
 SHORT = 16
-"""Runs below this are taken term by term."""
+"""Shorter runs are read term by term."""
 SHORT_SUM, LOW_ROWS = 64, 8
-"""Terms of a sum below which tiles have at most so many rows."""
+"""If a sum has fewer terms, tiles have at most so many rows."""
 BLOCK_BYTES = 1 << 18
-"""Of the image that is worked on at a time: it stays in the second cache level."""
+"""Bytes of the image in one block: it stays in the L2 cache."""
 
 
 MUCH = 4
@@ -34,29 +34,29 @@ _MOVING = ("counts", "image_steps", "result_steps", "addend_steps", "window_step
 @register
 @dataclass(frozen=True)
 class Geometry(Attributes):
-    """Steps are in elements. The first dimension of `counts` is the batch. Counts and steps may be
-    made of symbols: then `at` tells what the rest can be asked of."""
+    """Steps are strides in elements. The first dimension of `counts` is the batch. Counts and steps
+    may be symbolic: `at` gives the geometry that the other members need."""
 
     counts: tuple[Size, ...]
-    """Pixels of the result, dimension by dimension."""
+    """Pixels of the result, by dimension."""
     image_steps: tuple[Size, ...]
-    """From the terms of a pixel to those of the next."""
+    """From the terms of one pixel to those of the next."""
     result_steps: tuple[Size, ...]
     addend_steps: tuple[Size, ...]
     window: tuple[int, ...]
-    """Places in the window, and for all but depthwise convolutions the channels behind them."""
+    """Sizes of the window, followed by the input channels unless it is depthwise."""
     window_steps: tuple[Size, ...]
     depthwise: bool
     columns: int
     itemsize: int
     rows_at_most: int
-    """Of a tile."""
+    """The largest number of rows of a tile."""
 
     def sizes(self) -> tuple[Size, ...]:
         return tuple(size for name in _MOVING for size in getattr(self, name))
 
     def at(self, values: Sequence[int]) -> Geometry:
-        """With numbers in the place of `sizes`."""
+        """With `values` in place of `sizes`."""
         rest = iter(values)
         numbers = {name: tuple(next(rest) for _ in getattr(self, name)) for name in _MOVING}
         return replace(self, **numbers)  # type: ignore[arg-type]
@@ -66,8 +66,8 @@ class Geometry(Attributes):
         return all(isinstance(size, int) for size in self.sizes())
 
     def parts(self) -> list[tuple[Geometry, int, int, int]]:
-        """As many images at a time as tables can tell apart, and by how much the image, the result
-        and the addend of each part lie behind the first."""
+        """Splits the batch so that tables can hold the offsets of each part. With each part: the
+        offsets of its image, result and addend."""
         batch, *space = self.counts
         image, result, addend = steps = self._batch_steps()
         most = max(1, (LARGEST - 1) // max(1, *map(abs, steps)) - 1)
@@ -94,7 +94,7 @@ class Geometry(Attributes):
 
     @cached_property
     def runs(self) -> list[tuple[int, int]]:
-        """(offset, length) of memory that is read from end to end, none longer than DEPTH."""
+        """(offset, length) of contiguous memory to read, none longer than DEPTH."""
         length, outer = 1, len(self.window)
         while outer and (self.window[outer - 1] == 1 or self.window_steps[outer - 1] == length):
             outer -= 1
@@ -136,14 +136,14 @@ class Geometry(Attributes):
 
     @property
     def most_rows(self) -> int:
-        """Of a tile: fewer where the way in and out is much of the work, or each row needs an
-        address in every step."""
+        """The limit on the rows of a tile: lower if starting and storing a tile is much of the
+        work, or if each row needs an address in every step."""
         low = self.kind == "terms" or (self.kind == "runs" and self.terms < SHORT_SUM)
         return min(self.rows_at_most, LOW_ROWS) if low else self.rows_at_most
 
     @property
     def tiles(self) -> int:
-        """An even number, so that two threads or four have as much to do."""
+        """An even number, so that two or four threads have equal shares."""
         least = -(-self.pixels // self.most_rows)
         return least + least % 2 if least > 1 and self.pixels > least else least
 
@@ -164,8 +164,8 @@ class Geometry(Attributes):
 
     @property
     def by_panels(self) -> bool:
-        """Is there much more to read of the weights than of the image? Otherwise threads share the
-        pixels, so that each finds in its own cache what it wrote in the step before."""
+        """Whether weights are much larger than image and result. If not, threads share the pixels,
+        so that each finds in its own cache what it wrote in the previous step."""
         if self.depthwise:
             return False
         image, result = self.pixels * self.window[-1], self.pixels * self.columns
@@ -177,11 +177,11 @@ class Geometry(Attributes):
 
 
 _known: WeakValueDictionary[tuple[object, ...], array[int]] = WeakValueDictionary()
-"""Tables that somebody has: convolutions of one size share them."""
+"""Tables in use: convolutions of one size share them."""
 
 
 def offsets(counts: Sequence[int], steps: Sequence[int], kind: str = "i") -> array[int]:
-    """Of every place, the last dimension fastest."""
+    """The offset of every position, the last dimension fastest."""
     key = (tuple(counts), tuple(steps), kind)
     found = _known.get(key)
     if found is None:
@@ -204,8 +204,8 @@ def _offsets(counts: Sequence[int], steps: Sequence[int], kind: str) -> array[in
 def border_ranges(
     counts: Sequence[int], border: Sequence[int], channels: int, steps: Sequence[int]
 ) -> array[int]:
-    """(start, length) of what lies around images with `border` pixels on each side, channels
-    innermost, from the first pixel inside on; `counts` and `steps` are batch and space."""
+    """(start, length) of the border of images with `border` pixels on each side, channels
+    innermost, relative to the first inner pixel; `counts` and `steps` are batch and space."""
     batch, *space = counts
     sizes = [n + 2 * b for n, b in zip(space, border, strict=True)]
     inner = steps[1:]

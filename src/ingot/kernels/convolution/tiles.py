@@ -1,7 +1,7 @@
 """The inner loops of convolutions: a tile of the result, `rows` pixels by `vectors` of channels,
-that stays in registers while it is summed up. Comes in: where the pixels lie (tables of offsets),
-where the terms of their sums lie (another table), the weights in panels; goes out: clamp(sum + bias
-or what c holds + addend). What holds: nothing here knows of sizes, strides, windows or borders.
+stays in registers while it is summed. Tables give the offsets of the pixels and of the terms of
+their sums; the weights are in panels. The result is clamp(sum + bias or contents of c + addend).
+Nothing here depends on sizes, strides, windows or borders.
 
 Three kinds of sums:
   runs     terms are pieces of memory: (offset, length) each, one weight row for every element
@@ -27,9 +27,9 @@ ARGUMENTS = (
     "a", "ins", "pieces", "count", "b", "bias", "c", "outs", "addend", "adds", "low", "high",
     "used", "next",
 )  # fmt: skip
-"""`bias` is null where c holds a part of the sum already, `addend` where there is none; `ins`,
-`outs` and `adds` hold the offsets of the rows; `used` are the columns that exist; from `next` on
-lie as many weights, to be fetched on the way."""
+"""`bias` is null if c holds a part of the sum already, `addend` if there is none; `ins`, `outs` and
+`adds` hold the offsets of the rows; `used` is the number of columns that exist; `next` is the
+address of as many weights, to be prefetched."""
 _NUMBERS = {"count": "i64", "used": "i64"}
 
 
@@ -38,9 +38,9 @@ class Tile:
     kind: str
     dtype: torch.dtype
     vectors: int
-    """Of the panel's, those that are computed."""
+    """Vectors of the panel that are computed."""
     masked: bool
-    """Are some columns of the last vector not there?"""
+    """Whether the last vector lacks some columns."""
 
     def shape(self, rows: int) -> Shape:
         return replace(tile_shape(self.dtype), rows=rows, vectors=self.vectors)
@@ -53,7 +53,7 @@ def tile_type(dtype: torch.dtype) -> str:
 
 
 def tile_function(tile: Tile, rows: int) -> int:
-    """The address of the tile with so many rows."""
+    """The address of the tile function for so many rows."""
     return _compiled(tile, rows).addresses["tile"]
 
 
@@ -63,14 +63,14 @@ def _compiled(tile: Tile, rows: int) -> Native:
 
 
 def begin(dtype: torch.dtype) -> None:
-    """Tiles that most convolutions of this dtype need."""
+    """Starts compiling the tiles that most convolutions of this dtype need."""
     shape = tile_shape(dtype)
     for rows in (shape.rows, shape.rows - 1):
         _compiled.begin(Tile("runs", dtype, shape.vectors, False), rows)
 
 
 def clamped(b: Builder, x: Val, low: Val, high: Val) -> Val:
-    """A NaN stays one: it is neither below nor above."""
+    """NaN stays NaN: it is neither below nor above."""
     for bound, predicate in ((low, "lt"), (high, "gt")):
         wide = b.broadcast(bound, x.lanes)
         x = b.select(b.cmp(predicate, x, wide), wide, x)
@@ -116,7 +116,7 @@ class _TileWriter(Writer):
         b.line("}")
 
     def _first(self) -> list[Val]:
-        """What the sums begin with: the bias, or the part that c holds."""
+        """The initial sums: the bias, or the part that c holds."""
         given = self.given("%bias")
         rows = [self.either(given, "%bias", self._row("%c", "%outs", i)) for i in range(self.rows)]
         return [self._vector(rows[i], j) for i, j in self._places()]
@@ -126,7 +126,7 @@ class _TileWriter(Writer):
         return self._step(starts, offset, self.b.mul(at, self.const(self.width)), sums)
 
     def _runs(self, starts: Sequence[str], first: Sequence[Val]) -> list[Val]:
-        """Run by run; the weights go on from one to the next."""
+        """Run by run; the weights continue from one run to the next."""
         b = self.b
 
         def run(at: Val, carried: Sequence[Val]) -> list[Val]:
@@ -167,7 +167,7 @@ class _TileWriter(Writer):
     def _up_to(self, count: str) -> tuple[Val, Val, Val]:
         return self.const(0), Val(count, I64), self.const(1)
 
-    # -- the way out -------------------------------------------------------------------------------
+    # -- the result --------------------------------------------------------------------------------
 
     def _store(self, sums: Sequence[Val]) -> None:
         rows = [self._row("%c", "%outs", i) for i in range(self.rows)]
@@ -195,7 +195,7 @@ class _TileWriter(Writer):
         b.line("}")
         return [Val(f"{name}#{i}", v.dtype, v.lanes) for i, v in enumerate(sums)]
 
-    # -- pieces ------------------------------------------------------------------------------------
+    # -- rows and vectors --------------------------------------------------------------------------
 
     def _places(self) -> list[tuple[int, int]]:
         return [(i, j) for i in range(self.rows) for j in range(self.shape.vectors)]
@@ -211,7 +211,7 @@ class _TileWriter(Writer):
         return self.b.load(at, self.shape.dtype, self.shape.lanes, mask)
 
     def _mask(self, number: int) -> Val | None:
-        """Which lanes of the vector are there; None: all of them."""
+        """The lanes of the vector that exist; None if all do."""
         if not self.tile.masked or number + 1 < self.shape.vectors:
             return None
         b, lanes = self.b, self.shape.lanes

@@ -1,6 +1,6 @@
-"""Which convolutions of claim.py use Winograd's algorithm, and the arguments of emit_winograd.py:
-how the image is divided into patches. Only 3×3 windows on images of even sizes with many channels,
-whose transformed weights are not too large.
+"""Winograd's algorithm for the convolutions of claim.py that it makes faster, and the arguments of
+emit_winograd.py: how the image is divided into patches. Only 3×3 windows on images of even sizes
+with many channels, whose transformed weights are not too large.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ WINDOW = 9
 FEWEST_CHANNELS = 32
 FEWEST_PATCHES = 32
 MOST_BYTES = 5 << 20
-"""Of transformed weights: reading more costs what the products save."""
+"""Bytes of transformed weights: reading more costs what the saved multiplications gain."""
 
 
 @register
 @dataclass(frozen=True)
 class TransformedPanels(FilterPanels):
-    """Transformed weights, and behind the bias the plain ones."""
+    """Transformed weights, then the bias, then the untransformed weights."""
 
     def panels(self, weight: torch.Tensor) -> torch.Tensor:
         return transformed(weight)
@@ -45,7 +45,7 @@ class TransformedPanels(FilterPanels):
 @register
 @dataclass(frozen=True)
 class Winograd(DirectConvolution):
-    """Sizes that are not even, or too small, go the plain way."""
+    """Odd or small sizes take the direct algorithm."""
 
     threads: int
 
@@ -66,13 +66,13 @@ class Winograd(DirectConvolution):
         }, self._places(g))  # fmt: skip
 
     def _plain(self, launch: NativeCall) -> NativeCall:
-        """With the weights as they were."""
+        """The direct algorithm on the untransformed weights."""
         words = [("plain", 0) if word == ("weights", 0) else word for word in launch.words]
         return replace(launch, words=tuple(words))
 
     def _cut(self, g: Geometry) -> tuple[int, int]:
-        """(patches of a block, rows of a tile): a transformed block stays in the second cache
-        level, and threads have as many of them."""
+        """(patches of a block, rows of a tile): a transformed block stays in the L2 cache, and all
+        threads have the same number of blocks."""
         pixels, rows_at_most = _patches(g).pixels, g.rows_at_most
         blocks = -(-pixels // self._most())
         blocks = -(-blocks // self.threads) * self.threads
@@ -81,7 +81,7 @@ class Winograd(DirectConvolution):
         return -(-size // tall) * tall, tall
 
     def _most(self) -> int:
-        """Patches of a block, at most."""
+        """The largest number of patches in a block."""
         g = self.geometry
         room = this_machine().l2_bytes * 13 // 16
         return max(g.rows_at_most, room // (PLACES * g.window[-1] * g.itemsize))
@@ -110,7 +110,7 @@ class Winograd(DirectConvolution):
 
 
 def _patches(g: Geometry) -> Geometry:
-    """Each 2×2 pixels, as if they were pixels."""
+    """The geometry of patches of 2×2 pixels."""
     batch, height, width = g.counts
 
     def twice(steps: tuple[Size, ...]) -> tuple[Size, ...]:
@@ -128,13 +128,13 @@ def _patches(g: Geometry) -> Geometry:
 
 
 def pays(g: Geometry) -> bool:
-    """Are these sizes, all of them known, good for it?"""
+    """Whether these sizes, all of them known, are worth it."""
     even = g.counts[1] % 2 == 0 and g.counts[2] % 2 == 0
     return even and g.pixels // 4 >= FEWEST_PATCHES
 
 
 def faster(plain: Convolution) -> Convolution:
-    """The same Winograd's way, if that pays."""
+    """The same convolution by Winograd's algorithm, if that pays."""
     g, shape = plain.geometry, tile_shape(plain.dtype)
     if g.depthwise or g.window[:-1] != (3, 3) or len(g.counts) != 3:
         return plain

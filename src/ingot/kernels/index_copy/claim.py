@@ -1,5 +1,5 @@
 """Claims on index_copy, such as new keys and values written into a cache: the arguments of the
-function in emit.py, or no claim where PyTorch runs the call.
+function in emit.py, or no claim if PyTorch runs the call.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ingot.program.shapes import Size, arguments_of, shape_of, strides_of, tenso
 
 @dataclass(frozen=True)
 class IndexCopy(Claim):
-    """`source`, slice by slice along `dim`, in the place of what `given` has where `index` says."""
+    """`given`, with the slices along `dim` at the positions in `index` replaced by `source`."""
 
     given: fx.Node
     dim: int
@@ -33,7 +33,7 @@ class IndexCopy(Claim):
         return [self.given, self.index, self.source]
 
     def sizes(self) -> list[Size]:
-        """The words behind the addresses."""
+        """The arguments after the pointers."""
         steps = strides_of(self.index)
         return self._words(self.source, self.dim, steps[0] if steps else 0)
 

@@ -1,7 +1,7 @@
-"""Slices of a tensor, copied to the places that an index names: index_copy, and a plain copy where
-there is no index. Comes in: both tensors in any layout; goes out: 0, or an error code where a place
-lies outside, before anything is written. What holds: one slice after the other, so that the last of
-those with the same place stays; a plain copy is shared between threads.
+"""index_copy: copies slices of a tensor to the positions in an index, or in order if there is no
+index. Both tensors may have any layout. A position out of range returns an error code before
+anything is written. Slices are copied one after the other, so that the last one with the same
+position wins; a plain copy is shared between threads.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from ingot.codegen.lazy import Once
 from ingot.ops.values import Val
 
 WITHIN = 4
-"""Loops inside of a slice."""
+"""Loops inside a slice."""
 FIELDS = (
     "target", "source", "index", "count", "room", "index_step", "target_step", "source_step",
     *(f"{name}{k}" for k in range(WITHIN) for name in ("size", "target", "source")),
 )  # fmt: skip
-"""The frame. `index` may be null; `room` is how many places there are. Then for each loop inside of
-a slice how long it is, and elements from one to the next in both tensors."""
+"""The frame. `index` may be null; `room` is the number of positions. Then for each loop inside a
+slice its length, and its strides in both tensors, in elements."""
 _POINTERS = FIELDS[:3]
 ELEMENTS = {size: dtype for dtype in (torch.int8, torch.int16, torch.int32, torch.int64)
             for size in (dtype.itemsize,)}  # fmt: skip
-"""What is copied, by its bytes."""
+"""Integer dtypes to copy elements as, by size in bytes."""
 OUTSIDE = 2
 """The error code: eager raises an IndexError."""
 WORK_PER_THREAD = 1 << 16
-"""Elements."""
+"""Elements that are worth a thread."""
 
 
 @cache
 def index_copy_function(itemsize: int) -> int:
-    """The address of the code, in the convention of the executor."""
+    """The address of the kernel, in the executor's calling convention."""
     return _compiled(ELEMENTS[itemsize]).addresses["place"]
 
 
@@ -48,13 +48,13 @@ def _compiled(dtype: torch.dtype) -> Native:
 
 
 class _Task(Writer):
-    """What one thread does: its share of the slices."""
+    """The function of each thread: its share of the slices."""
 
     def __init__(self, dtype: torch.dtype):
         super().__init__()
         self.dtype = dtype
         self.own = self.stack(1, I64)
-        """The place of a slice where there is no index."""
+        """The position of a slice if there is no index."""
         self.read_frame(FIELDS, _POINTERS)
 
     def text(self) -> str:

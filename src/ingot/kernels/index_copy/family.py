@@ -1,4 +1,4 @@
-"""Slices copied to indexed places, such as new keys and values into a cache."""
+"""Slices copied to indexed positions, such as new keys and values into a cache."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class IndexCopyFamily(Family[IndexCopy]):
         return index_copies_of(node)
 
     def launch(self, claim: IndexCopy, draft: Draft) -> list[Op]:
-        """A copy of what is given, unless it is written where it lies, then the slices."""
+        """A copy of `given`, unless its memory is the result's, then the slices."""
         target = draft.pointer(claim.node)
         whole = draft.computes([claim.node], [claim.node])
         ops: list[Op] = []
@@ -47,7 +47,7 @@ def _copy(draft: Draft, claim: IndexCopy) -> Computation:
 
 
 def _on_copy(draft: Draft, claim: IndexCopy, whole: Computation) -> Computation:
-    """The same computation, where the result's memory holds what is given."""
+    """The same computation, reading `given` from the result's memory."""
     given, made = draft.operand(claim.given), draft.operand(claim.node)
     assert made is not None
     inputs = tuple((name, made if each == given else each) for name, each in whole.inputs)

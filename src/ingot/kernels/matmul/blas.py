@@ -1,6 +1,6 @@
-"""matmuls by the library that PyTorch brings (BLAS), called by its C symbol. Comes in: A by
-rows, B as it lies, by rows or by columns; goes out: C = A · B + addend, by rows. What holds: to the
-library, which counts by columns, C is its own transpose: Bᵀ · Aᵀ.
+"""Matmuls by PyTorch's BLAS library, called by its C symbol: C = A · B + addend. A and C are
+row-major; B is row-major or column-major, in place. BLAS is column-major, so it computes the
+transpose of C: Bᵀ · Aᵀ.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FIELDS = (
 _POINTERS = ("a", "b", "addend", "c")
 _SYMBOLS = {torch.float32: "sgemm_", torch.float64: "dgemm_"}
 LARGEST = (1 << 31) - 1
-"""The library counts in 32 bits."""
+"""BLAS counts in 32 bits."""
 
 
 def has_library(dtype: torch.dtype) -> bool:
@@ -31,7 +31,7 @@ def has_library(dtype: torch.dtype) -> bool:
 
 @cache
 def library_function(dtype: torch.dtype) -> int:
-    """The address of the matmul for `dtype`, in the convention of the executor."""
+    """The address of the matmul for `dtype`, in the executor's calling convention."""
     return _compiled(dtype).addresses["matmul"]
 
 
@@ -72,7 +72,7 @@ class _Matmul(Writer):
         return self.function("@matmul(%frame: !llvm.ptr) -> i64", f" {self.const(0).name} : i64")
 
     def _held(self, value: Val) -> str:
-        """The address of memory that holds it: the library takes everything by reference."""
+        """The address of memory that holds the value: BLAS takes all arguments by reference."""
         place = self.stack(1, value.dtype)
         self.b.store(place, value)
         return place

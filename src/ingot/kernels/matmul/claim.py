@@ -1,6 +1,5 @@
-"""Which matmuls run as our own native code. Comes in: a call of mm, addmm or a 1×1
-convolution; goes out: what the matmul function needs, or None where PyTorch does it. What holds:
-the second factor is a weight, one that stays from call to call, so that packing it pays.
+"""Claims on matmuls with weights: mm, addmm or a 1×1 convolution whose second operand is frozen, so
+that packing it pays. PyTorch runs other calls.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ aten = torch.ops.aten
 
 @dataclass(frozen=True)
 class Matmul(Claim):
-    """c[m, n] = addend + a[m, k] · weight[k, n], by rows"""
+    """c[m, n] = addend + a[m, k] · weight[k, n], row-major"""
 
     left: fx.Node
     addend: fx.Node | None
     sizes: tuple[Size, Size, Size]
     """(m, n, k)"""
     row_strides: tuple[Size, Size, Size]
-    """Of a, c and the addend."""
+    """The row strides of a, c and the addend."""
     weight: Weight
 
     @property
@@ -49,7 +48,7 @@ class Matmul(Claim):
 
 @dataclass(frozen=True)
 class Weight:
-    """A matrix in the memory of an input that stays."""
+    """A matrix in the memory of a frozen input."""
 
     root: fx.Node
     shape: tuple[int, int]
@@ -62,7 +61,7 @@ class Weight:
 
     @property
     def exact(self) -> torch.dtype:
-        """How it can be held without loss: a half type where it was made of one."""
+        """The dtype that holds it without loss: half precision if it was converted from that."""
         dtype = tensor_of(self.root).dtype
         if not is_derived(self.root) or self.root.target is not CONVERT or dtype is not WIDE:
             return dtype
@@ -75,8 +74,8 @@ class Weight:
 
 
 def matmuls_of(node: fx.Node, lasting: set[fx.Node]) -> list[Matmul]:
-    """The matmuls that compute the node, one after the other; none where PyTorch does it.
-    `lasting` are the inputs whose memory is the same tensor's in every call."""
+    """The matmuls that compute the node, in order; none if PyTorch runs it. `lasting` are the
+    inputs whose memory is the same tensor's in every call."""
     if node.target is aten.mm.default:
         left, weight = node.args
         return _of_matrices(node, left, weight, None, lasting)  # type: ignore[arg-type]
@@ -113,7 +112,7 @@ def _of_matrices(
 
 
 def _of_images(node: fx.Node, lasting: set[fx.Node]) -> list[Matmul]:
-    """A 1×1 convolution of images whose channels are innermost: pixels are rows."""
+    """A 1×1 convolution of images with innermost channels: pixels are rows."""
     given = arguments_of(node)
     left, filters, bias = given["input"], given["weight"], given["bias"]
     simple = (
@@ -141,7 +140,7 @@ def _of_images(node: fx.Node, lasting: set[fx.Node]) -> list[Matmul]:
 
 
 def _pixels_are_rows(image: fx.Node) -> bool:
-    """Is it a list of pixels, each of them its channels?"""
+    """Whether it is a contiguous list of pixels, each of them its channels."""
     _, channels, height, width = shape_of(image)
     wanted = (height * width * channels, 1, width * channels, channels)
     return all(
@@ -174,7 +173,7 @@ def _weight(
 
 
 def root_of(node: fx.Node) -> fx.Node:
-    """What has the memory that `node` is a view of."""
+    """The node whose memory `node` is a view of."""
     while native_view(node) and not is_derived(node):
         node = base_of(node)
     return node

@@ -1,10 +1,11 @@
-"""Matmuls of one matrix with some others: C = A · B + addend for each B, f32 and f64. Comes in: A
-by rows, every B packed into panels (codegen/gemm.py); goes out: every C by rows. What holds: sizes
-are arguments, so one piece of code serves all; threads share the panels of all B, so that none
-waits between one matmul and the next, and rows of A that are in the cache serve them all; a
-panel's part of B stays in the first cache level while A's rows pass by it; sums run over at most
-DEPTH terms before they are added up, which keeps the error of long ones low; results depend neither
-on the number of threads nor on what else is computed along with them.
+"""Matmuls of one matrix with several others: C = A · B + addend for each B, in f32 and f64. A and C
+are row-major; every B is packed into panels (codegen/gemm.py). Sizes are arguments, so one function
+serves all.
+
+Threads share the panels of all B, so that none waits between one matmul and the next, and cached
+rows of A serve them all. A panel's part of B stays in the L1 cache while A's rows pass by it. Sums
+run over at most DEPTH terms before they are added up, which keeps the error of long ones low.
+Results depend neither on the number of threads nor on the other matmuls of the launch.
 """
 
 from __future__ import annotations
@@ -24,17 +25,17 @@ from ingot.ops.kernel_shapes import Shape, matmul_shape
 from ingot.ops.values import Val
 
 BLOCK_BYTES = 1 << 18
-"""Of A's rows that are worked on at a time: they stay in the second cache level."""
+"""Bytes of A's rows in one block: they stay in the L2 cache."""
 FEW_ROWS = 256
-"""So many are worked on together however long they are: B, which may come from memory, is read
+"""Up to so many rows are one block however long they are: B, which may come from memory, is read
 once."""
 FIELDS = ("a", "lda", "m", "k", "useful", "in_step", "count")
-"""The frame, up to the first of `count` matmuls. `useful`: threads that find something to do.
-`in_step`: all are as wide, and what follows one may read the same part of those before it."""
+"""The frame, up to the first of `count` matmuls. `useful`: threads with enough work. `in_step`: all
+have the same number of columns, and an epilogue may read the same part of earlier results."""
 EACH = ("words", "b", "addend", "c", "ldc", "n", "ldadd", "epilogue")
 """A matmul in the frame, `words` in all. `addend` may be null; `ldadd` is 0 for one row that is
 added to all. `epilogue` is null or a function (codegen/epilogue.py) that gets every part of C as
-soon as it is done; its own frame lies behind."""
+soon as it is done; its own frame follows."""
 _EACH_POINTERS = ("b", "addend", "c", "epilogue")
 _PANELS = "(%frame: !llvm.ptr, %each: !llvm.ptr, %low: i64, %high: i64, %top: i64, %bottom: i64)"
 _PANELS_TYPE = "(!llvm.ptr, !llvm.ptr, i64, i64, i64, i64) -> ()"
@@ -42,12 +43,12 @@ _PANELS_TYPE = "(!llvm.ptr, !llvm.ptr, i64, i64, i64, i64) -> ()"
 
 @cache
 def matmul_function(dtype: torch.dtype, stored: torch.dtype) -> int:
-    """The address of the matmuls for `dtype`, in the convention of the executor."""
+    """The address of the matmuls for `dtype`, in the executor's calling convention."""
     return _compiled(dtype, stored).addresses["matmul"]
 
 
 def share_function(dtype: torch.dtype, stored: torch.dtype) -> int:
-    """What does a thread's share of them."""
+    """The address of the function for one thread's share."""
     return _compiled(dtype, stored).addresses["task"]
 
 
@@ -59,22 +60,22 @@ def _compiled(dtype: torch.dtype, stored: torch.dtype) -> Native:
 
 
 def begin(dtype: torch.dtype) -> None:
-    """A matmul of this dtype will be needed."""
+    """Starts compiling matmuls of this dtype ahead of time."""
     begin_tiles(dtype)
     _compiled.begin(dtype, dtype)
 
 
 class _Panels(Writer):
-    """Some panels of one matmul, in some of its rows."""
+    """Computes some panels of one matmul, in some of its rows."""
 
     def __init__(self, shape: Shape):
         super().__init__()
         self.shape = shape
         b = self.b
         self.whole = self.stack(shape.rows * shape.columns, shape.dtype)
-        """A tile that hangs over C's edge."""
+        """A tile that extends past C's edge."""
         self.row = self.stack(shape.columns, shape.dtype)
-        """The addend where there is none, or where reading it would go beyond its end."""
+        """The addend if there is none, or if reading it would go past its end."""
         self.read_frame(FIELDS, ("a",))
         self.read_frame(EACH, _EACH_POINTERS, "%each")
         self.width = self.const(shape.columns)
@@ -98,7 +99,7 @@ class _Panels(Writer):
         return self.function(f"@panels{_PANELS}")
 
     def _follow(self, *edges: Val) -> None:
-        """What is to be done with C between these rows and columns."""
+        """Calls the epilogue on C between these rows and columns."""
         frame = self.b.fresh()
         self.b.line(
             f"{frame} = llvm.getelementptr %each[{len(EACH)}] : (!llvm.ptr) -> !llvm.ptr, i64"
@@ -108,7 +109,7 @@ class _Panels(Writer):
         self.b.line(f"llvm.call {epilogue}({values}) : !llvm.ptr, {FOLLOWER_TYPE}")
 
     def _addend(self, left: Val) -> tuple[Val, str, Val]:
-        """(is there one, its row at `left`, its row stride)"""
+        """(whether there is an addend, its row at `left`, its row stride)"""
         b = self.b
         some = self.given(self.pointer["addend"])
         at = self.moved(self.pointer["addend"], left, self.shape.dtype)
@@ -138,7 +139,7 @@ class _Panels(Writer):
             self._strips(top, bottom, tile)
 
     def _edge(self, panel: Val, left: Val, top: Val, bottom: Val) -> None:
-        """The last panel, of which only some columns are C's: tile by tile by way of the stack."""
+        """The last panel, which extends past C's edge: tile by tile on the stack."""
         b, dtype = self.b, self.shape.dtype
         some, given, stride = self._addend(left)
         used = b.sub(self.size["n"], left)
@@ -198,7 +199,8 @@ class _Panels(Writer):
 
 
 class _Task(Writer):
-    """What one thread does: its share of all panels, or of the rows where there are few panels."""
+    """The function of each thread: its share of all panels, or of the rows if there are few
+    panels."""
 
     def __init__(self, shape: Shape):
         super().__init__()
@@ -209,8 +211,8 @@ class _Task(Writer):
         b = self.b
         low_panel, high_panel, low_row, high_row = self._share(self._over_products())
         rows = self._block(b.sub(high_row, low_row))
-        # A tile of one or two rows sums up in another order: none may be left over, for where one
-        # is would depend on the threads.
+        # A tile of one or two rows sums in another order. None may be left over, because its
+        # position would depend on the number of threads.
         some = b.minimum(b.sub(high_row, low_row), self.const(1))
         nearly = b.maximum(b.sub(high_row, self.const(2)), b.add(low_row, some))
         with self.loop(low_row, nearly, rows) as top:
@@ -231,8 +233,9 @@ class _Task(Writer):
         return self.b.minimum(self.b.maximum(value, self.const(0)), most)
 
     def _over_products(self, do: Callable[[str, Val, Val], None] | None = None) -> Val:
-        """`do` gets each matmul, the panels before it, and how many it has; goes out: all. Those
-        in step count as one: a thread has the same panels of each, one matmul after the other."""
+        """Calls `do` with each matmul, the panels before it, and its number of panels; returns the
+        total. Matmuls in step count as one: a thread has the same panels of each, one matmul after
+        the other."""
         b, width, zero = self.b, self.const(self.shape.columns), self.const(0)
         in_step = b.cmp("ne", self.size["in_step"], zero)
 
@@ -250,7 +253,7 @@ class _Task(Writer):
         return self.summed(extent, [self.const(len(FIELDS)), zero, zero], step)[2]
 
     def _block(self, all_rows: Val) -> Val:
-        """How many rows are worked on at a time."""
+        """Rows of one block."""
         b, tall = self.b, self.const(self.shape.rows)
         room = self.const(BLOCK_BYTES // self.shape.dtype.itemsize)
         rows = b.mul(b.add(b.div(b.div(room, self.size["k"]), tall), self.const(1)), tall)
@@ -265,7 +268,7 @@ class _Task(Writer):
         several = b.mul(threads, self.const(4))
         even = b.cmp("eq", b.rem(panels, threads), zero)
         by_panels = b.or_(b.cmp("ge", panels, several), b.and_(even, b.cmp("lt", strips, several)))
-        # The last two strips share their rows: one thread has both.
+        # The last two strips share their rows: one thread takes both.
         units = b.maximum(b.sub(strips, self.const(1)), self.const(1))
         low_strip, high_strip = self.share(units, thread, threads)
         last = b.cmp("eq", high_strip, units)

@@ -1,5 +1,4 @@
-"""matmuls with weights: our own code on packed panels, or the library's on the weight as it
-lies."""
+"""Matmuls with weights: ingot's kernel on packed panels, or BLAS on the weight in place."""
 
 from __future__ import annotations
 
@@ -33,7 +32,7 @@ aten = torch.ops.aten
 @register
 @dataclass(frozen=True)
 class Panels(Packing):
-    """A weight as panels of columns, each element held as `stored`."""
+    """A weight as panels of columns, with elements of dtype `stored`."""
 
     stored: torch.dtype
     shape: tuple[int, int]
@@ -48,7 +47,7 @@ class Panels(Packing):
 
 @dataclass(frozen=True)
 class FusedEpilogue:
-    """What runs on each part of a matmul's result as soon as it is there."""
+    """An epilogue that runs on each part of a matmul's result as soon as it is done."""
 
     kernel: str
     arguments: tuple[Argument, ...]
@@ -57,7 +56,7 @@ class FusedEpilogue:
     members: tuple[fx.Node, ...]
     read: tuple[fx.Node, ...]
     matmul_is_read: bool
-    """By others than the epilogue."""
+    """Whether other nodes than the epilogue read the matmul."""
 
 
 Member = tuple[Matmul, FusedEpilogue | None]
@@ -95,17 +94,17 @@ def table_of(draft: Draft, matmul: Matmul) -> RangeTable:
 
 
 def is_packed(draft: Draft, matmul: Matmul) -> bool:
-    """Does it always run on its packed weight?"""
+    """Whether it always runs on its packed weight."""
     return {row.serves for row in table_of(draft, matmul).rows} == {"packed"}
 
 
 def is_narrow(draft: Draft, matmul: Matmul) -> bool:
-    """Is its weight held as 8-bit integers?"""
+    """Whether its weight is packed as 8-bit integers."""
     return draft.variants.options.weights == "int8" and matmul.is_linear
 
 
 def stored_dtype(draft: Draft, matmul: Matmul) -> torch.dtype:
-    """Of its packed weight."""
+    """The dtype of its packed weight."""
     return torch.int8 if is_narrow(draft, matmul) else matmul.weight.exact
 
 
@@ -116,7 +115,7 @@ def panels_of(weight: Weight, stored: torch.dtype) -> Panels:
 
 def packed_launch(draft: Draft, members: Sequence[Member], in_step: bool = False) -> Launch:
     """Matmuls of the same rows in one launch, each with its epilogue. `in_step`: an epilogue reads
-    what the same thread has just made of a matmul before its own."""
+    the result of an earlier matmul that the same thread has just computed."""
     first, _ = members[0]
     dtype, stored = tensor_of(first.node).dtype, stored_dtype(draft, first)
     work = sum(ix.product(matmul.sizes) for matmul, _ in members)
@@ -139,7 +138,7 @@ def packed_launch(draft: Draft, members: Sequence[Member], in_step: bool = False
 def _computed(
     members: Sequence[Member],
 ) -> tuple[list[fx.Node], list[fx.Node], list[fx.Node]]:
-    """(what is stored, which nodes are computed, which are read)"""
+    """(stored nodes, computed nodes, read nodes)"""
     outputs: list[fx.Node] = []
     inside: list[fx.Node] = []
     read: list[fx.Node] = []

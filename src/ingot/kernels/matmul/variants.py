@@ -1,4 +1,4 @@
-"""Variants of a matmul: our code on packed panels, or the library on the weight as it lies."""
+"""Variants of a matmul: ingot's kernel on packed panels, or BLAS on the weight in place."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ingot.program.shapes import same_size, tensor_of
 
 
 def matmul_table(variants: Variants, matmul: Matmul, symbols: Symbols) -> RangeTable:
-    """By the number of rows."""
+    """The variants for ranges of the number of rows."""
     if not takes_library(matmul):
         return always("packed")
     m, _, k = matmul.sizes
@@ -30,7 +30,7 @@ def matmul_table(variants: Variants, matmul: Matmul, symbols: Symbols) -> RangeT
 
 
 def takes_library(matmul: Matmul) -> bool:
-    """Can the library do it on the weight as it lies?"""
+    """Whether BLAS can compute it on the weight in place."""
     _, n, k = matmul.sizes
     rows, _, _ = matmul.row_strides
     if not isinstance(n, int) or not isinstance(k, int) or is_derived(matmul.weight.root):

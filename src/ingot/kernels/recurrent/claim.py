@@ -1,5 +1,5 @@
-"""Recurrent layers in a plan. Comes in: a call of our op; goes out: what its function needs, word
-by word. What holds: the pass that wrote the call saw to it that there is code for it."""
+"""A call of the LSTM op in a plan: its operands and the arguments of the launch. The pass that
+wrote the call made sure that there is code for it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ingot.program.shapes import Size, shape_of, strides_of
 
 @dataclass(frozen=True)
 class Recurrence(Claim):
-    """A layer of long short-term memory."""
+    """An LSTM layer."""
 
     gates: fx.Node
     weight: fx.Node
@@ -33,7 +33,7 @@ class Recurrence(Claim):
         return [self.gates, self.hidden, self.cell, *derived(self.weight).roots]
 
     def sizes(self) -> list[Size]:
-        """The words behind the addresses."""
+        """The arguments after the pointers."""
         steps, batch, _ = shape_of(self.gates)
         rows = [strides_of(n)[0] for n in (self.hidden, self.cell)]
         return [steps, batch, shape_of(self.hidden)[1], *rows, int(self.backward)]

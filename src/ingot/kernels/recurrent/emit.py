@@ -1,9 +1,8 @@
-"""Long short-term memory of our own: all steps of a layer in one call. Comes in: what each step
-adds to the gates (the matmul of the whole sequence with the input's weights), the recurrent
-weights in panels, gate by gate; goes out: the hidden states of all steps, behind them the last cell
-state. What holds: a thread has some units, all four gates of each, so that a step needs the others'
-only once, for the hidden state it starts from; sizes are arguments; results do not depend on the
-number of threads.
+"""LSTM: all steps of a layer in one call. The gates' inputs are the matmul of the whole sequence
+with the input weights; the recurrent weights are packed in panels, gate by gate. The result holds
+the hidden states of all steps, then the last cell state. A thread has some units with all four
+gates, so that a step waits for other threads only once, for the hidden state it starts from. Sizes
+are arguments. Results do not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -26,15 +25,15 @@ FIELDS = (
     "steps", "batch", "units", "hidden_step", "cell_step", "backward",
 )  # fmt: skip
 """The frame. `gates` is (steps, batch, 4 · units, each gate padded to whole panels); `out` is
-(steps + 1, batch, units); the steps are those of rows."""
+(steps + 1, batch, units); `hidden_step` and `cell_step` are row strides."""
 _POINTERS = FIELDS[:5]
 ROWS = 24
-"""Of the batch that are worked on at a time."""
+"""Rows of the batch in one block."""
 
 
 @cache
 def lstm_function(dtype: torch.dtype) -> int:
-    """The address of the code, in the convention of the executor."""
+    """The address of the kernel, in the executor's calling convention."""
     return _compiled(dtype).addresses["lstm"]
 
 
@@ -47,14 +46,14 @@ def _compiled(dtype: torch.dtype) -> Native:
 
 
 def packed_gates(weight: torch.Tensor) -> torch.Tensor:
-    """(4 · units, k) as panels: those of the first gate, of the second …"""
+    """(4 · units, k) as panels, gate after gate."""
     parts = weight.reshape(GATES, -1, weight.shape[1])
     width = matmul_shape(weight.dtype).columns
     return torch.cat([packed(part.t(), width).flatten() for part in parts])
 
 
 class _Task(Writer):
-    """What one thread does."""
+    """The function of each thread."""
 
     def __init__(self, dtype: torch.dtype):
         super().__init__()
@@ -119,7 +118,7 @@ class _Task(Writer):
                 )  # fmt: skip
 
     def _units(self, block: Val, step: Val, first: Val, top: Val, rows: Val) -> None:
-        """The states of the block's units behind the step."""
+        """Computes the states of the block's units after the step."""
         b, dtype, lanes = self.b, self.dtype, self.shape.lanes
         left = b.mul(block, self.width)
         cells = self._out(self.size["steps"])

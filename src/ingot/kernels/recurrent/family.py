@@ -1,4 +1,4 @@
-"""Layers of long short-term memory."""
+"""LSTM layers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Claims on the op: which top-k the kernel computes, and the arguments of its launch."""
+"""Claims on the op: the top-k that the kernel can compute, and the arguments of its launch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DTYPES = (torch.float32, torch.float64)
 
 
 def fits(scores: torch.Tensor, topk: Mapping[str, Any]) -> bool:
-    """Can the kernel compute this top-k of these scores?"""
+    """Whether the kernel can compute this top-k of these scores."""
     k, n = topk["k"], scores.shape[-1] if scores.ndim else 0
     return (
         scores.dtype in DTYPES
@@ -54,7 +54,7 @@ class Routing(Claim):
         return Form(tensor_of(self.scores).dtype, self.over_all, side_by_side)
 
     def sizes(self) -> list[Size]:
-        """The arguments behind the pointers."""
+        """The arguments after the pointers."""
         *outer, n = shape_of(self.scores)
         *steps, step = strides_of(self.scores)
         rows: Size = 1

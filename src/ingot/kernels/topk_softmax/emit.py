@@ -1,5 +1,5 @@
 """The k largest scores of each row with their softmax, as mixture-of-experts routers need them: f32
-and f64, any strides. A thread has some rows. One pass over a row keeps the k largest in a sorted
+and f64, any strides. Threads share the rows. One pass over a row keeps the k largest in a sorted
 list; NaN counts as largest, and of equal scores the first comes first. Results do not depend on the
 number of threads.
 """
@@ -24,7 +24,7 @@ from ingot.ops.values import Val
 MOST = 64
 """The largest k: inserting takes k steps."""
 OUTER = 3
-"""Dimensions in front of the last."""
+"""Dimensions before the last."""
 FIELDS = (
     "scores", "weights", "indices", "rows", "n", "k", "step",
     *(f"{name}{d}" for d in range(OUTER) for name in ("size", "step")),
@@ -33,23 +33,23 @@ FIELDS = (
 results are contiguous."""
 POINTERS = FIELDS[:3]
 WORK_PER_THREAD = 1 << 13
-"""Scores."""
+"""Scores that are worth a thread."""
 
 
 @dataclass(frozen=True)
 class Form:
-    """What the code is made for."""
+    """The parameters of the generated code."""
 
     dtype: torch.dtype
     over_all: bool
-    """The softmax is over all scores of a row, or over the k largest."""
+    """Whether the softmax is over all scores of a row, or over the k largest."""
     side_by_side: bool
-    """The scores of a row are neighbours in memory."""
+    """Whether the scores of a row are contiguous."""
 
 
 @cache
 def routing_function(form: Form) -> int:
-    """The address of the code, in the convention of the executor."""
+    """The address of the kernel, in the executor's calling convention."""
     return _compiled(form).addresses["topk_softmax"]
 
 
@@ -62,7 +62,7 @@ def _compiled(form: Form) -> Native:
 
 
 class _Task(Writer):
-    """What one thread does: its share of the rows."""
+    """The function of each thread: its share of the rows."""
 
     def __init__(self, form: Form):
         super().__init__()
@@ -70,7 +70,7 @@ class _Task(Writer):
         self.lanes = this_machine().vector_bits // 8 // form.dtype.itemsize
         self.kept = self.stack(MOST, form.dtype)
         self.places = self.stack(MOST, I64)
-        """Of the scores that are kept; -1: none is."""
+        """Indices of the scores that are kept; -1: none is."""
         self.read_frame(FIELDS, POINTERS)
 
     def text(self) -> str:
@@ -103,7 +103,7 @@ class _Task(Writer):
                 self._insert(score, i)
 
     def _insert(self, score: Val, i: Val) -> None:
-        """The score in front of the first that it beats; those from there on move by one."""
+        """Inserts the score before the first that it beats; that one and the rest move by one."""
         b = self.b
 
         def step(j: Val, carried: Sequence[Val]) -> list[Val]:
@@ -118,7 +118,7 @@ class _Task(Writer):
         self.summed((self.const(0), self.size["k"], self.const(1)), start, step)
 
     def _beats(self, score: Val, j: Val) -> Val:
-        """Is it larger than the j-th that is kept, or is none kept there?"""
+        """Whether it is larger than the j-th score that is kept, or none is kept there."""
         b = self.b
         kept, place = b.load(self._kept(j), self.dtype, 1), b.load(self._place(j), I64, 1)
         is_first_nan = b.and_(b.isnan(score), b.not_(b.isnan(kept)))
@@ -157,7 +157,7 @@ class _Task(Writer):
         (sums,) = self.summed((self.const(0), count, self.const(lanes)), [zero], step)
         return across_lanes(b, "sum", (sums,))[0]
 
-    # -- places in memory --------------------------------------------------------------------------
+    # -- addresses ---------------------------------------------------------------------------------
 
     def _score(self, scores: str, i: Val) -> str:
         step = self.const(1) if self.form.side_by_side else self.size["step"]

@@ -1,4 +1,4 @@
-"""The top-k softmax of mixture-of-experts routers: which experts a token goes to, with weights."""
+"""The top-k softmax of mixture-of-experts routers: the experts of each token, with weights."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Top-k and softmax as one op, in a core program: `topk(softmax(x), k)` whose softmax nothing else
-reads, and `softmax(topk(x, k).values)` whose values nothing else reads. The softmax is over the
+"""Fuses top-k and softmax of a core program: `topk(softmax(x), k)` if nothing else reads the
+softmax, and `softmax(topk(x, k).values)` if nothing else reads the values. The softmax is over the
 last dimension, and decomposed."""
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ aten = torch.ops.aten
 class Softmax:
     scores: Node
     calls: tuple[Node, ...]
-    """Those of the decomposition, the result first."""
+    """The calls of the decomposition, the result first."""
 
     @property
     def result(self) -> Node:
@@ -70,7 +70,7 @@ def _take(draft: ProgramDraft, topk: Node) -> bool:
 
 
 def softmax_at(node: Node) -> Softmax | None:
-    """The softmax over the last dimension that ends in this node, or in a copy of what it makes."""
+    """The softmax over the last dimension whose result is this node, or is copied by it."""
     if node.target is aten.clone.default:
         (source,) = node.args
         if not isinstance(source, Node) or set(source.users) != {node}:
@@ -94,7 +94,7 @@ def softmax_at(node: Node) -> Softmax | None:
 
 
 def _reduces(node: object, target: object, source: Node) -> bool:
-    """Is it this reduction of the source's last dimension, which stays?"""
+    """Whether it is this reduction of the source's last dimension, with keepdim."""
     if not isinstance(node, Node) or node.target is not target or node.kwargs:
         return False
     last = val(source).ndim - 1

@@ -1,5 +1,5 @@
-"""The op that the pass writes and the family claims. Its implementation states what it computes and
-runs where no native code claims it."""
+"""The op that the pass writes and the family claims. Its implementation defines its result and runs
+if no native code claims it."""
 
 from __future__ import annotations
 
