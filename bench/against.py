@@ -1,9 +1,9 @@
-"""Two commits of this repository against each other: `python bench/against.py COMMIT` times COMMIT
-and the tree that is worked in, in turns in one run.
+"""Compares two commits of this repository: `python bench/against.py COMMIT` times COMMIT and the
+work tree in turns, in one run.
 
-Only `src/` comes from COMMIT; what is measured is defined here (`rows.py`). Every row has one
+Only `src/` comes from COMMIT; the measurements are defined here (`rows.py`). Every row has one
 process for each tree; both are compared with eager before anything is timed. The exit status is 1
-where speed was lost (`comparison.py` has the bars).
+if speed was lost (`comparison.py` has the bars).
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ def compare(name: str, benchmark: Benchmark, row: Row, trees: dict[str, Tree], q
 @click.argument("commit")
 @click.argument("benchmarks", nargs=-1, type=click.Choice(list(BENCHMARKS)))
 @click.option("--quick", is_flag=True, help="Fewer rows and rounds.")
-@click.option("--runs", default=1, show_default=True, help="Repeat the whole; most runs decide.")
-@click.option("--only", default="", help="Rows whose name has this text.")
+@click.option("--runs", default=1, show_default=True, help="Repeat all; the majority decides.")
+@click.option("--only", default="", help="Rows whose name contains this text.")
 @click.option("--out", type=click.Path(path_type=Path), help="Write the tables to PATH.")
 def main(
     commit: str, benchmarks: tuple[str, ...], quick: bool, runs: int, only: str, out: Path | None
 ) -> None:
-    """Time COMMIT and the work tree in turns; all BENCHMARKS, or those that are named."""
+    """Time COMMIT and the work tree in turns: all BENCHMARKS, or the named ones."""
     rows = [
         (name, row)
         for name in benchmarks or BENCHMARKS

@@ -1,4 +1,4 @@
-"""How far results are from eager's."""
+"""Errors of results relative to eager's."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import torch
 from torch.utils._pytree import tree_leaves
 
 TOLERANCE = 1e-4
-"""The largest error allowed, as a share of the largest number in eager's result: float32 sums in
+"""The largest error allowed, relative to the largest value in eager's result: float32 sums in
 another order stay well inside."""
 
 
 def furthest(actual: Any, expected: Any) -> float:
-    """The largest error among the results, each against the largest number eager has in it."""
+    """The largest error among the results, each relative to the largest value in eager's."""
     errors = []
     for got, want in zip(tree_leaves(actual), tree_leaves(expected), strict=True):
         got = torch.as_tensor(got)

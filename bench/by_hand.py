@@ -1,9 +1,9 @@
-"""Kernels that stay below a copy's speed, against the same ones written by hand in C.
+"""Kernels that stay below a copy's speed, compared with the same kernels written by hand in C.
 
-Comes in: `by_hand.c`, compiled with the C compiler that is there (this measurement is the only
-thing that needs one), and the memory-bound rows of `kernel_cases`. Goes out: one table. Both are
-called without torch.compile's guards; the C code writes into memory that it is given and runs on
-PyTorch's own threads. Every result is compared with eager's before anything is timed.
+The rows are the memory-bound ones of `kernel_cases`. `by_hand.c` is compiled with the system's C
+compiler; only this measurement needs one. Both are called without torch.compile's guards; the C
+code writes to memory that it is given and runs on PyTorch's own threads. Every result is compared
+with eager's before anything is timed.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def name_of(case: Case) -> str:
 
 
 def library(folder: Path) -> ctypes.CDLL:
-    """The C code, on the threads that PyTorch has."""
+    """The C code, on PyTorch's own threads."""
     threads = openmp_library()
     assert threads is not None, "PyTorch has no OpenMP here"
     ctypes.CDLL(threads._name, ctypes.RTLD_GLOBAL)
@@ -124,7 +124,7 @@ def measure(case: Case, code: ctypes.CDLL, rounds: int) -> list[str]:
 @click.option("--out", type=click.Path(path_type=Path), help="Write the table to PATH.")
 @torch.no_grad()
 def main(rounds: int, out: Path | None) -> None:
-    """Compare memory-bound kernels with the same ones written by hand."""
+    """Compare memory-bound kernels with the same kernels written by hand."""
     forget_tuning()
     torch.set_num_threads(THREADS)
     head = ["kernel, dtype, size", "copy µs", "by hand µs", "ingot µs"]

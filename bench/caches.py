@@ -1,4 +1,4 @@
-"""The environment of a process that finds nothing compiled before: what a cold first call needs."""
+"""The environment of a process that finds nothing compiled, to measure a cold first call."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 
 def cold_caches(folder: Path | str) -> dict[str, str]:
-    """Cache folders inside `folder`; what could remember compiled graphs is switched off."""
+    """Cache folders inside `folder`; caches of compiled graphs are disabled."""
     write_bytecode()
     return {
         "TORCHINDUCTOR_CACHE_DIR": f"{folder}/inductor",
@@ -26,8 +26,8 @@ def cold_caches(folder: Path | str) -> dict[str, str]:
 
 
 def forget_tuning() -> None:
-    """For this process: what was measured on the machine before, perhaps while it was busy, is not
-    used."""
+    """In this process, ignores earlier tuning measurements, which a busy machine may have
+    spoiled."""
     folder = tempfile.mkdtemp()
     os.environ["INGOT_TUNING"] = folder
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -35,7 +35,7 @@ def forget_tuning() -> None:
 
 @cache
 def write_bytecode() -> None:
-    """Of ingot's source, as pip does for the other contenders: an installed package has it."""
+    """Compiles ingot's source to bytecode, as pip does for the other contenders."""
     spec = importlib.util.find_spec("ingot")
     assert spec is not None and spec.submodule_search_locations
     for folder in spec.submodule_search_locations:

@@ -2,8 +2,8 @@
 
     python bench/chart.py
 
-Both hold only numbers that the file has, or means of them; tests/docs/test_results.py compares the
-committed chart and the README's table with what this script makes.
+Both contain only values of the file, or means of them; tests/docs/test_results.py compares the
+committed chart and the README's table with the output of this script.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CHART = HERE.parent / "docs" / "images" / "networks.svg"
 HEAD = "| network, ms"
 
 Times = dict[str, float]
-"""Column to number; a column without a number is missing."""
+"""Column to value; a column without a value is missing."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Series:
 
 
 def _column(*names: str) -> Callable[[Times], float | None]:
-    """The smallest number of these columns."""
+    """The smallest value of these columns."""
 
     def time(row: Times) -> float | None:
         return min((row[name] for name in names if name in row), default=None)
@@ -50,7 +50,7 @@ SERIES = (
     Series("ONNX Runtime", _column("onnxruntime"), "#0072b2", 3.8),
     Series("OpenVINO", _column("openvino"), "#009e73", 3.8),
 )
-"""In the order in which they are drawn: small dots lie on large ones."""
+"""In drawing order: small dots lie on large ones."""
 PEERS = {
     "PyTorch eager": "eager",
     "Inductor": "inductor",
@@ -80,7 +80,7 @@ def _cells(line: str) -> list[str]:
 
 
 def summary(rows: dict[str, Times]) -> str:
-    """How many times as fast ingot is as each peer."""
+    """Speed of ingot relative to each peer."""
     table = [["compared with", "networks", "through `torch.compile`", "ahead of time"]]
     for name, column in PEERS.items():
         ran = [row for row in rows.values() if column in row]

@@ -1,5 +1,5 @@
-"""What the times of two commits say: ratios, their geometric means, and whether the newer one has
-lost speed. A ratio is the base's time over the time here: above one, here is faster.
+"""Evaluates the times of two commits: ratios, their geometric means, and whether the newer one lost
+speed. A ratio is the base's time divided by the time here: above one, here is faster.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from table import aligned, geometric_mean, number
 
 MEAN_BAR = 0.98
-"""No benchmark's geometric mean may be below it: a loss that many rows share is real at 2 %."""
+"""Minimum geometric mean of a benchmark: a loss that many rows share is real at 2 %."""
 ROW_BAR = 0.93
-"""A row below it is slow: the medians of equal code differ by up to about 7 % on a busy machine."""
+"""A row below it is slow: medians of equal code differ by up to about 7 % on a busy machine."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Side:
     ms: float | None
     spread: float = 0.0
     missing: str = ""
-    """Why there is no time."""
+    """The reason for a missing time."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Pair:
 
     @property
     def is_broken(self) -> bool:
-        """It ran at the base, and does not here."""
+        """It ran at the base and fails here."""
         return self.here.ms is None and self.base.ms is not None
 
     def cells(self) -> list[str]:
@@ -103,7 +103,7 @@ def time_text(ms: float | None) -> str:
 
 
 def tables(run: Run) -> list[str]:
-    """One table for each benchmark, and why rows have no time."""
+    """One table for each benchmark, and the reasons for missing times."""
     lines: list[str] = []
     for benchmark in dict.fromkeys(pair.benchmark for pair in run):
         pairs = [pair for pair in run if pair.benchmark == benchmark]

@@ -1,11 +1,12 @@
 """Cold compile time: ingot against Inductor, each measurement in a new process with empty caches.
 
-Goes out: for each network the seconds of the whole first call (imports and the model's own
-construction aside; a steady call subtracted) and the part spent after AOTAutograd hands the graph
-over, with the ratios and whether the bars are met; beside them the whole first call of `aot_eager`,
-which compiles nothing: what Dynamo and AOTAutograd take of everyone. `--layers` compares a 32-layer
-with a 2-layer transformer, ingot's own part only: repeated layers must cost next to nothing. There
-nothing is begun while PyTorch still traces, so that all of ingot's work is inside what is timed.
+Reports for each network the seconds of the whole first call (without imports and the model's own
+construction, minus a steady call) and of the part after AOTAutograd hands over the graph, the
+ratios and whether the bars are met. It also reports the whole first call of `aot_eager`, which
+compiles nothing: the share of Dynamo and AOTAutograd in every backend. `--layers` compares a
+32-layer with a 2-layer transformer, ingot's own part only: repeated layers must cost next to
+nothing. In this mode nothing starts while PyTorch still traces, so that all of ingot's work is
+timed.
 """
 
 from __future__ import annotations
@@ -41,11 +42,11 @@ class Measurement:
     """Seconds of one cold compilation."""
 
     whole_s: float
-    """The first call, less a later one."""
+    """The first call minus a later one."""
     backend_s: float
     """Inside the backend's own compiler, after AOTAutograd."""
     graphs: int
-    """How many graphs the backend was handed."""
+    """The number of graphs handed to the backend."""
 
 
 def network(name: str) -> tuple[Any, tuple[Any, ...]]:
@@ -64,7 +65,7 @@ def network(name: str) -> tuple[Any, tuple[Any, ...]]:
 
 
 class Stopwatch:
-    """Adds up the time spent in a wrapped function; a call inside a call counts once."""
+    """Adds up the time spent in a wrapped function; nested calls count once."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -87,14 +88,14 @@ class Stopwatch:
 
 
 def watch_backend(backend: str) -> Stopwatch:
-    """Time the function that takes a graph over from AOTAutograd."""
+    """Times the function that takes a graph from AOTAutograd."""
     watch = Stopwatch()
     if backend == "aot_eager":
         return watch
     if backend == "inductor":
         from torch._inductor import compile_fx
 
-        # compile_fx_inner itself is bound as a default argument; all it does is call this.
+        # compile_fx_inner itself is bound as a default argument; it only calls this function.
         compile_fx._compile_fx_inner = watch.wrap(compile_fx._compile_fx_inner)
         return watch
     importlib.import_module("ingot.backend.dynamo")
@@ -104,7 +105,8 @@ def watch_backend(backend: str) -> Stopwatch:
 
 
 def measure_here(backend: str, name: str) -> Measurement:
-    """Compile in this process, whose caches must be empty; "ingot in line" begins nothing early."""
+    """Compiles in this process, whose caches must be empty; "ingot in line" starts nothing
+    early."""
     if backend == IN_LINE:
         once = importlib.import_module("ingot.codegen.lazy")
         once.Once.begin = lambda *_: None
@@ -130,7 +132,7 @@ def measure_here(backend: str, name: str) -> Measurement:
 
 
 def measure_cold(backend: str, name: str) -> Measurement:
-    """The same in a new process with cache folders of its own."""
+    """The same in a new process with its own cache folders."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, __file__, "--child", backend, name]
         done = subprocess.run(
@@ -155,7 +157,7 @@ def median_of(measurements: list[Measurement]) -> Measurement:
 
 
 def measure_in_turns(names: list[tuple[str, str]], rounds: int) -> list[Measurement]:
-    """The medians, one for each (backend, network), measured round by round."""
+    """The medians for each (backend, network), measured round by round."""
     samples: list[list[Measurement]] = [[] for _ in names]
     for _ in range(rounds):
         for sample, (backend, name) in zip(samples, names, strict=True):

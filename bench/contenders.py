@@ -1,8 +1,7 @@
-"""What is measured against what: each contender turns a module and its arguments into a call.
-
-Comes in: a module in eval mode, its arguments, a folder shared by the contenders of one network.
-Goes out: a call that returns the module's results. What holds: float32, two threads, inference;
-a contender that cannot run the network raises, and the reason is the exception's text.
+"""The contenders of the measurements: each turns a module in eval mode and its arguments into a
+call that returns the module's results. All use float32, two threads and inference. The contenders
+of one network share a folder. A contender that cannot run the network raises; the text of the
+exception is the reason.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ def eager(model: nn.Module, args: tuple[Any, ...], folder: Path) -> Call:
 
 
 def through_torch_compile(model: nn.Module, args: tuple[Any, ...], backend: str) -> Call:
-    """Dynamo leaves whole frames with an nn.LSTM to eager unless it is told to trace them."""
+    """Dynamo leaves whole frames with an nn.LSTM to eager unless told to trace them."""
     config: Any = importlib.import_module("torch._dynamo.config")
     config.allow_rnn = True
     compiled = torch.compile(model, backend=backend)
@@ -41,7 +40,7 @@ def inductor(model: nn.Module, args: tuple[Any, ...], folder: Path) -> Call:
 
 
 def inductor_frozen(model: nn.Module, args: tuple[Any, ...], folder: Path) -> Call:
-    """Weights are constants, and packed once for oneDNN."""
+    """Weights are constants, packed once for oneDNN."""
     config: Any = importlib.import_module("torch._inductor.config")
     config.freezing = True
     return inductor(model, args, folder)
@@ -52,7 +51,7 @@ def ingot(model: nn.Module, args: tuple[Any, ...], folder: Path) -> Call:
         "ingot.backend.dynamo",
         "ingot.capture.dynamo",
         "ingot.pipeline",
-    ):  # where this commit has them
+    ):  # those that this commit has
         with suppress(ModuleNotFoundError):
             importlib.import_module(module)
     return through_torch_compile(model, args, "ingot")
@@ -67,7 +66,7 @@ def ingot_ahead(model: nn.Module, args: tuple[Any, ...], folder: Path) -> Call:
 
 
 def exported(model: nn.Module, args: tuple[Any, ...], folder: Path) -> str:
-    """The module as an ONNX file, written by the first who asks."""
+    """The module as an ONNX file, written on first use."""
     path = folder / "model.onnx"
     if not path.exists():
         program = torch.onnx.export(model, args, dynamo=True, verbose=False)
@@ -122,4 +121,4 @@ CONTENDERS: dict[str, Prepare] = {
     "ingot ahead": ingot_ahead,
 }
 COMPILERS = ("inductor", "ingot")
-"""Whose first call is measured: all of their compilation happens in it."""
+"""Contenders whose first call is measured: all of their compilation happens in it."""

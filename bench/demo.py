@@ -1,6 +1,6 @@
 """`make demo`: a transformer and a convolutional network, eager and compiled, side by side in one
 table. Every compiled result is compared with eager's before anything is timed; a wrong one ends the
-demo. Eager is timed twice: how far it is from itself is the noise a speed-up has to stand out from.
+demo. Eager is timed twice: the difference is the noise that a speed-up has to exceed.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ import timing
 from agreement import TOLERANCE, furthest
 
 BUSY = 0.15
-"""The spread of samples from which on the machine is too busy for a speed-up to mean anything."""
+"""Spread of samples above which the machine is too busy for a speed-up to mean anything."""
 
 
 class Counts(Protocol):
-    """What the demo reads from the report of `ingot.explain`."""
+    """The counts that the demo reads from the report of `ingot.explain`."""
 
     @property
     def kernels(self) -> int: ...
@@ -42,13 +42,13 @@ class Row:
     eager_ms: float
     compiled_ms: float
     control_ms: float
-    """Eager once more, in turns with the other two."""
+    """Eager timed again, in turns with the other two."""
     spread: float
     """The widest spread among the three."""
     error: float
-    """The largest difference from eager, as a share of eager's largest number."""
+    """The largest difference from eager, relative to eager's largest value."""
     compile_s: float
-    """The first call, less what a call takes afterwards."""
+    """The first call minus a later call."""
     counts: Counts | None
     """None for a backend other than ingot."""
 
@@ -62,7 +62,7 @@ class Row:
     type=click.IntRange(min=2),
     help="Timed calls of each contender.",
 )
-@click.option("--quick", is_flag=True, help="Small networks: does it work, not how fast.")
+@click.option("--quick", is_flag=True, help="Small networks: check results, not speed.")
 @torch.no_grad()
 def main(backend: str, rounds: int, quick: bool) -> None:
     """Compile two networks and compare them with eager."""
@@ -78,7 +78,7 @@ def main(backend: str, rounds: int, quick: bool) -> None:
     widest = max(row.spread for row in rows)
     if widest > BUSY:
         console.print(
-            f"[yellow]equal calls took times {widest:.0%} apart: this machine is busy, and the "
+            f"[yellow]times of equal calls differ by {widest:.0%}: this machine is busy, and the "
             "speed-ups above mean nothing. Run again when it is idle.[/]"
         )
 
@@ -123,11 +123,11 @@ def measure(
 
 
 def checked_error(name: str, actual: Any, expected: Any) -> float:
-    """How far two outputs are apart; ends the demo if it is more than rounding."""
+    """The difference between two outputs; ends the demo if it is more than rounding."""
     error = furthest(actual, expected)
     if not error <= TOLERANCE:  # a NaN is wrong as well
         raise click.ClickException(
-            f"{name}: differs from eager by {error:.3g} of its largest number (> {TOLERANCE:g})"
+            f"{name}: differs from eager by {error:.3g} of its largest value (> {TOLERANCE:g})"
         )
     return error
 

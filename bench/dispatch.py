@@ -1,11 +1,11 @@
 """Range dispatch: one operation over 50 sizes, by each implementation alone, dispatched, and by
 Inductor's own range autotuning.
 
-Goes out: microseconds for each size, how far the dispatched operation is from the best single
-implementation, its mean speed-up over each of them, what the branch costs, and whether the bars are
-met. Implementations and the dispatched operation run as programs of ingot's, called without
-torch.compile around them; the last two columns are calls through torch.compile. All run on one
-thread: what is compared is the choice, not how soon a second thread wakes up.
+Reports microseconds for each size, the time of the dispatched operation relative to the best single
+implementation, its mean speed-up over each of them, the cost of the branch, and whether the bars
+are met. Implementations and the dispatched operation run as ingot programs, called without
+torch.compile; the last two columns are calls through torch.compile. All run on one thread: the
+choice is compared, not how soon a second thread wakes up.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ THROUGH = "torch.compile: dispatched"
 INDUCTOR = "torch.compile: Inductor"
 NEAR_BAR, MEAN_BAR, BRANCH_BAR_US = 1.05, 1.2, 0.2
 PAIRS = 10
-"""For each round of all contenders, of the two that are compared."""
+"""For each round of all contenders, pairs of the two that are compared."""
 TURNS = 20_000
 SAMPLE_SECONDS = 4e-4
 MOST_SECONDS = 0.4
-"""What the rounds of one size may take for one contender."""
+"""Limit on the time of the rounds of one size for one contender."""
 
 Call = Callable[[Tensor], object]
 
@@ -65,8 +65,8 @@ class Measured:
     size: int
     times: dict[str, Timing]
     ratio: float
-    """The dispatched operation's time as a share of the best single implementation's, the two
-    alone in turns."""
+    """The dispatched operation's time relative to the best single implementation's, the two
+    measured alone in turns."""
 
 
 def fifty_sizes() -> list[int]:
@@ -91,7 +91,7 @@ def native(function: Callable[[Tensor], Tensor]) -> Call:
 
 
 def alone(function: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
-    """The operation with one implementation for all sizes, captured as the dispatched one is."""
+    """The operation with one implementation for all sizes, captured like the dispatched one."""
 
     @ingot.dispatch(on=("x", 0), ranges=[(0, None)])
     def single(x: Tensor) -> Tensor:
@@ -120,7 +120,7 @@ def splits(table: RangeTable) -> list[int]:
 
 
 def serves(name: str, x: Tensor) -> bool:
-    """Whether an implementation is meant for this size."""
+    """Is the implementation meant for this size?"""
     candidate = ordered.candidates.get(name)
     return candidate is None or candidate.serves({"x": x.shape})
 
@@ -145,8 +145,8 @@ def measured(calls: dict[str, Call], size: int, rounds: int) -> Measured:
 def ratio_of(
     ours: Callable[[], float], theirs: Callable[[], float], rounds: int, seed: int
 ) -> float:
-    """The median over pairs of samples, the two alone in turns; as many for every size, whatever
-    they tell."""
+    """The median ratio over pairs of samples, the two measured alone in turns; the number of pairs
+    is the same for every size."""
     pair = in_mixed_turns({"ours": ours, "theirs": theirs}, rounds, seed)
     return statistics.median(a / b for a, b in zip(pair["ours"].samples, pair["theirs"].samples))
 
@@ -160,8 +160,8 @@ def sampler(call: Call, x: Tensor) -> Callable[[], float]:
 def in_mixed_turns(
     timers: dict[str, Callable[[], float]], rounds: int, seed: int
 ) -> dict[str, Timing]:
-    """Each round in an order of its own: nobody always runs on the caches that the same other one
-    left."""
+    """Each round in a random order, so that no contender always runs on the caches that the same
+    other one left."""
     mixed = random.Random(seed)
     samples: dict[str, list[float]] = {name: [] for name in timers}
     for _ in range(rounds):
@@ -171,7 +171,7 @@ def in_mixed_turns(
 
 
 def branches(table: RangeTable, size: int, step: NativeStep) -> NativeStep:
-    """The steps of a choice by size, all of whose ways run `step`."""
+    """The steps of a branch by size, all of whose versions run `step`."""
     *before, _ = table.rows
     found = step
     for row in reversed(before):
@@ -181,9 +181,9 @@ def branches(table: RangeTable, size: int, step: NativeStep) -> NativeStep:
 
 
 def branch_us() -> float:
-    """What choosing costs: the steps of a program of three ways, each of which copies nothing, so
-    often that the clock tells, less the same without questions. The last way is taken: both
-    questions are asked."""
+    """The cost of the branch: a program of three versions, each of which copies nothing, repeated
+    often enough for the clock, minus the same without branches. The last version is taken, so both
+    conditions are evaluated."""
     execute, bases = executor(), (ctypes.c_int64 * 2)()
     nothing = NativeStep(control_flow_address("copy"), (Word(ZERO, 0),) * 3, None)
     ends = ((0, 8), (9, 16), (17, None))
@@ -218,7 +218,7 @@ def table_of(found: list[Measured]) -> list[str]:
 
 
 def mean_speedup(found: list[Measured], name: str, ours: str = DISPATCHED) -> float:
-    """Over the sizes that the other is meant for."""
+    """Over the sizes that the implementation is meant for."""
     return geometric_mean(
         [
             each.times[name].median_ms / each.times[ours].median_ms

@@ -1,9 +1,10 @@
-"""Sizes that move: one net for every size against one made for just that size, and a loop of a
+"""Dynamic sizes: one net for every size against one compiled for a single size, and a loop of a
 thousand small steps.
 
-Goes out: for nets like BERT, GPT-2 and ResNet, how many random (batch, length) pairs went through
-one program and agreed with eager, and the median over some of them of its time against a program
-compiled for that pair; the milliseconds of the loop in eager Python, by Inductor and by ingot.
+Reports for nets like BERT, GPT-2 and ResNet the number of random (batch, length) pairs that ran
+through one program and agreed with eager, and the median, over some of them, of its time relative
+to a program compiled for that pair; and the milliseconds of the loop in eager Python, in Inductor
+and in ingot.
 """
 
 from __future__ import annotations
@@ -83,9 +84,9 @@ class Result:
     pairs: int
     programs: int
     worst: float
-    """The largest difference from eager, as a share of eager's largest number."""
+    """The largest difference from eager, relative to eager's largest value."""
     ratios: tuple[float, ...]
-    """Time against a net for just that pair."""
+    """Time relative to a net compiled for that pair."""
 
 
 def furthest(got: Any, want: Any) -> float:
@@ -96,7 +97,7 @@ def furthest(got: Any, want: Any) -> float:
 def measure(net: Net, pairs: list[Pair], timed: int, rounds: int) -> Result:
     model, _ = net.build()
     programs: list[Any] = []
-    # Made with two different numbers: sizes that are equal once are taken to be equal always.
+    # Two different sizes: the tracer assumes that sizes equal in the example are always equal.
     first = net.inputs(3, 17)
     with observe.listening(programs.append):
         compiled = ingot.compile(model, (first,), dynamic_shapes=net.dynamic)
@@ -151,7 +152,7 @@ def loop_times(rounds: int) -> dict[str, float]:
         theirs = torch.compile(looped, backend="inductor", fullgraph=True)
         torch.testing.assert_close(theirs(x), plain(x))
         calls["inductor"] = lambda: theirs(x)
-    except Exception as error:  # no C++ compiler, or a program that it does not take
+    except Exception as error:  # no C++ compiler, or an unsupported program
         print(f"Inductor does not run the loop: {str(error).splitlines()[0]}")
     times = time_in_turns(calls, rounds=rounds)
     return {name: timing.median_ms for name, timing in times.items()}
@@ -181,9 +182,9 @@ def loop_lines(times: dict[str, float]) -> list[str]:
 
 
 @click.command()
-@click.option("--only", type=click.Choice([*NETS, "loop"]), help="One part of it.")
-@click.option("--pairs", default=200, help="Random sizes that are compared with eager.")
-@click.option("--timed", default=15, help="How many of them are timed against a net of their own.")
+@click.option("--only", type=click.Choice([*NETS, "loop"]), help="One part only.")
+@click.option("--pairs", default=200, help="Random sizes to compare with eager.")
+@click.option("--timed", default=15, help="How many of them to time against a net for that size.")
 @click.option("--rounds", default=10)
 @click.option("--out", type=click.Path(path_type=Path), help="A file for the tables.")
 def main(only: str | None, pairs: int, timed: int, rounds: int, out: Path | None) -> None:
@@ -194,7 +195,7 @@ def main(only: str | None, pairs: int, timed: int, rounds: int, out: Path | None
     for name, net in NETS.items():
         if only in (None, name):
             random.seed(1)
-            # From two on: transformers' own code asks whether a batch is one.
+            # At least two: transformers' own code branches on a batch of one.
             sizes = [(random.randint(2, 8), random.randint(*net.lengths)) for _ in range(pairs)]
             results[name] = measure(net, sizes, timed, rounds)
     if results:

@@ -1,9 +1,9 @@
-"""Export time: ingot, isolation included, against torch-mlir's own `fx.export_and_import`.
+"""Export time: ingot, including isolation, against torch-mlir's own `fx.export_and_import`.
 
 Both start from the module and end with the dialect's module; each round times both in turn, and the
 best of each counts. ingot's helper process is warm, as it is after the first export of a session;
-its first start is shown by itself. torch-mlir writes the weights into its module; ingot leaves them
-outside.
+its first start is shown separately. torch-mlir writes the weights into its module; ingot leaves
+them outside.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DIALECTS = {
     "tosa": "tosa",
     "stablehlo": "stablehlo",
 }
-"""Our name of each dialect and torch-mlir's."""
+"""The name of each dialect in ingot and in torch-mlir."""
 
 
 DECODER = {"vocab_size": 5000, "tokens": 64}
@@ -58,7 +58,7 @@ NETWORKS: dict[str, Callable[[], nets.Workload]] = {
     ),
     "whisper, 2 layers": partial(nets.whisper_encoder, layers=2, seconds=2),
 }  # fmt: skip
-"""Few layers: what an export costs, it costs for each of them."""
+"""Few layers: the cost of an export is the same for each of them."""
 
 
 def seconds(call: Callable[[], object]) -> float:
@@ -79,7 +79,7 @@ def ours(model: Any, args: tuple[Any, ...], dialect: str) -> object:
 
 @click.command()
 @click.option("--rounds", default=3, show_default=True)
-@click.option("--only", default="", help="Networks whose name holds this.")
+@click.option("--only", default="", help="Networks whose name contains this.")
 @click.option("--to", "dialects", default=tuple(DIALECTS), multiple=True, help="Dialects.")
 def main(rounds: int, only: str, dialects: tuple[str, ...]) -> None:
     print(f"torch {torch.__version__}; bar: {BAR} of torch-mlir's own time")
@@ -96,14 +96,14 @@ def main(rounds: int, only: str, dialects: tuple[str, ...]) -> None:
 
 
 def compared(model: Any, args: tuple[Any, ...], dialect: str, rounds: int) -> str:
-    """Times side by side; the first round of each loads what is loaded lazily, and counts not."""
+    """Times side by side. The first round of each includes lazy loading and is not counted."""
     seconds(lambda: ours(model, args, dialect))
     try:
         seconds(lambda: theirs(model, args, dialect))
     except Exception as error:
         mine = min(seconds(lambda: ours(model, args, dialect)) for _ in range(rounds))
         why = str(error).strip().splitlines()[0][:60]
-        return f"ingot {mine:6.2f} s  torch-mlir does not manage it: {why}"
+        return f"ingot {mine:6.2f} s  torch-mlir fails: {why}"
     pairs = [
         (seconds(lambda: ours(model, args, dialect)), seconds(lambda: theirs(model, args, dialect)))
         for _ in range(rounds)

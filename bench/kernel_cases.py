@@ -1,9 +1,9 @@
 """The kernels that `kernels.py` measures: a function, its inputs, and the sizes it is measured at.
 
-Sizes run from the first cache level (a few KB) to main memory. `bound` says what an ideal kernel
-waits for: "memory" rows are shown as a share of a plain copy of as many bytes; "math" rows, which
-take an exp or the like of every element, are not. A function takes tensors and returns a tensor, a
-tuple, or None when it works in place.
+Sizes range from the first cache level (a few KB) to main memory. `bound` is the limit of an ideal
+kernel: "memory" rows are shown relative to a plain copy of as many bytes; "math" rows, which
+compute an exp or the like for every element, are not. A function takes tensors and returns a
+tensor, a tuple, or None if it works in place.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def operands(count: int) -> Callable[[Shape, torch.dtype], tuple[Tensor, ...]]:
 
 
 def with_row_parameters(count: int) -> Callable[[Shape, torch.dtype], tuple[Tensor, ...]]:
-    """The tensor and `count` vectors as long as its last dimension."""
+    """The tensor and `count` vectors of the length of its last dimension."""
     return lambda s, d: (random(s, d), *(random(s[-1:], d) for _ in range(count)))
 
 

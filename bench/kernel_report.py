@@ -1,9 +1,8 @@
-"""What `kernels.py` measured, as markdown and as JSON.
+"""The results of `kernels.py` as markdown and as JSON.
 
-Comes in: one `Result` for each row. Goes out: the table (times, ratios to Inductor and to the
-faster of eager and Inductor, and of the same kernel called ahead of time its bandwidth and share of
-a copy), the geometric means of the ratios and the rows below the bars. A ratio above one means that
-ingot is faster.
+The table has the times, the ratios to Inductor and to the faster of eager and Inductor, and for the
+same kernel called ahead of time its bandwidth and its speed relative to a copy. The geometric means
+of the ratios and the rows below the bars follow. A ratio above one means that ingot is faster.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ COPY_BAR = 0.8
 AHEAD = "ahead of time"
 """The same kernel by `ingot.compile`, without torch.compile's guards."""
 GUARDS = "guards"
-"""What calling anything through torch.compile costs, in the caches that the kernel leaves."""
+"""The cost of any call through torch.compile, in the caches that the kernel leaves."""
 
 
 @dataclass(frozen=True)
@@ -32,13 +31,13 @@ class Result:
     bytes_moved: int
     """Inputs read and results written, once each."""
     us: dict[str, float]
-    """Microseconds a call: eager, inductor, ingot, AHEAD, GUARDS, copy; a contender that was wrong
-    is missing."""
+    """Microseconds per call: eager, inductor, ingot, AHEAD, GUARDS, copy; a contender with wrong
+    results is missing."""
     wrong: dict[str, str]
-    """What was wrong, by contender."""
+    """The error, by contender."""
 
     def ratio(self, against: str) -> float | None:
-        """How many times as fast as `against` ingot is."""
+        """Speed of ingot relative to `against`."""
         if "ingot" not in self.us or against not in self.us:
             return None
         return self.us[against] / self.us["ingot"]
@@ -51,7 +50,7 @@ class Result:
         return self.bytes_moved / self.us[AHEAD] / 1e3 if AHEAD in self.us else None
 
     def share_of_copy(self) -> float | None:
-        """Bandwidth against a copy of as many bytes; for memory-bound rows only."""
+        """Bandwidth relative to a copy of as many bytes; for memory-bound rows only."""
         if self.bound != "memory" or AHEAD not in self.us:
             return None
         return self.us["copy"] / self.us[AHEAD]
@@ -68,7 +67,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Summary:
-    """The rows taken together."""
+    """Statistics of all rows."""
 
     to_inductor: float
     to_faster: float

@@ -1,11 +1,10 @@
 """Kernels: eager, Inductor and ingot, measured in turns in one run, checked against eager first.
 
-Comes in: `kernel_cases.cases()`. Goes out: one table on the terminal, and with `--out PATH` the
-same as PATH.md and PATH.json. Inductor's and ingot's code is called through torch.compile, so both
-pay the same guards; what these cost by themselves is measured with a backend that does nothing,
-each time after the kernel, and the kernels by themselves with `ingot.compile`. Everything runs
-under no_grad. Every number is a median of interleaved rounds; the roofline is a copy of as many
-bytes, measured in the same rounds.
+Prints one table of `kernel_cases.cases()`; `--out PATH` writes it to PATH.md and PATH.json as well.
+Inductor's and ingot's code is called through torch.compile, so both pay for the same guards. The
+guards alone are measured with a backend that does nothing, each time after the kernel, and the
+kernels alone with `ingot.compile`. Everything runs under no_grad. Every value is a median of
+interleaved rounds; the roofline is a copy of as many bytes, measured in the same rounds.
 """
 
 from __future__ import annotations
@@ -44,13 +43,13 @@ TOLERANCE = {torch.bfloat16: 2e-2, torch.float32: 2e-5}
 
 
 def nothing(gm: torch.fx.GraphModule, example_inputs: list[Any]) -> Callable[..., Any]:
-    """A backend whose code only hands out what it has."""
+    """A backend whose code only returns preallocated results."""
     results = [torch.empty(())] * len(tree_leaves(gm.graph.output_node().args))
     return lambda *inputs: results
 
 
 def compiled(case: Case, backend: str | Callable[..., Any]) -> Callable[..., Any]:
-    """The case's function with a code object, and so a Dynamo cache, of its own."""
+    """The case's function with its own code object, and so its own Dynamo cache."""
     function = case.function
     if not isinstance(function, types.FunctionType):
         builtin = function
@@ -67,7 +66,7 @@ def compiled(case: Case, backend: str | Callable[..., Any]) -> Callable[..., Any
         function.__closure__,
     )
     fresh.__kwdefaults__ = function.__kwdefaults__
-    return torch.compile(fresh, backend=backend)  # as users do; `dynamic=` costs 4 µs a call
+    return torch.compile(fresh, backend=backend)  # as users do; `dynamic=` costs 4 µs per call
 
 
 def ahead(case: Case) -> Callable[..., Any]:
@@ -85,14 +84,14 @@ def prepare_ahead(label: str, folder: Path) -> Prepared:
 
 
 def results_of(function: Callable[..., Any], inputs: tuple[Tensor, ...]) -> list[Tensor]:
-    """The results, and the inputs as the call leaves them."""
+    """The results, and the inputs after the call."""
     own = [tensor.clone() for tensor in inputs]
     returned = function(*own)
     return [t for t in tree_leaves(returned) if isinstance(t, Tensor)] + own
 
 
 def difference(function: Callable[..., Any], expected: list[Tensor], case: Case) -> str:
-    """What is wrong with the compiled function, or nothing."""
+    """The error of the compiled function, or an empty string."""
     inputs = inputs_of(case)
     try:
         got = results_of(function, inputs)
@@ -120,21 +119,21 @@ def inputs_of(case: Case) -> tuple[Tensor, ...]:
 
 
 def bytes_moved(inputs: tuple[Tensor, ...], case: Case) -> int:
-    """Each input read once, each result written once; what is changed in place, both."""
+    """Each input read once, each result written once; tensors changed in place, both."""
     before = [tensor._version for tensor in inputs]
     returned = case.function(*inputs)
     outputs = [t for t in tree_leaves(returned) if isinstance(t, Tensor)]
     changed = [t for t, version in zip(inputs, before, strict=True) if t._version != version]
     read = list(inputs)
     if case.name in ("embedding", "index_select", "gather"):
-        read = [inputs[1], outputs[0]]  # only what is picked is read
+        read = [inputs[1], outputs[0]]  # only the gathered elements are read
     return sum(t.nbytes for t in [*read, *outputs, *changed])
 
 
 def medians_us(contenders: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """Microseconds a call: in each round every contender is called for a few milliseconds, after
+    """Microseconds per call. In each round every contender is called for a few milliseconds, after
     as many that do not count, so that none starts in the caches that another left, or with a second
-    thread that another let fall asleep; who goes first changes from round to round."""
+    thread that fell asleep meanwhile. The order changes from round to round."""
     counts = {}
     for name, call in contenders.items():
         call()
@@ -177,7 +176,7 @@ def measure(case: Case, backends: tuple[str, ...], rounds: int) -> Result:
 def guards_us(
     case: Case, inputs: tuple[Tensor, ...], kernel: Callable[[], object], rounds: int
 ) -> float:
-    """Of torch.compile's guards by themselves, in the caches that the kernel leaves."""
+    """The cost of torch.compile's guards alone, in the caches that the kernel leaves."""
     guarded = compiled(case, nothing)
     guarded(*inputs)
     samples = []

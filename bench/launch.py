@@ -1,7 +1,7 @@
-"""What a call costs: one tiny kernel and a small MLP, through torch.compile and ahead of time.
+"""The cost of a call: one tiny kernel and a small MLP, through torch.compile and ahead of time.
 
-Goes out: microseconds a call for eager, Inductor, ingot through torch.compile and ingot ahead of
-time (`ingot.compile`), each in a process of its own, timed in turns; and whether the bars are met.
+Reports microseconds per call for eager, Inductor, ingot through torch.compile and ingot ahead of
+time (`ingot.compile`), each in its own process, timed in turns; and whether the bars are met.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def table_of(measured: dict[str, Measured]) -> list[str]:
 
 
 def verdicts(measured: dict[str, Measured]) -> list[str]:
-    """A line for each bar; a number that is missing meets none."""
+    """A line for each bar; a missing value does not meet it."""
     tiny, mlp = (microseconds(measured[name]) for name in WORKLOADS)
     ahead = tiny.get("ingot ahead")
     share = None if ahead is None or "inductor" not in tiny else ahead / tiny["inductor"]

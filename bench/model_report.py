@@ -1,8 +1,6 @@
-"""What `models.py` measured, as markdown and as JSON.
-
-Comes in: one `Row` for each network. Goes out: the table of times, the ratio of the fastest peer's
-time to ingot's (above one: ingot is faster), the share of the GEMM rate, cold first calls, and
-below the table each bar with whether it is met, and why a contender is missing.
+"""The results of `models.py` as markdown and as JSON: the table of times, the ratio of the fastest
+peer's time to ingot's (above one: ingot is faster), the share of the GEMM rate and cold first
+calls; below the table, each bar with whether it is met, and why contenders are missing.
 """
 
 from __future__ import annotations
@@ -14,15 +12,14 @@ from dataclasses import asdict, dataclass
 from table import aligned, geometric_mean, met, number
 
 AHEAD = "ingot ahead"
-"""The same network by `ingot.compile`, called without torch.compile's guards, as the runtimes
-are."""
+"""The same network by `ingot.compile`, called without torch.compile's guards, like the runtimes."""
 PEERS = ("eager", "inductor", "inductor frozen", "onnxruntime", "openvino")
 MEAN_BAR, MEAN_AIM = 1.0, 1.15
 RATIO_BAR = 0.9
 GEMM_BAR = 0.85
 COLD_BAR = 0.25
 GEMM_BOUND = ("bert-base", "opt-125m", "gpt2", "llama-8x768", "t5-small", "vit-b16")
-"""Networks that spend nearly all their operations in large products."""
+"""Networks that spend nearly all their operations in large matmuls."""
 
 
 @dataclass(frozen=True)
@@ -33,23 +30,23 @@ class Row:
     ms: dict[str, float]
     """The median of each contender that ran."""
     spread: float
-    """The widest distance between quartiles among them, as a share of the median."""
+    """The widest interquartile range among them, relative to the median."""
     missing: dict[str, str]
     """Why the others did not run."""
     cold_s: dict[str, float]
-    """Seconds of the first call in a new process with empty caches, less a later call."""
+    """Seconds of the first call in a new process with empty caches, minus a later call."""
     gflop: float | None
     """Operations of one call."""
     gemm_gflops: float | None
-    """The best rate of a large product, in turns with the contenders."""
+    """The best rate of a large matmul, in turns with the contenders."""
     command: str
-    """What measured it, and at which commit."""
+    """The command that measured it, and its commit."""
 
     def fastest_peer(self) -> str | None:
         return min((p for p in PEERS if p in self.ms), key=lambda p: self.ms[p], default=None)
 
     def ratio(self, ours: str = "ingot") -> float | None:
-        """How many times as fast as the fastest peer ingot is."""
+        """Speed of ingot relative to the fastest peer."""
         peer = self.fastest_peer()
         return self.ms[peer] / self.ms[ours] if peer and ours in self.ms else None
 
@@ -131,7 +128,7 @@ def verdicts(rows: list[Row]) -> list[str]:
 
 
 def bar_line(text: str, values: dict[str, float | None], breaks: Callable[[float], bool]) -> str:
-    """The networks that break a bar; one without a number breaks it as well."""
+    """The networks that miss a bar; one without a value misses it as well."""
     broken = [
         f"{name} {number(value, '.2f')}"
         for name, value in values.items()

@@ -1,9 +1,9 @@
 """Whole networks: ingot against eager, Inductor, Inductor with freezing, ONNX Runtime and OpenVINO.
 
-Comes in: `nets.NETWORKS`. Goes out: one table on the terminal, and with `--out PATH` the same as
-PATH.md and PATH.json. Every contender runs in a process of its own that starts with empty caches,
-is checked against eager before anything is timed, and is timed in turns with the others: float32,
-two threads, medians of interleaved rounds. A large matrix product takes part in the same rounds.
+Prints one table of `nets.NETWORKS`; `--out PATH` writes it to PATH.md and PATH.json as well. Every
+contender runs in its own process with empty caches, is checked against eager before anything is
+timed, and is timed in turns with the others: float32, two threads, medians of interleaved rounds. A
+large matmul is timed in the same rounds.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def rows_of(path: Path) -> dict[str, Row]:
 @click.option("--only", multiple=True, type=click.Choice(list(nets.NETWORKS)), metavar="NAME")
 @click.option("--quick", is_flag=True, help="Few rounds.")
 @click.option("--out", type=click.Path(path_type=Path), help="Write PATH.md and PATH.json.")
-@click.option("--append", is_flag=True, help="Keep the other networks' rows that PATH.json has.")
+@click.option("--append", is_flag=True, help="Keep the rows of other networks in PATH.json.")
 def main(only: tuple[str, ...], quick: bool, out: Path | None, append: bool) -> None:
     """Measure networks against every peer."""
     torch.set_num_threads(THREADS)

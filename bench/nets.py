@@ -1,6 +1,6 @@
-"""The networks that are measured: real architectures, random weights with a fixed seed, nothing
-downloaded. Each builder returns a module in eval mode and the arguments to call it with; modules
-return tensors or tuples of them. Those from transformers are here, the others in `plain_nets.py`.
+"""The measured networks: real architectures, random weights with a fixed seed, no downloads. Each
+builder returns a module in eval mode and the arguments to call it with; modules return tensors or
+tuples of them. Those from transformers are here, the others in `plain_nets.py`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def tokens_of(config: Any, batch: int, tokens: int) -> torch.Tensor:
 
 
 class Logits(nn.Module):
-    """A model of transformers, called by position, its answer the logits alone."""
+    """A transformers model called by position that returns only the logits."""
 
     def __init__(self, model: nn.Module, *names: str):
         super().__init__()
@@ -51,7 +51,7 @@ class Logits(nn.Module):
 
 
 def language_model(name: str, *, tokens: int = 128, **settings: Any) -> Workload:
-    """A decoder over a whole prompt, logits of every position."""
+    """A decoder over a whole prompt, with the logits of every position."""
     import transformers
 
     torch.manual_seed(0)
@@ -96,7 +96,7 @@ def whisper_encoder(*, layers: int = 4, seconds: int = 30) -> Workload:
 
 
 def gpt2_decode(*, cached: int = 512) -> Workload:
-    """One more token after `cached` of them; every call writes the same place of the cache."""
+    """One more token after `cached` tokens; every call writes the same position of the cache."""
     from transformers import GPT2Config, GPT2LMHeadModel
     from transformers.integrations.executorch import TorchExportableModuleWithStaticCache
 
@@ -111,7 +111,7 @@ def gpt2_decode(*, cached: int = 512) -> Workload:
 
 
 class Step(nn.Module):
-    """The same with its two arguments by position."""
+    """The module with its two arguments by position."""
 
     def __init__(self, module: nn.Module):
         super().__init__()
@@ -130,7 +130,7 @@ LLAMA = {
 
 
 def flops(model: nn.Module, args: tuple[Any, ...]) -> int:
-    """Operations in products and convolutions; attention and LSTMs spelled out to be counted."""
+    """Operations in matmuls and convolutions; attention and LSTMs are decomposed to be counted."""
     with (
         torch.backends.mkldnn.flags(enabled=False),
         sdpa_kernel(SDPBackend.MATH),
@@ -158,4 +158,4 @@ NETWORKS: dict[str, Callable[[], Workload]] = {
     "gpt2-decode": gpt2_decode,
 }
 QUICK = ("mlp", "dlrm", "lstm", "mobilenet-v2", "bert-base")
-"""Of each kind one that is soon built and compiled."""
+"""One network of each kind, fast to build and compile."""

@@ -1,4 +1,4 @@
-"""The measured networks that need PyTorch alone: convolutional, recurrent, recommending, dense."""
+"""Measured networks that need only PyTorch: convolutional, recurrent, recommendation, dense."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ConvNorm(nn.Sequential):
 
 
 class ResNet(nn.Module):
-    """The bottleneck residual network; (3, 4, 6, 3) blocks of width 64 upwards are ResNet-50."""
+    """The bottleneck residual network; (3, 4, 6, 3) blocks from width 64 are ResNet-50."""
 
     def __init__(
         self, blocks: tuple[int, ...] = (3, 4, 6, 3), width: int = 64, classes: int = 1000
@@ -70,7 +70,7 @@ def resnet(
 
 
 def settled(model: nn.Module) -> nn.Module:
-    """In eval mode with statistics as if trained: fresh ones (mean 0, variance 1) would hide a
+    """In eval mode with statistics as if trained: initial ones (mean 0, variance 1) would hide a
     mistake in folding."""
     for norm in model.modules():
         if isinstance(norm, nn.BatchNorm2d):
@@ -81,7 +81,7 @@ def settled(model: nn.Module) -> nn.Module:
 
 
 class InvertedResidual(nn.Module):
-    """1×1 up to `grow` times the width, 3×3 on each channel alone, 1×1 down."""
+    """1×1 up to `grow` times the width, depthwise 3×3, 1×1 down."""
 
     def __init__(self, channels: int, width: int, stride: int, grow: int):
         super().__init__()
@@ -134,7 +134,8 @@ def mobilenet(*, batch: int = 1, pixels: int = 224) -> Workload:
 
 
 class UNet(nn.Module):
-    """Down by pooling, up by transposed convolutions, joined level by level."""
+    """Downsampling by pooling, upsampling by transposed convolutions, concatenated level by
+    level."""
 
     def __init__(self, widths: tuple[int, ...] = (32, 64, 128, 256), classes: int = 2):
         super().__init__()
@@ -167,7 +168,7 @@ def unet(*, batch: int = 1, pixels: int = 128) -> Workload:
 
 
 class Tagger(nn.Module):
-    """A label for each token, from a recurrent network of two layers."""
+    """A label for each token, from a two-layer recurrent network."""
 
     def __init__(self, tokens: int = 10_000, width: int = 256, labels: int = 32):
         super().__init__()
@@ -186,8 +187,8 @@ def lstm(*, batch: int = 8, tokens: int = 64) -> Workload:
 
 
 class Recommender(nn.Module):
-    """After DLRM: sums of embeddings and a tower of dense features, their products in pairs, and a
-    second tower that scores them."""
+    """Modelled on DLRM: sums of embeddings and a tower of dense features, their pairwise dot
+    products, and a second tower that scores them."""
 
     def __init__(self, tables: int = 8, rows: int = 100_000, width: int = 64, dense: int = 13):
         super().__init__()
@@ -229,7 +230,7 @@ def mlp(*, batch: int = 32, width: int = 256) -> Workload:
 
 
 class Tiny(nn.Module):
-    """One small kernel: what a call costs beside it."""
+    """One small kernel, to measure the overhead of a call."""
 
     def forward(self, x: Tensor) -> Tensor:
         return torch.relu(x * 2.0 + 1.0)
@@ -246,6 +247,6 @@ class Product(nn.Module):
 
 
 def large_product(*, size: int = 2048) -> Workload:
-    """What the share of the machine's GEMM rate is measured against."""
+    """The reference for the share of the machine's GEMM rate."""
     torch.manual_seed(0)
     return Product().eval(), (torch.randn(size, size), torch.randn(size, size))

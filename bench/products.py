@@ -1,7 +1,7 @@
-"""What products gain from how weights are held. Goes out: a table each for one token of GPT-2 with
-weights as they are and as 8-bit integers, for BERT in bf16, and for products of one input, which
-ingot runs as one step, against one layer with all of their weights; all ways of a table are timed
-in turns, in one process.
+"""The effect of weight formats on matmuls. Prints a table each for one token of GPT-2 with weights
+as they are and as 8-bit integers, for BERT in bf16, and for matmuls of one input, which ingot runs
+as one step, against one layer with all of their weights. All variants of a table are timed in
+turns, in one process.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ def halves(layers: int) -> Calls:
 
 
 class Layers(nn.Module):
-    """Layers, each with several products of its input, or with one that is joined by hand."""
+    """Layers, each with several matmuls of its input, or with one whose weights are joined by
+    hand."""
 
     def __init__(self, width: int, columns: int, parts: int, joined: bool, layers: int = 8):
         super().__init__()
@@ -100,10 +101,10 @@ def table_of(title: str, calls: Calls, rounds: int) -> list[str]:
 
 @click.command()
 @click.option("--quick", is_flag=True, help="Few rounds, a quarter of BERT.")
-@click.option("--only", help="Tables whose title has this text.")
+@click.option("--only", help="Tables whose title contains this text.")
 @click.option("--out", type=click.Path(path_type=Path), help="Write the tables to PATH.")
 def main(quick: bool, only: str | None, out: Path | None) -> None:
-    """Measure products."""
+    """Measure matmuls."""
     forget_tuning()
     torch.set_num_threads(THREADS)
     rounds = 9 if quick else 31

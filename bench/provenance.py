@@ -1,4 +1,4 @@
-"""Where numbers come from: the command that made them and the machine it ran on, as text."""
+"""The origin of measurements as text: the command that made them and the machine it ran on."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 
 
 def command_text() -> str:
-    """The command that measures the same again, and the commit it ran at; where its output went
-    is left out."""
+    """The command that repeats the measurement, without output options, and the commit it ran
+    at."""
     kept: list[str] = []
     skip = False
     for arg in sys.argv[1:]:
@@ -28,7 +28,7 @@ def commit_text() -> str:
 
 
 def machine_text() -> str:
-    """What the numbers depend on; a load above the number of threads spoils them."""
+    """The machine that the times depend on; a load above the number of threads spoils them."""
     import torch
 
     lines = Path("/proc/cpuinfo").read_text().splitlines()

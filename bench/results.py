@@ -1,8 +1,8 @@
 """Writes bench/RESULTS.md: every measurement of this folder, each with its command and machine.
 
-Comes in: the outputs of the scripts in SECTIONS, kept in a folder; with `--collect` those of
-earlier runs, otherwise each script is run first. Goes out: one markdown file. What holds: nothing
-in it is typed by hand; a script that fails leaves its section out of the file and says so there.
+Runs the scripts in SECTIONS and joins their outputs, which are kept in a folder; `--collect` takes
+the outputs of earlier runs. Nothing in the file is typed by hand. If a script fails, its section
+has no measurements and says so.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ HERE = Path(__file__).parent
 class Section:
     title: str
     stem: str
-    """Its output is `<stem>.md` in the folder of outputs."""
+    """The output is `<stem>.md` in the folder of outputs."""
     script: str
     args: tuple[str, ...] = ()
     has_quick: bool = True
-    """Whether the script knows `--quick`."""
+    """Does the script have the option `--quick`?"""
 
 
 SECTIONS = (
@@ -57,13 +57,13 @@ def text_of(section: Section, folder: Path) -> str:
 
 
 @click.command()
-@click.option("--collect", is_flag=True, help="Take the outputs as they are; measure nothing.")
+@click.option("--collect", is_flag=True, help="Use the existing outputs; measure nothing.")
 @click.option("--quick", is_flag=True, help="Few rounds.")
 @click.option(
     "--folder",
     type=click.Path(path_type=Path),
     default=HERE / "out",
-    help="Where the scripts' outputs are kept.",
+    help="The folder of the scripts' outputs.",
 )
 def main(collect: bool, quick: bool, folder: Path) -> None:
     """Measure everything and write bench/RESULTS.md."""

@@ -1,6 +1,6 @@
-"""The rows that two commits are compared by, in four benchmarks. They are made of functions of
-torch and of the public API of ingot (`torch.compile(backend="ingot")`, `ingot.compile`), so that
-the code here can measure any commit.
+"""The rows by which two commits are compared, in four benchmarks. They use only torch and the
+public API of ingot (`torch.compile(backend="ingot")`, `ingot.compile`), so that this code can
+measure any commit.
 """
 
 from __future__ import annotations

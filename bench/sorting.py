@@ -1,7 +1,7 @@
-"""An operation with three real implementations, none of them best for all sizes: the columns of a
-matrix, sorted. Counting how many elements come before each is one fused native kernel, and
-quadratic; torch.sort is a call; NumPy's sort is a custom operation, dear to call and fast for long
-columns.
+"""An operation with three real implementations, none of them best for all sizes: sorting the
+columns of a matrix. Counting the elements that precede each one is a single fused native kernel,
+and quadratic; torch.sort is a call; NumPy's sort is a custom op, expensive to call and fast for
+long columns.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _(x: Tensor) -> Tensor:
 
 
 def register_with_inductor(split_points: list[int]) -> None:
-    """The same implementations, for Inductor to choose among in ranges that it is given."""
+    """Registers the same implementations, for Inductor to choose from in the given ranges."""
     from torch._inductor.kernel.custom_op import CustomOpConfig, register_custom_op_autotuning
 
     register_custom_op_autotuning(

@@ -1,5 +1,5 @@
-"""Numbers as text: markdown tables in columns of equal width, dashes for what is missing, means of
-ratios, and whether a bar is met.
+"""Values as text: markdown tables with aligned columns, dashes for missing values, means of ratios,
+and whether a bar is met.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def met(holds: bool) -> str:
 
 
 def aligned(rows: list[list[str]]) -> list[str]:
-    """Markdown rows in columns of equal width: first to the left, numbers to the right."""
+    """Markdown rows in columns of equal width: the first left-aligned, the others right-aligned."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = []
     for row in rows:

@@ -1,6 +1,6 @@
-"""Fair timing on a machine that is not idle. Comes in: named callables; goes out: milliseconds for
-each, measured in turns in one run. What holds: turns cancel slow drift only. On a busy machine
-equal calls can differ by far more than a compiler gains, so every result carries its spread.
+"""Fair timing on a machine that is not idle: callables are measured in turns in one run, in
+milliseconds. Turns cancel slow drift only. On a busy machine equal calls can differ by far more
+than a compiler gains, so every result carries its spread.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ class Timing:
 
     @property
     def spread(self) -> float:
-        """The distance between the quartiles, as a share of the median."""
+        """The interquartile range, relative to the median."""
         low, _, high = statistics.quantiles(self.samples, n=4)
         return (high - low) / self.median_ms
 
 
 def timed_ms(call: Callable[[], object], count: int = 1) -> float:
-    """Milliseconds of one call, `count` of them timed together."""
+    """Milliseconds per call, `count` calls timed together."""
     start = time.perf_counter()
     for _ in range(count):
         call()
@@ -37,7 +37,7 @@ def timed_ms(call: Callable[[], object], count: int = 1) -> float:
 
 
 def calls_per_sample(call: Callable[[], object], seconds: float) -> int:
-    """How many calls fill a sample of that length."""
+    """The number of calls that fill a sample of that length."""
     once = max(timed_ms(call) / 1e3, 1e-7)
     return max(1, min(2000, round(seconds / once)))
 
@@ -45,7 +45,7 @@ def calls_per_sample(call: Callable[[], object], seconds: float) -> int:
 def time_in_turns(
     contenders: Mapping[str, Callable[[], object]], *, rounds: int, warmup: int = 2
 ) -> dict[str, Timing]:
-    """A round calls each contender once; who goes first changes from round to round."""
+    """A round calls each contender once; the order changes from round to round."""
     for call in contenders.values():
         for _ in range(warmup):
             call()
@@ -57,7 +57,7 @@ def time_in_turns(
 def sample_in_turns(
     contenders: Mapping[str, Callable[[], float]], *, rounds: int
 ) -> dict[str, Timing]:
-    """The same for contenders that time themselves: each call gives its own milliseconds."""
+    """The same for contenders that time themselves: each call returns its own milliseconds."""
     names = list(contenders)
     samples: dict[str, list[float]] = {name: [] for name in names}
     for turn in range(rounds):

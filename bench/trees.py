@@ -1,6 +1,6 @@
-"""Source trees of this repository, and the interpreters that run them: the tree that is worked in,
-and any commit in a temporary `git worktree`. A commit whose declared dependencies are the same as
-here shares this interpreter; another gets a virtual environment of its own.
+"""Source trees of this repository, and the interpreters that run them: the work tree, and any
+commit in a temporary `git worktree`. A commit that declares the same dependencies as the work tree
+shares this interpreter; another gets its own virtual environment.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ ROOT = Path(__file__).parents[1]
 
 @dataclass(frozen=True)
 class Tree:
-    """Where a process finds ingot."""
+    """The source tree from which a process imports ingot."""
 
     source: Path | None = None
-    """The folder that holds the package; None: what is installed."""
+    """The folder that contains the package; None for the installed package."""
     interpreter: str = sys.executable
 
     def settings(self) -> dict[str, str]:
-        """The environment variables that put the tree before what is installed."""
+        """The environment variables that put the tree before the installed package."""
         if self.source is None:
             return {}
         others = os.environ.get("PYTHONPATH")
         return {"PYTHONPATH": os.pathsep.join([str(self.source), *([others] if others else [])])}
 
     def write_bytecode(self) -> None:
-        """So that no process pays for it in its first import."""
+        """Compiles to bytecode, so that no process pays for it in its first import."""
         command = [self.interpreter, "-m", "compileall", "-q", str(self.source)]
         subprocess.run(command, check=False, stdout=subprocess.DEVNULL)
 
@@ -53,7 +53,7 @@ INSTALLED = Tree()
 
 @contextmanager
 def tree_at(commit: str) -> Iterator[Tree]:
-    """The commit, checked out for as long as the context lasts."""
+    """The commit, checked out while the context is open."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "tree")
         git("worktree", "add", "--detach", "--quiet", str(path), commit)
@@ -75,7 +75,7 @@ def interpreter_for(path: Path, venv: Path) -> str:
 
 
 def needs_of(path: Path) -> tuple[Any, ...]:
-    """What the commit asks of the environment it is installed in."""
+    """The dependencies and entry points that the commit declares."""
     project = tomllib.loads((path / "pyproject.toml").read_text())["project"]
     return project.get("dependencies"), project.get("entry-points")
 

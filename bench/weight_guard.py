@@ -1,7 +1,7 @@
-"""What the weight guard costs: calls of one model, compiled with each guard, timed in turns.
+"""The cost of the weight guard: calls of one model, compiled with each guard, timed in turns.
 
-"digests" is the exact guard on a machine whose kernel has no write tracking: all bytes of the
-packed weights are compared in every call.
+"digests" is the exact guard on a machine whose kernel has no write tracking: every call compares
+all bytes of the packed weights.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def _without_tracking() -> Iterator[None]:
 
 
 def _calls(workload: str) -> dict[str, Callable[[], float]]:
-    """Milliseconds of a call with each guard. Each has a copy of the model, so that what one
-    compares leaves the other's weights alone."""
+    """Milliseconds per call with each guard. Each has its own copy of the model, so that the
+    comparisons of one leave the weights of the others alone."""
     return {guard: _call(workload, guard) for guard in GUARDS}
 
 

@@ -1,4 +1,4 @@
-"""The process of a `workers.Worker`: started with the number of the pipe's file descriptor."""
+"""The process of a `workers.Worker`, started with the file descriptor of its pipe."""
 
 import sys
 from multiprocessing.connection import Connection

@@ -1,9 +1,9 @@
-"""One process for each contender, so that what crashes, hangs or cannot be imported costs a dash in
-a table and nothing else.
+"""One process for each contender, so that a crash, a hang or a failed import costs only a dash in a
+table.
 
 A job prepares a call and compares its results with eager's; the process then times samples of the
-call on demand. It starts with empty compiler caches of its own; it is stopped (SIGSTOP) whenever it
-is not its turn, so no thread pool that spins can disturb another's turn; it dies with its parent.
+call on demand. It starts with empty compiler caches of its own. It is stopped (SIGSTOP) whenever it
+is not its turn, so that no spinning thread pool disturbs another's turn. It dies with its parent.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ from trees import INSTALLED, Tree
 SAMPLE_S = 0.02
 WARM_UP_S = 0.05
 LONGEST_S = 900.0
-"""From the start of a contender to its being ready."""
+"""Limit on the time from the start of a contender until it is ready."""
 PR_SET_PDEATHSIG = 1
 MAIN = Path(__file__).with_name("worker_main.py")
 
 
 @dataclass(frozen=True)
 class Ready:
-    """What a contender says once it is able to run."""
+    """The answer of a contender that is able to run."""
 
     cold_s: float | None = None
-    """The first call less a later one, of those that compile in it."""
+    """The first call minus a later one, for contenders that compile in it."""
     flops: int | None = None
-    """Floating-point operations of the network's products and convolutions; eager counts them."""
+    """Floating-point operations of the network's matmuls and convolutions, counted in eager."""
 
 
 @dataclass(frozen=True)
@@ -61,16 +61,16 @@ Prepared = tuple[Callable[[], Any], Ready]
 
 @dataclass(frozen=True)
 class Job:
-    """What a worker does; sent to it by name."""
+    """The task of a worker, sent to it by name."""
 
     prepare: Callable[[Path], Prepared]
-    """Given a folder that the contenders of one network share: the call that is timed, its results
-    compared with eager's. Raises where it cannot run or is wrong."""
+    """Given a folder that the contenders of one network share, prepares the call to time and
+    compares its results with eager's. Raises if it cannot run or is wrong."""
     tree: Tree = INSTALLED
 
 
 class Worker:
-    """A contender in a process of its own."""
+    """A contender in its own process."""
 
     def __init__(self, name: str, job: Job, folder: Path):
         """`folder` is shared by the contenders of one network."""
@@ -87,13 +87,13 @@ class Worker:
                 stderr=log,
             )
         theirs.close()
-        with suppress(ConnectionError):  # the answer says what became of the process
+        with suppress(ConnectionError):  # `answer` reports a process that has died
             self.pipe.send((job, folder))
         self.state: Ready | Failed = self.answer(LONGEST_S)
         self.pause()
 
     def answer(self, seconds: float) -> Any:
-        """What the process says next; its death and its silence are answers as well."""
+        """The next message of the process; a dead or silent process is an answer as well."""
         try:
             if self.pipe.poll(seconds):
                 return self.pipe.recv()
@@ -110,7 +110,7 @@ class Worker:
         return f"{cause}: {lines[-1][:160]}" if lines else cause
 
     def sample(self) -> float:
-        """Milliseconds of a call, or NaN from the moment it has failed."""
+        """Milliseconds of a call; NaN once it has failed."""
         if isinstance(self.state, Failed):
             return float("nan")
         self.process.send_signal(signal.SIGCONT)
@@ -148,10 +148,10 @@ def workers(jobs: Mapping[str, Job]) -> Iterator[dict[str, Worker]]:
 
 @dataclass(frozen=True)
 class Measured:
-    """Contenders after their rounds."""
+    """The results of contenders after their rounds."""
 
     times: dict[str, Timing]
-    """Of those that ran to the end."""
+    """Of contenders that ran to the end."""
     ready: dict[str, Ready]
     missing: dict[str, str]
     """Why the others did not."""
@@ -176,7 +176,7 @@ def measure_in_turns(jobs: Mapping[str, Job], rounds: int) -> Measured:
 
 
 def cold_in_turns(jobs: Mapping[str, Job], rounds: int) -> Measured:
-    """How long the first call takes: a sample is a process that starts with nothing compiled."""
+    """The time of the first call: each sample is a process that starts with nothing compiled."""
     last: dict[str, Ready | Failed] = {}
 
     def sample(name: str) -> float:
@@ -195,7 +195,7 @@ def cold_in_turns(jobs: Mapping[str, Job], rounds: int) -> Measured:
 
 
 def serve(pipe: Connection) -> None:
-    """The process: prepare, say how that went, then time a sample whenever asked."""
+    """The process: prepares the job, reports the outcome, then times a sample on each request."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     torch.set_num_threads(THREADS)
     warnings.simplefilter("ignore")
@@ -215,7 +215,7 @@ def serve(pipe: Connection) -> None:
 
 
 def warm_up(call: Callable[[], Any]) -> None:
-    """Until a process that was stopped has its threads on both cores again."""
+    """Calls until a process that was stopped has its threads on both cores again."""
     end = time.perf_counter() + WARM_UP_S
     call()
     while time.perf_counter() < end:
@@ -235,7 +235,7 @@ def prepare(contender: str, build: Callable[[], Workload], folder: Path) -> Prep
     steady_ms = timed_ms(lambda: results.append(call()))
     error = furthest(results, [expected] * 2)
     if not error <= TOLERANCE:  # a NaN is wrong as well
-        raise ArithmeticError(f"wrong: differs from eager by {error:.1e} of the largest number")
+        raise ArithmeticError(f"wrong: differs from eager by {error:.1e} of the largest value")
     cold_s = (first_ms - steady_ms) / 1e3 if contender in COMPILERS else None
     return call, Ready(cold_s, flops(model, args) if contender == "eager" else None)
 

@@ -1,5 +1,5 @@
-"""ingot: a compiler for PyTorch programs. The names here are the public ones; each is imported when
-it is first used, so that `import ingot` costs nothing.
+"""ingot: a compiler for PyTorch programs. Public names are imported on first use, so that `import
+ingot` costs nothing.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ _HOMES = {
     "export": "frontend",
     "refresh": "ahead",
 }
-"""Public names that are not errors, and the module of each."""
+"""The module of each public name that is not an error."""
 
 extensions.register({
     "Program.__call__": "ingot.program.call:call_program",
@@ -93,7 +93,7 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name in ("dispatch", "explain"):
-        return importlib.import_module(f"ingot.{name}")  # a package that can be called
+        return importlib.import_module(f"ingot.{name}")  # a callable package
     module = importlib.import_module(f"ingot.{_HOMES.get(name, 'errors')}")
     value = globals()[name] = getattr(module, name)
     return value

@@ -1,4 +1,4 @@
-"""`ingot.compile`: a model to native code ahead of time, as one graph."""
+"""`ingot.compile`: compile a model to native code ahead of time, as one graph."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def compile(
 
 
 def refresh(model: nn.Module) -> None:
-    """Rebuild the packed weights of everything compiled from this model in its next call.
+    """Repack the weights of everything compiled from this model, on its next call.
 
     Needed only with `weight_guard="sampled"` or `"off"`, after a write that the guard misses."""
     from ingot.plan.prepared import refresh as refresh_weights
@@ -80,8 +80,8 @@ def _captured(
     dynamic_shapes: Any,
     options: Options,
 ) -> Program:
-    """Where the tracer cannot tell whether a dynamic size that is one is broadcast, it is traced
-    again with that size fixed: eager runs the model with these arguments."""
+    """Retry with sizes of 1 specialised if the tracer cannot decide whether a dynamic size of 1 is
+    broadcast: eager runs the model with these arguments."""
     try:
         with ordinary_sizes():
             return export_to_run(model, args, kwargs, dynamic_shapes, options)

@@ -1,7 +1,7 @@
-"""Compiling makes many objects that live, next to PyTorch's hundreds of thousands; the garbage
-collector then spends more time looking through them than the compiler takes. While PyTorch traces
-for us, from Dynamo's first step on, what was there before is set aside; while ingot itself
-compiles, the collector is off. What holds: afterwards it is as it was.
+"""Keep Python's garbage collector out of compilation. Compiling allocates many live objects next to
+PyTorch's hundreds of thousands, and traversing them takes longer than the compiler itself. While
+PyTorch traces for ingot, from Dynamo's first step on, existing objects are frozen (`gc.freeze`);
+while ingot itself compiles, the collector is off. Its previous state is restored afterwards.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ T = TypeVar("T")
 
 
 class Off:
-    """The collector, off from the first `begin` to the last `end`, in whatever threads; then as it
-    was."""
+    """Disables the collector from the first `begin` to the last `end` in any thread, then restores
+    its state."""
 
     def __init__(self) -> None:
         self._lock = fork_safe_lock()
         self._threads: list[int] = []
-        """Who began, once for each time."""
+        """The thread of each `begin` without its `end`."""
         self._was_on = False
 
     def begin(self) -> None:
@@ -42,7 +42,7 @@ class Off:
             self._restore()
 
     def forget_others(self) -> None:
-        """In the child of a fork the other threads are gone."""
+        """Other threads do not exist in the child of a fork."""
         if self._threads:
             self._threads = [each for each in self._threads if each == threading.get_ident()]
             self._restore()
@@ -69,8 +69,8 @@ def without_collection(function: Callable[P, T]) -> Callable[P, T]:
 
 
 class Aside:
-    """Objects made before `begin` are not looked through until `end`; pairs of them may be nested.
-    A user who set some aside already is left alone."""
+    """Excludes objects made before `begin` from collection until `end`. Pairs may be nested. Does
+    nothing if the user has frozen objects."""
 
     def __init__(self) -> None:
         self._lock = fork_safe_lock()
@@ -106,7 +106,7 @@ def with_the_rest_aside(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def set_aside_while_compiling() -> None:
-    """Whenever Dynamo compiles, until it is reset."""
+    """Freeze existing objects whenever Dynamo compiles, until Dynamo is reset."""
     from torch._dynamo.callback import callback_handler
 
     callback_handler.register_start_callback(_aside.begin)

@@ -1,6 +1,5 @@
-"""Every error a user can meet. Comes in: what went wrong and where; goes out: one message with a
-headline that never changes, the user's own file and line, why, and what to do. Internal frames stay
-out of the text.
+"""Every error a user can meet. A message has a headline that never changes, the user's own file and
+line, the reason, and what to do. Internal frames stay out of the text.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ class Place:
 
 class IngotError(Exception):
     """The base of all errors. `headline` names the kind and never changes; `why` is the reason,
-    `place` the user's line where it is known, `hints` are remedies."""
+    `place` the user's line if it is known, `hints` are remedies."""
 
     headline = "ingot could not do this"
 
@@ -44,7 +43,7 @@ class IngotError(Exception):
 
 
 class OptionError(IngotError, ValueError):
-    """An unknown option, or a value that it does not have."""
+    """An unknown option, or an invalid value of a known one."""
 
     headline = "not a valid ingot option"
 
@@ -68,7 +67,7 @@ class FileError(IngotError, ValueError):
 
 
 class SaveError(IngotError, ValueError):
-    """A value in the program has no form in a file."""
+    """A value in the program cannot be serialised."""
 
     headline = "the program cannot be saved"
 
@@ -80,7 +79,7 @@ class VerifyError(IngotError):
 
 
 class PlanError(IngotError):
-    """What `plan.verify` raises: a plan that breaks its own rules is a bug of ingot's."""
+    """Raised by `plan.verify`. An invalid plan is a bug in ingot."""
 
     headline = "internal error: invalid plan"
 
@@ -98,7 +97,7 @@ class CompileError(IngotError):
 
 
 class BoundsError(IngotError):
-    """An access outside of its buffer, found by `checks="bounds"`. Nothing was touched."""
+    """An access outside its buffer, found by `checks="bounds"`. Memory was not touched."""
 
     headline = "generated code left its memory"
 
@@ -108,7 +107,7 @@ class EmitError(IngotError):
 
     headline = "the program could not be written as MLIR"
     problems: tuple[object, ...] = ()
-    """One record for each op that the dialect cannot take."""
+    """One record for each op that the dialect cannot represent."""
 
 
 class MismatchError(IngotError):
@@ -124,7 +123,7 @@ class DispatchError(IngotError, ValueError):
 
 
 class UnsupportedError(IngotError):
-    """Raised while lowering one op; always caught by the claim that asked, and kept as a reason."""
+    """Raised while lowering one op; always caught by the claim in progress and kept as a reason."""
 
     headline = "no native lowering"
 
@@ -142,7 +141,7 @@ class EagerCallWarning(IngotWarning):
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A closing clause that lists the known names and guesses which was meant."""
+    """Text for a hint: the closest known name, and all known names."""
     names = sorted(known)
     close = difflib.get_close_matches(name, names, n=1)
     guess = f"did you mean {close[0]!r}? " if close else ""

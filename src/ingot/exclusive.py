@@ -1,7 +1,7 @@
-"""One capture at a time, and patches of PyTorch that only the capturing thread sees. PyTorch keeps
-much of the state of tracing in the process (mode stacks, decomposition tables, flags), so whatever
-traces takes one lock. It is Dynamo's own: torch.compile holds it while it calls the backend, and a
-second lock would be taken in the other order by ingot.compile.
+"""Serialise captures, and patch PyTorch for the capturing thread only. PyTorch keeps much of its
+tracing state in globals (mode stacks, decomposition tables, flags), so everything that traces takes
+one lock. It is Dynamo's own: torch.compile holds it while it calls the backend, and ingot.compile
+would acquire a second lock in the opposite order.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from unittest import mock
 
 @contextmanager
 def exclusively() -> Iterator[None]:
-    """No other thread captures meanwhile; may be nested, and decorate a function."""
+    """No other thread captures within. Reentrant; also usable as a decorator."""
     from torch._dynamo.convert_frame import compile_lock
 
     with compile_lock:
@@ -40,8 +40,8 @@ def only_here(new: Callable[..., Any], usual: Callable[..., Any]) -> Callable[..
 
 @contextmanager
 def replaced(owner: Any, name: str, new: Callable[..., Any]) -> Iterator[None]:
-    """Within, the function `owner.name` is `new` for this thread. Others may run models meanwhile
-    and must not meet the tracer's hooks."""
+    """Replace the function `owner.name` by `new` for this thread. Other threads may run models
+    meanwhile and must not see the tracer's hooks."""
     usual = vars(owner)[name] if isinstance(owner, type) else getattr(owner, name)
     if isinstance(usual, classmethod):
         made: Any = classmethod(only_here(new, usual.__func__))
@@ -53,8 +53,8 @@ def replaced(owner: Any, name: str, new: Callable[..., Any]) -> Iterator[None]:
 
 @contextmanager
 def exporting_here() -> Iterator[None]:
-    """Within, torch.export's flag holds for this thread: for others, torch.compile would return
-    their function as it is."""
+    """Set torch.export's flag for this thread only: in other threads, torch.compile would return
+    functions uncompiled."""
     import torch
 
     shown = only_here(torch.compiler.is_exporting, lambda: False)

@@ -1,7 +1,7 @@
-"""Functions that a room calls and a higher one implements: the methods of Program that emit, save
-or lower it, and the compiler itself, which dispatch runs to measure candidates.
-The package `ingot`, above all rooms, names the function behind each; its module is imported when it
-is first called. So no room imports a higher one, and a type checker still sees every method.
+"""Late-bound functions that a layer calls and a higher layer implements: the methods of Program
+that emit, save or lower it, and the compiler itself, which dispatch runs to measure candidates. The
+package `ingot`, above all layers, registers the implementation of each; its module is imported on
+the first call. So no layer imports a higher one, and a type checker still sees every method.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _loaded: dict[str, Callable[..., Any]] = {}
 
 
 def register(homes: Mapping[str, str]) -> None:
-    """`homes`: for each name the function behind it, as "module:function"."""
+    """`homes` maps each name to the function behind it, as "module:function"."""
     for name, home in homes.items():
         if name in _homes:
             raise ValueError(f"{name} is registered already, as {_homes[name]}")
@@ -23,7 +23,7 @@ def register(homes: Mapping[str, str]) -> None:
 
 
 def extension(name: str) -> Callable[..., Any]:
-    """The function behind a name. That of a method takes the program first."""
+    """The function behind a name. A method's function takes the program first."""
     found = _loaded.get(name)
     if found is None:
         if name not in _homes:

@@ -1,7 +1,7 @@
-"""fork in a process that compiles. The child has one thread: a lock that another thread of the
-parent held would never be released there, and LLVM or PyTorch's tracer would stay in the middle of
-their work. So fork waits for captures and native compilations under way, for a few seconds at most,
-and locks made here are free in the child.
+"""Support for fork in a process that compiles. The child has one thread: a lock held by another
+thread of the parent would never be released, and LLVM or PyTorch's tracer would be left in the
+middle of their work. So fork waits for running captures and native compilations, for a few seconds
+at most, and locks made here are free in the child.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ _before_fork: list[Callable[[], object]] = []
 
 
 def before_fork(function: Callable[[], object]) -> Callable[[], object]:
-    """Call it in the thread that forks."""
+    """Call the function before each fork, in the thread that forks."""
     _before_fork.append(function)
     return function
 
 
 def fork_safe_lock() -> threading.Lock:
-    """A lock for short sections whose data is consistent at every step."""
+    """A lock for short critical sections whose data is consistent at every step."""
     lock = threading.Lock()
     _locks.add(lock)
     return lock
 
 
 class _Busy:
-    """Threads that are inside a native compiler."""
+    """Threads inside a native compiler."""
 
     def __init__(self) -> None:
         self.changed = threading.Condition()
@@ -50,7 +50,7 @@ _busy = _Busy()
 
 @contextmanager
 def compiling() -> Iterator[None]:
-    """Within, this thread is in native code that must not be forked in the middle."""
+    """Within, this thread runs native code that a fork must not interrupt."""
     me, busy = threading.get_ident(), _busy
     with busy.changed:
         busy.threads.append(me)
@@ -63,7 +63,7 @@ def compiling() -> Iterator[None]:
 
 
 class _Capture:
-    """Dynamo's lock, as far as fork has it."""
+    """Dynamo's lock, and whether fork holds it."""
 
     held = False
 

@@ -1,5 +1,5 @@
-"""`ingot.export`: a PyTorch callable as a whole Program at the level asked for, with dispatched
-operations resolved; and the same for `ingot.compile`."""
+"""`ingot.export`: a PyTorch callable as a whole Program at the requested level, with dispatched ops
+resolved. Also the capture for `ingot.compile`."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def export(
     train: bool = False,
     keep: Iterable[OpOverload | Dispatch] = (),
 ) -> Program:
-    """The model as a Program. `dynamic_shapes` is torch.export's own form; `level` is one of
-    "pre-dispatch" (composite operations kept), "aten" and "core". With `train` the first single
-    number that the model returns is the loss, and a call of the program also adds the gradients of
-    all parameters, as loss.backward() does. `keep` are composite operations outside of ATen whose
-    schema the caller vouches for: pre-dispatch level keeps them too; and dispatched operations that
-    are to stay whole, where by default they become their implementations."""
+    """The model as a Program. `dynamic_shapes` has torch.export's own form; `level` is one of
+    "pre-dispatch" (composite ops kept), "aten" and "core". With `train`, the first scalar that the
+    model returns is the loss, and a call of the program also accumulates the gradients of all
+    parameters, as loss.backward() does. `keep` lists composite ops outside ATen whose schema the
+    caller vouches for, which the pre-dispatch level then keeps too, and dispatched ops to keep
+    whole; by default these are replaced by their implementations."""
     make = _LEVELS.get(level)
     if make is None:
         raise OptionError(f"level={level!r}", hints=[did_you_mean(level, _LEVELS)])
@@ -68,8 +68,8 @@ def export_to_run(
     model: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any] | None,
     dynamic_shapes: Any, options: Options,
 ) -> Program:  # fmt: skip
-    """At core level, for native code: recurrent layers stay whole. Where lowering to that level
-    fails, at PyTorch's own; where that fails as well, NotLowered, or with `strict` the failure."""
+    """Capture for native code, at core level; recurrent layers stay whole. Falls back to PyTorch's
+    own lowering; if that fails too, raises NotLowered, or with `strict` the failure."""
 
     def make(exported: ExportedProgram) -> Program:
         check_example(exported)
@@ -102,9 +102,9 @@ def export_to_run(
 
 
 class NotLowered(Exception):
-    """PyTorch captured the program but cannot make it functional (two inputs that share memory and
-    one of which is written, an input whose shape is changed in place), or not tell what dtypes its
-    values have."""
+    """PyTorch captured the program but cannot make it functional (two inputs share memory and one
+    is written, or the shape of an input is changed in place), or the dtypes of its values are
+    uncertain."""
 
     def __init__(self, exported: ExportedProgram, failure: Exception):
         super().__init__(str(failure))
@@ -132,7 +132,7 @@ def _core(exported: ExportedProgram, train: bool, keep: frozenset[OpOverload]) -
 
 
 def _resolved(program: Program, table: Mapping[Any, Any], keep: frozenset[Any]) -> Program:
-    """With the implementations of dispatched operations in their place."""
+    """Replace dispatched ops by their implementations."""
     from ingot.dispatch.resolve import Resolve, has_dispatch
 
     if not has_dispatch(program):

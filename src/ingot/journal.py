@@ -1,7 +1,6 @@
-"""The journal: what each step did to a program, in order. Comes in: a step's name, its time, the
-number of nodes before and after, and the reasons it gives; goes out: the same, as a frozen record
-that travels with the Program into the report. A journal is never changed: `with_entry` returns a
-longer one.
+"""The journal: what each step did to a program, in order. An entry holds a step's name, its time,
+the number of nodes before and after, and its reasons; the journal travels with the Program into the
+report. It is immutable: `with_entry` returns a longer one.
 """
 
 from __future__ import annotations
@@ -11,16 +10,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Entry:
-    """One step."""
+    """One pass or stage."""
 
     name: str
-    """The pass's or stage's own name."""
+    """The name of the pass or stage."""
     ms: float
-    """Wall time it took."""
+    """Wall time in milliseconds."""
     nodes_before: int
     nodes_after: int
     notes: tuple[str, ...] = ()
-    """What it did and why, one short line each, in the order it was done."""
+    """What it did and why, one short line each, in order."""
 
     def as_text(self) -> str:
         head = f"{self.name}: {self.nodes_before} -> {self.nodes_after} nodes, {self.ms:.1f} ms"

@@ -1,7 +1,7 @@
-"""The symbols that generated code may import, and where each one's address comes from. Addresses
-are looked up through library handles and registered with the JIT; no library is opened with
-RTLD_GLOBAL, because that would let PyTorch's BLAS, oneDNN and OpenMP shadow the symbols of
-libraries that the process loads later. A name outside this table is a CompileError.
+"""The symbols that generated code may import, and the library of each. Addresses are looked up
+through library handles and registered with the JIT; no library is opened with RTLD_GLOBAL, because
+PyTorch's BLAS, oneDNN and OpenMP would then shadow the symbols of libraries that the process loads
+later. Importing a name outside this table is a CompileError.
 """
 
 from __future__ import annotations
@@ -40,22 +40,22 @@ COMPILER_RUNTIME = (
     "__floattisf", "__floattidf", "__floatuntisf", "__floatuntidf",
     "__fixsfti", "__fixdfti", "__fixunssfti", "__fixunsdfti",
 )  # fmt: skip
-"""Calls that LLVM inserts where a machine lacks an instruction. They stand in libgcc, which need
-not be in the process's global scope; those of libc and libm always are, because Python needs
-them."""
+"""Functions that LLVM calls where the machine lacks an instruction. They are defined in libgcc,
+which may be missing from the process's global scope; libc and libm are always in it, because Python
+needs them."""
 _DECLARED = re.compile(r"llvm\.func (?:\w+ )*@([\w.]+)\(")
 
 
 @cache
 def torch_library() -> ctypes.CDLL:
-    """libtorch_cpu, which `import torch` has loaded: Sleef, MKL and the C shim."""
+    """libtorch_cpu, loaded by `import torch`: Sleef, MKL and the C shim."""
     path = os.path.join(os.path.dirname(torch.__file__), "lib", "libtorch_cpu.so")
     return ctypes.CDLL(path, mode=ctypes.RTLD_LOCAL)
 
 
 @cache
 def openmp_library() -> ctypes.CDLL | None:
-    """The OpenMP runtime that PyTorch itself runs on, or None where it cannot be found."""
+    """The OpenMP runtime that PyTorch itself runs on, or None if it cannot be found."""
     folder = os.path.join(os.path.dirname(torch.__file__), "lib")
     for path in sorted(glob.glob(os.path.join(folder, "libgomp*"))):
         return ctypes.CDLL(path, mode=ctypes.RTLD_LOCAL)
@@ -64,7 +64,7 @@ def openmp_library() -> ctypes.CDLL | None:
 
 @cache
 def _process() -> ctypes.CDLL:
-    """The global scope as the dynamic linker sees it."""
+    """The dynamic linker's global scope."""
     return ctypes.CDLL(None)
 
 
@@ -78,8 +78,8 @@ def _compiler_library() -> ctypes.CDLL | None:
 
 @before_fork
 def stop_openmp_threads() -> None:
-    """The threads of this thread's OpenMP pool do not exist in a child, where libgomp would wait
-    for them for ever. The next parallel region starts them anew, here and there."""
+    """Stop the OpenMP pool of the forking thread: its threads do not exist in the child, where
+    libgomp would wait for them forever. The next parallel region restarts them in each process."""
     hard_pause = 2
     for library in (_process(), openmp_library()):
         pause = getattr(library, "omp_pause_resource_all", None)
@@ -89,10 +89,10 @@ def stop_openmp_threads() -> None:
 
 
 def _libraries(name: str) -> tuple[ctypes.CDLL | None, ...]:
-    """Where to look for a symbol, in order."""
+    """The libraries to search for a symbol, in order."""
     if name in OPENMP:
-        # PyTorch's own calls bind to the global scope first, for example to a runtime that was
-        # preloaded: generated code has to run on the same threads.
+        # PyTorch's own calls bind to the global scope first, for example to a preloaded runtime;
+        # generated code has to run on the same threads.
         return _process(), openmp_library(), torch_library()
     if name in BLAS or SLEEF.fullmatch(name):
         return (torch_library(),)
@@ -105,7 +105,7 @@ def _libraries(name: str) -> tuple[ctypes.CDLL | None, ...]:
 
 @cache
 def symbol_address(name: str) -> int | None:
-    """None where generated code may not import the symbol, or no library has it."""
+    """None if generated code may not import the symbol, or no library has it."""
     for library in _libraries(name):
         if library is None:
             continue
@@ -122,7 +122,7 @@ def has_symbol(name: str) -> bool:
 
 
 def imported(declarations: Iterable[str]) -> dict[str, int]:
-    """Addresses of all that a module with these declarations may call."""
+    """The addresses of all functions that a module with these declarations may call."""
     found = dict(_compiler_runtime())
     for declaration in declarations:
         for name in _DECLARED.findall(declaration):

@@ -1,4 +1,4 @@
-"""Who is told of an event. Without a listener an event costs nothing."""
+"""Listeners for events. Without a listener an event costs nothing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class Listeners(Generic[T]):
-    """The listeners of one kind of event. Each is told of what its own thread does."""
+    """The listeners of one kind of event. Each receives the events of its own thread."""
 
     def __init__(self) -> None:
         self._entries: list[tuple[int, Callable[[T], object]]] = []

@@ -1,5 +1,5 @@
-"""What this machine really has, probed once: vector width, caches, library support. Nothing here is
-guessed from a name: a width counts because the operating system reports the state that saves it.
+"""Features of this machine, probed once: vector width, caches, library support. Nothing is inferred
+from a name: a vector width counts only if the operating system saves the registers it needs.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import torch
 @dataclass(frozen=True)
 class Machine:
     vector_bits: int
-    """Widest float vectors: 512, 256 or 128."""
+    """Width of the widest float vectors: 512, 256 or 128."""
     features: frozenset[str]
-    """Flags as the operating system lists them."""
+    """CPU flags as the operating system lists them."""
     l2_bytes: int
-    """Second-level cache of one core."""
+    """L2 cache of one core."""
     l3_bytes: int
-    """Third-level cache, of all cores that share one."""
+    """L3 cache shared by a group of cores."""
 
     def lanes(self, element_bytes: int = 4) -> int:
         return self.vector_bits // 8 // element_bytes
@@ -71,7 +71,7 @@ def _cache_bytes(level: int, default: int) -> int:
 
 @cache
 def library_multiplies(half: torch.dtype) -> bool:
-    """Has PyTorch's library code for matrices of this half type that suits this machine?"""
+    """Does oneDNN support matmuls of this half-precision dtype on this machine?"""
     asked = {
         torch.bfloat16: "_is_mkldnn_bf16_supported",
         torch.float16: "_is_mkldnn_fp16_supported",

@@ -1,6 +1,6 @@
-"""Some virtual machines advertise AMX and trap when it is used: a bf16 product then kills the
-process. Where AMX is advertised, it is tried once in a child process; if the child dies, PyTorch is
-told to stay below it.
+"""Protection from virtual machines that advertise AMX and trap when it is used: a bf16 matmul then
+kills the process. If AMX is advertised, a child process tries it once; if the child dies, oneDNN is
+disabled in this process.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ _TRIAL = "import torch; a = torch.ones(64, 64, dtype=torch.bfloat16); (a @ a).su
 
 @cache
 def protect_from_amx() -> bool:
-    """True where AMX is advertised but traps and this process runs without the variable that avoids
-    it."""
+    """True if AMX is advertised but traps and ONEDNN_MAX_CPU_ISA is not set."""
     advertised = {"amx_tile", "amx_bf16"} & this_machine().features
     if not advertised or os.environ.get("ONEDNN_MAX_CPU_ISA"):
         return False
@@ -32,7 +31,7 @@ def protect_from_amx() -> bool:
     torch.backends.mkldnn.enabled = False  # type: ignore[assignment]
     warnings.warn(
         f"this machine advertises AMX but traps on it: oneDNN is off in this process. Set "
-        f"ONEDNN_MAX_CPU_ISA={SAFE_ISA} before PyTorch starts to have it back.",
+        f"ONEDNN_MAX_CPU_ISA={SAFE_ISA} before PyTorch starts to enable it again.",
         stacklevel=3,
     )
     return True

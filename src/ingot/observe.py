@@ -1,5 +1,5 @@
-"""Compiled programs, for `explain` and the tests to listen to; each stage's text, where it is to be
-written."""
+"""Notify `explain` and the tests of compiled programs, and write the text of each stage for the
+option `dump`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def compiled(result: Compiled, options: Options) -> None:
 
 
 def _dump(result: Compiled, folder: Path) -> None:
-    """Every stage's text under a name of its own."""
+    """Write the text of each stage to a file of its own."""
     folder.mkdir(parents=True, exist_ok=True)
     number = len(list(folder.glob("*.program.txt")))
     texts = {
@@ -40,6 +40,6 @@ def _dump(result: Compiled, folder: Path) -> None:
 
 
 def _kernels(kernels: Kernels) -> dict[str, str]:
-    """The MLIR of generated kernels, by the names that the plan gives them."""
+    """The MLIR of generated kernels, under their names in the plan."""
     found = (kernel for each in kernels.by_region.values() for kernel in (each, each.whole))
     return {f"loops.{text_digest(k.text)}.mlir": k.text for k in found if k is not None}

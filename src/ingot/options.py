@@ -1,5 +1,5 @@
-"""Options: one frozen record, checked when it is made, part of every cache key. Environment
-variables are read here and nowhere else; each is the default of the option of the same name.
+"""Options: one frozen record, checked on construction and part of every cache key. Environment
+variables are read only here; each is the default of the option of the same name.
 """
 
 from __future__ import annotations
@@ -18,37 +18,36 @@ from ingot.errors import OptionError, did_you_mean
 @dataclass(frozen=True)
 class Options:
     strict: bool = False
-    """A stage of the compiler that fails is an error instead of a fall-back with a warning."""
+    """Raise if a stage of the compiler fails, instead of falling back with a warning."""
     fuse: bool = True
     """Generate native kernels. Off: every op runs through PyTorch's own kernel."""
     verify: bool = False
-    """Verify the Program after every pass, not only where stages meet."""
+    """Verify the Program after every pass, not only between stages."""
     vector_bits: int = 0
-    """Vector width of generated code: 128, 256, 512; 0 = what the machine has; 1 = scalar code."""
+    """Vector width of generated code: 128, 256, 512; 0 = the machine's; 1 = scalar code."""
     profile: bool = False
     """Time every step of a run, for `explain`."""
     dump: str = ""
-    """A folder to write every stage's text to; empty = do not."""
+    """Folder for the text of every stage; empty = none is written."""
     target: str = ""
-    """Where to run what it takes: "iree"; empty = this CPU alone."""
+    """The target that runs the ops it supports: "iree"; empty = this CPU alone."""
     tune: float = 0.1
-    """The share of compile time that measuring the compiler's own choices may take; 0 = measure
-    none, inf = all that is not known."""
+    """Share of compile time that measuring built-in variants may take; 0 = none is measured, inf =
+    all unknown ones are."""
     variants: str = ""
-    """The compiler's own choices between variants, fixed by hand, such as "matmul=library,
-    reduction=split"."""
+    """Built-in variants fixed by hand, such as "matmul=library, reduction=split"."""
     weights: str = ""
-    """How weights of linear layers are held: "int8", a scale for each column; empty = as they are.
-    For inference: each weight is off by 1/254 of the largest in its column at most."""
+    """Storage of the weights of linear layers: "int8", with one scale per column; empty = as they
+    are. For inference: the error of a weight is at most 1/254 of the largest in its column."""
     weight_guard: str = "exact"
-    """How a weight that was written behind PyTorch's back is noticed: "exact": always; "sampled":
-    by 128 bytes of each weight; "off": only writes that PyTorch counts."""
+    """Detection of writes to weights that PyTorch does not count: "exact": all of them; "sampled":
+    by 128 bytes of each weight; "off": none."""
     tuning: str = ""
-    """The folder of tuning files; empty = .cache/ingot/tuning in the user's home."""
+    """Folder of tuning files; empty = .cache/ingot/tuning in the user's home."""
 
     checks: str = ""
-    """"bounds": every load and store of generated code is checked against the buffers of its step,
-    and one outside of them raises. For debugging: 10 to 50 times as slow; empty = no checks."""
+    """"bounds": check every load and store of generated code against the buffers of its step, and
+    raise for one outside. For debugging: 10 to 50 times slower; empty = no checks."""
 
     ways: InitVar[str | None] = None
     """The former name of `variants`; deprecated."""
@@ -64,7 +63,7 @@ class Options:
 
 
 FORMER_NAMES = {"ways": "variants"}
-"""Options by the names they had; deprecated."""
+"""Deprecated option names, with the current ones."""
 _CHOICES: dict[str, tuple[Any, ...]] = {
     "vector_bits": (0, 1, 128, 256, 512),
     "target": ("", "iree"),
@@ -81,7 +80,8 @@ MODES: dict[str, dict[str, Any]] = {
     "max-autotune": {"tune": inf},
     "max-autotune-no-cudagraphs": {"tune": inf},
 }
-"""torch.compile's modes, as options. A call has nothing left to shorten by another mode."""
+"""torch.compile's modes, as options. Modes for lower call overhead change nothing: there is none
+left to remove."""
 
 
 def options_of_mode(mode: str) -> dict[str, Any]:
@@ -125,7 +125,7 @@ def _checked(name: str, value: Any, kind: type) -> Any:
 
 
 def _check_width(bits: int) -> None:
-    """LLVM ends the process where it cannot split vectors that are wider than the machine's."""
+    """LLVM aborts the process if it cannot split vectors wider than the machine's."""
     from ingot.machine import this_machine
 
     widest = this_machine().vector_bits
@@ -139,7 +139,7 @@ def _warn_of_former(former: str, name: str) -> None:
 
 
 def _frames_of_ingot() -> int:
-    """For `stacklevel`: the frames up to the caller of ingot."""
+    """The `stacklevel` at which a warning points to the caller of ingot."""
     frame, count = inspect.currentframe(), 0
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "ingot":
         frame, count = frame.f_back, count + 1
@@ -147,7 +147,7 @@ def _frames_of_ingot() -> int:
 
 
 def _variable(name: str) -> str | None:
-    """The environment variable of an option that is set: under its name, or a former one."""
+    """The environment variable that sets an option, under its current or a former name."""
     variable = f"INGOT_{name.upper()}"
     if variable in os.environ:
         return variable

@@ -1,6 +1,6 @@
 """The whole compiler on one page: a functional ATen graph in, a callable out. Each step is a
-function of the stage before it; nothing else imports every stage. A stage that fails is caught here
-and nowhere else: by attempts with less of the compiler, and in the end PyTorch runs the graph.
+function of the stage before it; no other module imports every stage. Failures of a stage are caught
+only here: the compiler retries with fewer features, and in the end PyTorch runs the graph.
 """
 
 from __future__ import annotations
@@ -56,20 +56,20 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Lowered(Version):
-    """A version up to its kernels."""
+    """A version of the program, lowered to kernels."""
 
     timings: dict[str, float]
     """Milliseconds of each step."""
 
 
 MOST_EAGER_STEPS = 8
-"""That a plan may fail for one by one, before the whole graph is left to PyTorch."""
+"""Steps of one plan that may fall back to eager before the whole graph does."""
 
 
 def compile_graph(
     gm: fx.GraphModule, options: Options, static_inputs: Iterable[int] = ()
 ) -> Compiled:
-    """The graph AOTAutograd hands over, as native code; `static_inputs` are the module's own."""
+    """Compile a graph from AOTAutograd; `static_inputs` are the module's own tensors."""
     static = tuple(static_inputs)
     boundary = Boundary(Source(gm, "aten", static, torch.is_grad_enabled()), options)
 
@@ -86,8 +86,8 @@ def compile_graph(
 
 
 def compile_program(program: Program, options: Options) -> Compiled:
-    """One version of the program for each way that its branches on sizes may go, and the branch
-    between them."""
+    """Compile one version of the program for each outcome of its branches on sizes, and the branch
+    that selects among them."""
     level, static = program.level.value, [*_static(program)]
     boundary = Boundary(Source(program.graph_module, level, tuple(static)), options)
 
@@ -115,7 +115,7 @@ def _static(program: Program) -> Iterator[int]:
 
 
 def _eager(boundary: Boundary, error: Exception, make: Callable[[str], Compiled]) -> Compiled:
-    """The whole graph, op by op."""
+    """Run the whole graph op by op."""
     made = make(boundary.fell_back("the graph runs through PyTorch's kernels", error))
     observe.compiled(made, boundary.options)
     return made
@@ -124,7 +124,7 @@ def _eager(boundary: Boundary, error: Exception, make: Callable[[str], Compiled]
 def _with_recovery(
     compiled: Compiled, program: Program, boundary: Boundary, reference: Callable[[], Run]
 ) -> Compiled:
-    """A call for which planning fails while it runs is PyTorch's."""
+    """If planning fails during a call, PyTorch runs that call."""
     scope = compiled.run.__globals__
     scope["recover"] = recovery(boundary, program, compiled.source, reference)
     return compiled
@@ -132,8 +132,8 @@ def _with_recovery(
 
 @without_collection
 def _within(program: Program, boundary: Boundary) -> Compiled:
-    """With all of the compiler, or where that fails, with less of it: nothing is measured, then
-    nothing is fused. No mode of the caller's is at work meanwhile: constants are real tensors."""
+    """Compile with every feature; on failure without measuring, then without fusion. The caller's
+    modes are disabled meanwhile: constants are real tensors."""
     options = boundary.options
     less = {
         "built-in choices are taken": replace(options, tune=0.0),
@@ -169,7 +169,7 @@ def _compile(program: Program, variants: Variants, boundary: Boundary) -> Compil
 
 
 def _resolved(program: Program, variants: Variants) -> Program:
-    """Dispatched operations give way to their implementations."""
+    """Replace dispatched ops by their implementations."""
     options = variants.options
     steps: list[Pass] = [Lower(core=True)] if program.level is Level.PRE_DISPATCH else []
     if has_symbolic_matmuls(program):
@@ -182,7 +182,7 @@ def _resolved(program: Program, variants: Variants) -> Program:
 
 
 def compile_version(program: Program, options: Options) -> Compiled:
-    """A program without choices between versions."""
+    """Compile a program as a single version."""
     variants = Variants(options)
     boundary = Boundary(Source(program.graph_module, program.level.value), options)
     return _planned(
@@ -238,8 +238,8 @@ def _kernels(
 def _planned(
     program: Program, tree: Versions, parts: list[Lowered], variants: Variants, boundary: Boundary
 ) -> Compiled:
-    """The versions as one plan. A step that the plan fails for is PyTorch's, and all is planned
-    anew."""
+    """Plan all versions together. If planning a step fails, PyTorch runs that step and planning
+    starts over."""
     eager: list[Step] = []
 
     def bound(parts: list[Lowered]) -> Compiled:
@@ -267,14 +267,14 @@ def _planned(
 
 
 def _is_native(step: Step) -> bool:
-    """Could it be that PyTorch runs it, and that it does not yet?"""
+    """May this step still fall back to PyTorch?"""
     return isinstance(step, KernelStep) or step.native
 
 
 def _without(
     part: Lowered, step: Step, reason: str, variants: Variants, boundary: Boundary
 ) -> Lowered:
-    """With one step left to PyTorch."""
+    """The version with one step left to PyTorch."""
     left = replace(step, native=False, reason=reason) if isinstance(step, CallStep) else step
     steps = tuple(left if each is step else each for each in part.fused.steps)
     fused = replace(part.fused, steps=steps)
@@ -289,7 +289,7 @@ def _without(
 def _compiled(
     parts: Sequence[Lowered], planned: Planned, runner: Runner, variants: Variants
 ) -> Compiled:
-    """The whole; where there are several versions, each of them is a Compiled of the same plan."""
+    """The whole program; if it has several versions, each is a Compiled of the same plan."""
     found = [
         Compiled(
             part.fused, runner.run, runner.source, part.kernels.distinct, part.timings,

@@ -1,5 +1,5 @@
-"""What a reproducer's script calls: inputs like those that the graph had, the graph traced again
-with the same dynamic sizes, and the compiler at work on it, under `strict`.
+"""Functions that a reproducer's script calls: they make inputs like those of the graph, trace the
+graph again with the same dynamic sizes, and compile it under `strict`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def tensor(
     shape: Sequence[int], strides: Sequence[int] | None, dtype: torch.dtype, *,
     dynamic: Sequence[int] = (), requires_grad: bool = False,
 ) -> TensorInput:  # fmt: skip
-    """With random values; integers are small."""
+    """A tensor of random values; integers are 0 or 1."""
     torch.manual_seed(0)
     made = torch.empty(shape, dtype=dtype)
     if strides is not None:
@@ -63,7 +63,7 @@ def replay(
     graph: type[nn.Module], inputs: Sequence[Input], constants: Mapping[str, TensorInput | Any],
     options: Mapping[str, Any], *, level: str, static: Sequence[int] = (), grad: bool = False,
 ) -> None:  # fmt: skip
-    """Raises the failure; says so where there is none."""
+    """Raises the failure, or prints that it did not occur."""
     checked = replace(make_options(options), strict=True)
     module = _assembled(graph, constants)
     with torch.set_grad_enabled(grad):
@@ -71,11 +71,11 @@ def replay(
             _replay_capture(module, inputs, checked)
         else:
             _replay_graph(module, inputs, checked, level, static)
-    print("ingot compiled and ran this graph: the failure did not occur again")
+    print("ingot compiled and ran this graph: the failure was not reproduced")
 
 
 def _assembled(graph: type[nn.Module], constants: Mapping[str, Any]) -> nn.Module:
-    """The text has bodies of control flow as classes inside of their graph's class."""
+    """In the text, control-flow bodies are classes nested in the class of their graph."""
     module = graph()
     for name, inner in vars(graph).items():
         if isinstance(inner, type) and issubclass(inner, nn.Module):
@@ -121,7 +121,7 @@ def _traced(module: nn.Module, inputs: Sequence[Input]) -> fx.GraphModule:
 
 
 def _fake(value: Input, mode: FakeTensorMode, position: int) -> Any:
-    """Equal sizes have one symbol, as where the graph was captured."""
+    """Equal sizes share one symbol, as in the original capture."""
     source = ConstantSource(f"input{position}")
     if isinstance(value, NumberInput):
         env = mode.shape_env

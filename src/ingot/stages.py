@@ -1,4 +1,4 @@
-"""The stages of a program, as records that can be held and printed: Program, Fused, Compiled."""
+"""The stages of a program, as printable records: Program, Fused, Compiled."""
 
 from __future__ import annotations
 
@@ -23,32 +23,32 @@ __all__ = ["CallStep", "Compiled", "Fused", "KernelStep", "Program", "Step"]
 
 @dataclass(frozen=True)
 class Compiled:
-    """A program that runs: `run(list of inputs) -> list of outputs`, mutations written back."""
+    """An executable program: `run(list of inputs) -> list of outputs`, mutations written back."""
 
     fused: Fused
     run: Callable[[list[Any]], Sequence[Any]]
     source: str
-    """The Python text of `run`."""
+    """The Python source of `run`."""
     kernels: int
-    """Distinct native kernels."""
+    """Number of distinct native kernels."""
     timings: dict[str, float] = field(default_factory=dict)
-    """Milliseconds of each compile step."""
+    """Milliseconds per compile step."""
     native: Kernels | None = None
-    """Which region became which kernel, and why some did not."""
+    """The kernel of each region, and why some regions have none."""
     plan: Plan | None = None
-    """What `run` does, as data; None where PyTorch runs the whole graph."""
+    """What `run` does, as data; None if PyTorch runs the whole graph."""
     resources: Resources | None = None
-    """What the plan's names stand for in this process."""
+    """The objects in this process that the plan's names refer to."""
     plan_journal: Journal = field(default_factory=Journal)
     prepared: tuple[Prepared, ...] = ()
-    """What is made of weights and kept."""
+    """Values computed from weights and kept, such as packed weights."""
     segments: tuple[Segment, ...] = ()
     """The plan's native segments, bound in this process."""
     choices: tuple[Chosen, ...] = ()
-    """The compiler's own, between ways to run its steps."""
+    """The built-in variants chosen for its steps."""
     version: int = 0
-    """The number by which the plan knows this program."""
+    """Index of this version in the plan."""
     seconds: list[float] = field(default_factory=list, compare=False)
-    """Of each step, where they are timed."""
+    """Seconds per step, if profiled."""
     versions: tuple[Compiled, ...] = ()
-    """What `run` chooses between by the sizes of its inputs; empty: there is no choice."""
+    """The versions that `run` selects among by the sizes of its inputs; empty if there is one."""

@@ -1,6 +1,6 @@
 """The container: a zip archive with exactly three uncompressed members, one after the other from
-the first byte to the last. Since nothing is compressed, a member is never larger than the file;
-every other form of a zip archive is refused before its directory is read.
+the first byte to the last. Without compression a member is never larger than the file. Every other
+form of a zip archive is rejected before its directory is read.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MOST_DIRECTORY = 4096
 
 
 def write_archive(path: str | os.PathLike[str], members: Mapping[str, bytes]) -> None:
-    """Written beside `path` and renamed, so that the file is whole or absent."""
+    """Write a file beside `path` and rename it, so that `path` is complete or absent."""
     target = os.fspath(path)
     partial = f"{target}.{os.getpid()}.partial"
     try:
@@ -43,7 +43,7 @@ def write_archive(path: str | os.PathLike[str], members: Mapping[str, bytes]) ->
 
 def read_archive(path: str | os.PathLike[str]) -> dict[str, bytes]:
     """The bytes of each member. A missing file, a directory and a file without read permission
-    raise what `open` raises; anything else that is wrong is a FileError."""
+    raise the errors of `open`; any other defect raises a FileError."""
     name = os.fspath(path)
     mode = os.stat(name).st_mode
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # opening a pipe would block

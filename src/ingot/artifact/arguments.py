@@ -1,9 +1,8 @@
 """Arguments of calls and descriptions of values as JSON.
 
-An argument is null, true, false, a number, text or a list, or an object with one key that says what
-it is: a node, a tuple, a dtype, a symbolic number … A described value is the same with "tensor" in
-place of "node": the dtype, shape, strides and device of what a node makes, read back as a
-FakeTensor.
+An argument is null, true, false, a number, text or a list, or an object with one key for its kind:
+a node, a tuple, a dtype, a symbolic number … A described value is the same with "tensor" in place
+of "node": the dtype, shape, strides and device of a node's result, read back as a FakeTensor.
 """
 
 from __future__ import annotations
@@ -135,7 +134,7 @@ class ValueReader:
         self.symbols = symbols
 
     def argument(self, part: Part, nodes: Mapping[str, Node]) -> Any:
-        """`nodes`: those that come before it."""
+        """`nodes`: the nodes before this one."""
 
         def node(inner: Part) -> Node:
             name = inner.name()
@@ -150,8 +149,8 @@ class ValueReader:
         return self._decode(part, {})
 
     def described(self, part: Part) -> Any:
-        """A tensor, a number, None, or a list or tuple of those; under the FakeTensorMode of the
-        symbols."""
+        """A tensor, a number, None, or a list or tuple of those. Tensors are made under the
+        FakeTensorMode of the symbols."""
         if isinstance(part.value, dict) and "tensor" in part.value:
             return self._tensor(part)
         if isinstance(part.value, list):
@@ -197,7 +196,7 @@ class ValueReader:
                 "int": self.symbols.integer, "real": self.symbols.real, "bool": self.symbols.boolean
             }  # fmt: skip
             return made[key](inner)
-        part.fail(f"{key!a} is no kind of value")
+        part.fail(f"{key!a} is not a kind of value")
 
     def _dict(self, inner: Part, more: Mapping[str, Callable[[Part], Any]]) -> dict[Any, Any]:
         made = {}
@@ -257,14 +256,14 @@ class ValueReader:
                 made.requires_grad_()
         except FileError:
             raise
-        except Exception as error:  # torch raises whatever its meta kernels raise
-            part.fail(f"PyTorch makes no such tensor: {type(error).__name__}: {error}")
+        except Exception as error:  # meta kernels raise errors of any type
+            part.fail(f"PyTorch cannot make this tensor: {type(error).__name__}: {error}")
         assert isinstance(made, FakeTensor)
         return made
 
 
 def _placed(sizes: Any, strides: Any, offset: Any, **kind: Any) -> Tensor:
-    """A tensor that begins at an offset of its memory, as a view does."""
+    """A tensor at an offset of its memory, as a view is."""
     if isinstance(offset, int) and offset == 0:
         return torch.empty_strided(sizes, strides, **kind)
     count = offset + 1

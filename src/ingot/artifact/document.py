@@ -1,6 +1,6 @@
-"""Strict JSON whose every part knows its path. Duplicate keys, NaN, numbers beyond 64 bits, deep
-nesting and oversized documents are errors, and so is any key or type that the reader did not ask
-for: each raises a FileError that names the member and the JSON path.
+"""Strict JSON with the path of every value. Duplicate keys, NaN, numbers beyond 64 bits, deep
+nesting and oversized documents are errors, as is any key or type that the reader does not expect.
+Each raises a FileError that names the member and the JSON path.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class Part:
-    """A value of a document and the path that leads to it."""
+    """A value of a document and its path."""
 
     __slots__ = ("_key", "_parent", "value")
 
@@ -79,7 +79,7 @@ class Part:
         return self.value
 
     def line(self, most: int = MOST_TEXT) -> str:
-        """Text without line breaks, which would let it pass for more than one."""
+        """Text without line breaks, with which it could pass for several lines."""
         text = self.text(most)
         if len(text.splitlines()) > 1 or text.endswith(("\n", "\r")) or "\0" in text:
             self.fail("expected a single line")
@@ -124,7 +124,7 @@ def shown(value: Any) -> str:
 
 
 def parse(data: bytes, name: str) -> Part:
-    """The document in `data`; `name` begins the paths of its parts."""
+    """Parse the document in `data`; the paths of its parts begin with `name`."""
     root = Part(None, name)
     if len(data) > MOST_BYTES:
         root.fail(f"{len(data)} bytes, more than {MOST_BYTES}")
@@ -140,7 +140,7 @@ def parse(data: bytes, name: str) -> Part:
         )
     except RecursionError:
         root.fail("nested too deeply")
-    except ValueError as error:  # JSONDecodeError and UnicodeDecodeError among them
+    except ValueError as error:  # including JSONDecodeError and UnicodeDecodeError
         root.fail(f"not valid JSON: {error}")
     if _depth(value) > MOST_DEPTH:
         root.fail("nested too deeply")
@@ -174,7 +174,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _depth(value: Any) -> int:
-    """Levels of nesting; counted level by level, without recursion."""
+    """The depth of nesting, counted level by level, without recursion."""
     depth, level = 0, [value]
     while level and depth <= MOST_DEPTH:
         inner = [part for part in level if isinstance(part, dict | list)]

@@ -1,6 +1,6 @@
-"""A graph as JSON and back. Nodes stand in order, each with its name, what it is (input, attribute,
-body, call or output), its arguments and what is known of its value. A reader accepts a node only
-if everything that it refers to stands before it and its arguments fit the schema of its operator.
+"""A graph as JSON and back. Nodes are listed in order, each with its name, its kind (input,
+attribute, body, call or output), its arguments and the metadata of its value. The reader accepts a
+node only if everything that it refers to precedes it and its arguments fit its operator's schema.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MOST_DEPTH = 20
 MOST_LINE = 1_000_000_000
 
 _LIBRARY = frozenset((*dir(nn.Module()), *dir(GraphModule)))
-"""Attributes that a name from a file must not take the place of."""
+"""Attributes that a name from a file must not shadow."""
 
 
 class GraphWriter:
@@ -50,7 +50,7 @@ class GraphWriter:
         return {"nodes": nodes, "bodies": bodies}
 
     def tables(self) -> dict[str, Any]:
-        """What the indices at the nodes refer to."""
+        """The tables that the indices at the nodes refer to."""
         traces = [
             [[place.file, place.line, place.code] for place in trace_places(text)]
             for text in self._traces
@@ -95,7 +95,7 @@ class GraphWriter:
         return {"op": "attribute", "target": target}
 
     def _origin(self, node: Node) -> dict[str, int]:
-        """Where in the user's program it comes from."""
+        """The node's origin in the user's program."""
         row = {}
         if trace := node.meta.get("stack_trace"):
             row["trace"] = self._traces.setdefault(trace, len(self._traces))
@@ -222,7 +222,7 @@ class GraphReader:
             node.meta["nn_module_stack"] = _indexed(fields["scope"], self._scopes)
 
     def _bind_unbacked(self, graph: Graph) -> None:
-        """Which node makes a symbol known that no input tells; passes that trace again ask."""
+        """Record the node that binds each unbacked symbol, for passes that retrace the graph."""
         pending = self._symbols.unbacked
         for node in graph.nodes:
             if pending and node.op != "output" and (val := node.meta.get("val")) is not None:
@@ -250,7 +250,7 @@ _OPTIONAL: dict[str, tuple[str, ...]] = {
 
 
 def _attach(part: Part, root: nn.Module, target: str, value: Tensor | GraphModule) -> None:
-    """Set an attribute of a path; no part of it hides one of nn.Module's own."""
+    """Set the attribute at a path; no part of the path may shadow one of nn.Module's own."""
     *outer, last = target.split(".")
     if len(outer) > MOST_DEPTH:
         part.fail("a path too long")
@@ -275,7 +275,7 @@ def _indexed(part: Part, table: list[Any]) -> Any:
 
 
 def _trace(part: Part) -> str:
-    """A stack trace of files, lines and code, which are shown in messages and nowhere else."""
+    """A stack trace of files, lines and code, which are used in messages only."""
     lines = []
     for row in part.items(most=1000):
         file, number, code = row.items(3)

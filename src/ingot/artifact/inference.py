@@ -1,7 +1,7 @@
-"""Shape inference over a graph that was read from a file. Native code trusts what is known of a
-value: a shape larger than the operator makes would read memory that is not the program's. So every
-call runs on FakeTensors, and has to make what the file says of it; bodies of regions and control
-flow have to take and give what stands outside of them.
+"""Shape inference over a graph that was read from a file. Native code trusts the metadata of a
+value: a shape larger than the operator's result would read memory outside of the program. So every
+call runs on FakeTensors and has to match the file's description. The inputs and outputs of bodies
+of regions and control flow have to match the values outside.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ _UNKNOWN = (
     DataDependentOutputException, DynamicOutputShapeException, GuardOnDataDependentSymNode,
     NotImplementedError, UnsupportedFakeTensorException, UnsupportedOperatorException,
 )  # fmt: skip
-"""Inference has no answer for these: PyTorch needs the data, or the op has no FakeTensor kernel."""
+"""Inference has no answer on these: PyTorch needs the data, or the op has no FakeTensor kernel."""
 
 
 class InferenceError(ValueError):
-    """A node, and how its value differs from what the file says of it."""
+    """A node, and how its value differs from the file's description."""
 
     def __init__(self, node: Node, why: str):
         super().__init__(f"{node.name}: {why}")
 
 
 def infer_values(module: GraphModule, symbols: SymbolReader) -> None:
-    """Raises InferenceError at the first node that is not what the file says."""
+    """Raises InferenceError at the first node that differs from the file's description."""
     modes = symbols.mode, torch.no_grad(), enable_python_dispatcher()
     with modes[0], modes[1], modes[2], symbols.env.ignore_fresh_unbacked_symbols():
         _Inference(symbols).check(module)
@@ -57,7 +57,7 @@ class _Inference:
     def __init__(self, symbols: SymbolReader):
         self._symbols, self._env = symbols, symbols.env
         self._own: dict[sympy.Symbol, sympy.Expr] = {}
-        """Symbols that inference made up, and the file's for the same numbers."""
+        """Symbols that inference created, and the file's symbols for the same values."""
 
     def check(self, module: GraphModule) -> None:
         for node in module.graph.nodes:
@@ -84,7 +84,7 @@ class _Inference:
             result = target(*args, **kwargs)
         except _UNKNOWN:
             return
-        except Exception as error:  # an operator's own, of any type
+        except Exception as error:  # operators raise errors of any type
             why = str(error).partition("\n")[0]
             raise InferenceError(node, f"it cannot run: {type(error).__name__}: {why}") from None
         self._same(node, result, node.meta.get("val"))
@@ -112,7 +112,7 @@ class _Inference:
         for part in control.bodies:
             body = _body(module, part)
             if body is None:
-                raise InferenceError(node, f"{part} is no body")
+                raise InferenceError(node, f"{part} is not a body")
             values = [_value(operand) for operand in control.operands()]
             rows = [_row(v) if control.is_sliced(k) else v for k, v in enumerate(values)]
             self._check_inputs(node, body, rows)
@@ -141,7 +141,7 @@ class _Inference:
             self._alike(node, result, value)
 
     def _alike(self, node: Node, a: Any, b: Any) -> None:
-        """The same dtype and sizes; branches may have sizes that only a symbol outside tells."""
+        """The same dtype and sizes; a size may be static in a branch and symbolic outside."""
         if isinstance(a, Tensor) != isinstance(b, Tensor):
             raise InferenceError(node, f"{_text(a)} stands for {_text(b)} in its body")
         if not isinstance(a, Tensor):
@@ -179,7 +179,7 @@ class _Inference:
         for size, a, b in zip(described.shape, result.stride(), described.stride()):
             if not (isinstance(size, int) and size < 2):
                 self._same_number(node, a, b, "stride")
-        if is_view(node):  # other results begin their own memory, and offsets are differences
+        if is_view(node):  # other results own their memory, and only offset differences count
             offsets = result.storage_offset(), described.storage_offset()
             self._same_number(node, *offsets, "offset")
 
@@ -226,7 +226,7 @@ def _body(module: GraphModule, node: Any) -> GraphModule | None:
 
 
 def attribute(module: GraphModule, path: str) -> Any:
-    """What the reader of the file has attached under this path."""
+    """The attribute that the reader of the file has set under this path."""
     found: Any = module
     for name in path.split("."):
         found = getattr(found, name)

@@ -1,7 +1,7 @@
-"""Which functions a graph may call, by name. An op is looked up in PyTorch's dispatcher, whose
+"""The functions that a graph may call, by name. An op is looked up in PyTorch's dispatcher, whose
 ops are registered by code that this process has run; arithmetic on sizes and higher-order operators
-stand in tables. A name never leads to an import or through attributes of a module. Each call of an
-op is checked against its schema: the number, names and types of its arguments.
+are looked up in tables. A name never leads to an import or through attributes of a module. Each
+call of an op is checked against its schema: the number, names and types of its arguments.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ _NAMES = {function: name for name, function in _KNOWN.items()}
 
 
 class CallError(ValueError):
-    """What is wrong with a call, and which argument it is about, if one."""
+    """An invalid call, and the name of the argument at fault, if there is one."""
 
     def __init__(self, why: str, argument: str = ""):
         super().__init__(why)
@@ -142,7 +142,7 @@ def check_call(target: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> N
 
 
 def _check_arithmetic(target: Any, args: Sequence[Any]) -> None:
-    """Numbers, and few enough: a product of text is as long as its factor says."""
+    """Few arguments, and numbers only: text times a number is as long as the number says."""
     values: list[Any] = [a.meta.get("val") if isinstance(a, Node) else a for a in args]
     if target is operator.getitem:
         fits = len(args) == 2 and isinstance(values[0], list | tuple) and type(values[1]) is int
@@ -157,7 +157,7 @@ def _check_arithmetic(target: Any, args: Sequence[Any]) -> None:
         raise CallError(f"{_NAMES[target]} takes numbers")
     by = values[-1] if values else 0
     if target in _GROWING and isinstance(by, int | float) and abs(by) > MOST_POWER:
-        raise CallError(f"{_NAMES[target]} gives too large a number")
+        raise CallError(f"{_NAMES[target]} may return too large a number")
 
 
 def _check_schema(target: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:

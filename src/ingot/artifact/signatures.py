@@ -1,5 +1,5 @@
-"""The signature of a program and how it is called, as JSON and back. The reader checks them against
-the graph and the tensors of the same file: every index, name, dtype and shape.
+"""The signature and calling convention of a program, as JSON and back. The reader checks every
+index, name, dtype and shape against the graph and the tensors of the same file.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class SignatureReader:
         new = value.meta.get("val") if isinstance(value, Node) else None
         old = self._inputs[target].meta["val"]
         if not isinstance(new, Tensor) or new.dim() != old.dim() or new.dtype != old.dtype:
-            row.fail(f"it is no gradient of input {target}")
+            row.fail(f"it is not a gradient of input {target}")
 
     def calling(self, part: Part) -> CallSpec:
         fields = part.fields("in", "out", "arguments", "assumes", "plain")
@@ -138,7 +138,7 @@ class SignatureReader:
         if in_spec.type is not tuple or [c.type for c in in_spec.children()] != [tuple, dict]:
             fields["in"].fail("expected a tuple of positional arguments and a dict of keywords")
         if not all(isinstance(name, str) for name in in_spec.child(1).context):
-            fields["in"].fail("a keyword is no text")
+            fields["in"].fail("a keyword is not text")
         arguments = tuple(self._argument(a) for a in fields["arguments"].items(in_spec.num_leaves))
         self._check_arguments(fields["arguments"], arguments)
         if out_spec.num_leaves != self._users:
@@ -153,7 +153,7 @@ class SignatureReader:
         return part.integer(0, len(self._inputs) - 1)
 
     def _check_arguments(self, part: Part, arguments: tuple[int | Fixed, ...]) -> None:
-        """Each input of the user's is given exactly once."""
+        """Each user input is given exactly once."""
         given = [a for a in arguments if not isinstance(a, Fixed)]
         wanted = [i for i, kind in enumerate(self._kinds) if kind not in _OWN]
         if sorted(given) != wanted:

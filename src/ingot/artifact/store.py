@@ -3,16 +3,16 @@
 graph.json           `graph`: nodes in order, and the bodies of regions and control flow
                      `traces`, `scopes`: files and lines, and modules, that nodes refer to by index
 program.json         `format`, `torch`, `level`, `symbols`, `guards`, the signature (`inputs`,
-                     `outputs`), how it is called (`calling`), and `tensors`: which memory with
-                     which shape and strides is each of the program's tensors
+                     `outputs`), how it is called (`calling`), and `tensors`: the memory, shape
+                     and strides of each of the program's tensors
 tensors.safetensors  the memory of the distinct tensors, each a flat array
 
 A file is not trusted. Sizes and guards are expressions of a small grammar with a parser of its own
 (expressions.py); operators and classes are looked up in registries that this process has filled
 (operators.py, trees.py); every other string is compared, shown or used as a name. Documents,
 numbers, nesting and sizes are bounded. Before a program is returned it passes the verifier, and
-shape inference finds the values that the file describes (inference.py). Everything wrong with a
-file is one FileError that names the member and the path inside of it.
+shape inference confirms the values that the file describes (inference.py). Any defect of a file
+raises a FileError that names the member and the path inside of it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from ingot.program.verify import verify
 
 FORMAT = 3
 _STATE, _CONSTANT = "state/", "graph/"
-"""Tensors of the module are in the file under the first, attributes of graphs under the second."""
+"""Prefixes of names in the file: of the module's tensors, and of attributes of graphs."""
 
 
 def save_program(program: Program, path: str | os.PathLike[str]) -> None:
@@ -79,8 +79,8 @@ def _json(content: Any) -> bytes:
 
 
 def load_program(path: str | os.PathLike[str]) -> Program:
-    """Raises FileError for a file that is not a program, and what `open` raises for one that cannot
-    be opened."""
+    """Raises FileError if the file is not a program, and the errors of `open` if it cannot be
+    opened."""
     name = os.fspath(path)
     members = read_archive(path)
     try:
@@ -90,7 +90,7 @@ def load_program(path: str | os.PathLike[str]) -> Program:
     except IngotError as error:  # the verifier's
         raise FileError(f"{name}: {GRAPH}: {error.headline}: {error.why}") from None
     except Exception as error:
-        # PyTorch and sympy raise errors of any type for a value they have no place for.
+        # PyTorch and sympy raise errors of any type for values that they do not support.
         raise FileError(f"{name}: {type(error).__name__}: {error}") from error
 
 

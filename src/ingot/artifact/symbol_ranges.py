@@ -1,5 +1,5 @@
 """The symbols of a program's sizes: their ranges, their values in the example, and a ShapeEnv that
-knows them. In the file each symbol stands once, and sizes refer to it by name.
+contains them. The file lists each symbol once, and sizes refer to it by name.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from ingot.program.program import SymbolRange
 
 MOST_SYMBOLS = 10_000
 MOST_EXPRESSIONS = 500_000
-"""Characters of all distinct expressions of a file together."""
+"""Characters of all distinct expressions of a file."""
 _NAME = re.compile(r"(?P<kind>s|u|zf|zuf)\d{1,9}")
 
 
 class SymbolWriter:
-    """Sizes as JSON; remembers the symbols they are made of."""
+    """Writes sizes as JSON and records the symbols in them."""
 
     def __init__(self) -> None:
         self.used: dict[str, sympy.Symbol] = {}
@@ -59,7 +59,7 @@ class SymbolWriter:
         rows = []
         for name, symbol in sorted(self.used.items()):
             if _NAME.fullmatch(name) is None:
-                raise SaveError(f"the symbol {name} is none of torch.export's")
+                raise SaveError(f"the symbol {name} is not one of torch.export's")
             known = self._env.var_to_range.get(symbol) if self._env is not None else None
             hint = self._env.backed_var_to_val.get(symbol) if self._env is not None else None
             row: dict[str, Any] = {
@@ -84,7 +84,7 @@ def _bound(number: Any) -> int | None:
 
 
 class SymbolReader:
-    """The inverse: a ShapeEnv with the symbols of a file, and sizes over them."""
+    """The inverse of SymbolWriter: a ShapeEnv with the symbols of a file, and sizes over them."""
 
     def __init__(self, table: Part):
         self.env = ShapeEnv(assume_static_by_default=True)
@@ -100,7 +100,7 @@ class SymbolReader:
         self._known = dict(self.env.var_to_range)
 
     def forget_questions(self) -> None:
-        """What PyTorch asked of sizes while tensors were made is no knowledge of the program's."""
+        """Drop guards that PyTorch recorded while making tensors: they are not the program's."""
         env = self.env
         env.guards.clear()
         env.deferred_runtime_asserts.clear()
@@ -162,7 +162,7 @@ class SymbolReader:
         env.var_to_stack[symbol] = CapturedTraceback.extract(skip=1)
 
     def expression(self, part: Part) -> Any:
-        """A sympy expression; the text of each is parsed once."""
+        """A sympy expression; each distinct text is parsed once."""
         if type(part.value) is int:
             return sympy.Integer(part.integer())
         text = part.text()

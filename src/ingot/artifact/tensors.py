@@ -1,6 +1,6 @@
-"""The tensors of a program: safetensors for their memory, JSON for what each name makes of it. A
-tensor is stored as the flat piece of memory that it spans, so strides need no more memory than the
-file has bytes. Names that are one tensor in the program are one tensor again when it is loaded.
+"""The tensors of a program: safetensors for their memory, JSON for the layout of each name. A
+tensor is stored as the flat span of memory that it covers, so that strides need no more memory than
+the file has bytes. Names that share a tensor in the program share it after loading.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from ingot.program.overlap import overlaps_itself
 MOST_TENSORS = 100_000
 MOST_NAME = 1000
 MOST_ELEMENTS = 2**40
-"""An expanded tensor has more elements than numbers in the file."""
+"""A separate limit: an expanded tensor has more elements than the file stores."""
 _NAMES = {dtype: name for name, dtype in DTYPES.items()}
 _HALVES = {
     torch.complex32: torch.float16, torch.complex64: torch.float32, torch.complex128: torch.float64
 }  # fmt: skip
-"""Complex numbers are stored as pairs."""
+"""Complex elements are stored as pairs of these."""
 
 
 def pack(tensors: Mapping[str, Tensor]) -> tuple[dict[str, Any], bytes]:
-    """What each name is, and the memory of the distinct tensors."""
+    """The layout of each name, and the memory of the distinct tensors."""
     layout: dict[str, Any] = {}
     data: dict[str, Tensor] = {}
     first: dict[int, str] = {}
@@ -59,14 +59,14 @@ def _flat(name: str, tensor: Tensor) -> Tensor:
     count = extent(tensor.shape, tensor.stride())
     if overlaps_itself(tensor):
         flat = tensor.as_strided((count,), (1,)).resolve_conj().resolve_neg().clone()
-    else:  # what lies between its elements is not the program's
+    else:  # the gaps between its elements are not the program's
         flat = torch.zeros(count, dtype=tensor.dtype)
         flat.as_strided(tensor.shape, tensor.stride()).copy_(tensor)
     return torch.view_as_real(flat).reshape(-1) if flat.is_complex() else flat
 
 
 def extent(shape: Any, strides: Any) -> int:
-    """How many elements of memory a tensor spans."""
+    """The number of elements of memory that a tensor spans."""
     if 0 in shape:
         return 0
     return 1 + sum((size - 1) * stride for size, stride in zip(shape, strides))
@@ -112,7 +112,7 @@ def _tensor(row: Part, flat: Tensor, where: str) -> Tensor:
     count = extent(shape, strides) * (2 if dtype.is_complex else 1)
     if count != flat.numel():
         row.fail(f"shape and strides span {count} numbers, the data has {flat.numel()}")
-    whole = torch.empty_like(flat).copy_(flat)  # aligned, and apart from the bytes of the file
+    whole = torch.empty_like(flat).copy_(flat)  # aligned, and independent of the bytes of the file
     plain = torch.view_as_complex(whole.view(-1, 2)) if dtype.is_complex else whole
     tensor = torch.empty(0, dtype=dtype).set_(plain.untyped_storage(), 0, shape, strides)
     return _owned(fields, tensor)

@@ -1,6 +1,6 @@
-"""The structure of arguments and results as JSON. Python's own containers stand for themselves;
-any other class is written as the name under which it is registered with torch's pytrees, and found
-again only if the process that loads the file has registered it: nothing is imported.
+"""The structure of arguments and results as JSON. Python's own containers are written by kind. Any
+other class is written as the name under which it is registered with torch's pytrees; the process
+that loads the file must have registered it, since nothing is imported.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class TreeWriter:
         return {"kind": "class", "class": _registered_name(kind), "context": self._context(context)}
 
     def _context(self, context: Any) -> Any:
-        """What a class keeps beside its children."""
+        """The data that a class keeps besides its children."""
         if isinstance(context, Outline):
             return {
                 "outline": self._context([list(context.names), [list(p) for p in context.rest]])
@@ -134,7 +134,7 @@ class TreeReader:
     def _namedtuple(self, fields: dict[str, Part], count: int) -> Any:
         kind = self._class(fields["class"])
         if not pytree.is_namedtuple_class(kind) or len(kind._fields) != count:
-            fields["class"].fail(f"{kind.__name__} is no namedtuple of {count} fields")
+            fields["class"].fail(f"{kind.__name__} is not a namedtuple of {count} fields")
         return kind
 
     def _class(self, part: Part) -> Any:

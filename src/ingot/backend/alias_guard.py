@@ -1,7 +1,7 @@
-"""Inputs of a graph that share memory otherwise than when it was compiled. AOTAutograd compiles for
-the aliasing of the example inputs, and Dynamo guards neither on it, unless two inputs are the same
-tensor, nor on storage offsets. A graph that writes inputs asks in every call; one that meets other
-aliases runs as Dynamo captured it, in eager.
+"""A guard for inputs whose memory overlaps differently than at compile time. AOTAutograd compiles
+for the aliasing of the example inputs, and Dynamo guards neither on it, unless two inputs are the
+same tensor, nor on storage offsets. A graph that writes inputs checks in every call; with other
+aliases it runs as Dynamo captured it, in eager.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ingot.runtime.apart import apart, written_first
 def guard_aliases(
     compiled: Callable[..., Any], gm: fx.GraphModule, inputs: Sequence[Any]
 ) -> Callable[..., Any]:
-    """`compiled`, or where the graph writes inputs the same behind a check."""
+    """`compiled`, behind a check if the graph writes inputs."""
     written = _written(len(inputs))
     tensors = [k for k, value in enumerate(inputs) if _is_strided(value)]
     written = [k for k in written if k in tensors]
@@ -40,8 +40,8 @@ def guard_aliases(
 
 
 def _written(count: int) -> list[int]:
-    """Inputs that the graph writes; all, where some already share memory: AOTAutograd's record is
-    then of their common bases."""
+    """Inputs that the graph writes; all of them if some share memory already, because AOTAutograd's
+    metadata then describes their common bases."""
     context = TracingContext.try_get()
     meta = context.fw_metadata if context is not None else None
     if meta is None:
@@ -52,7 +52,7 @@ def _written(count: int) -> list[int]:
 
 
 def _static() -> set[int]:
-    """Parameters and buffers: they stay where they are from call to call."""
+    """Parameters and buffers: their memory stays the same from call to call."""
     context = TracingContext.try_get()
     meta = context.fw_metadata if context is not None else None
     return set(meta.static_input_indices) if meta is not None else set()
@@ -63,7 +63,7 @@ def _is_strided(value: Any) -> bool:
 
 
 def _shared(tensors: Sequence[torch.Tensor], written: int) -> dict[tuple[int, ...], Any]:
-    """Groups in one storage with one that is written, and where in it each lies."""
+    """Groups of tensors in one storage with a written one, and the geometry of each."""
     groups: dict[int, list[int]] = {}
     for k, tensor in enumerate(tensors):
         groups.setdefault(tensor.untyped_storage()._cdata, []).append(k)

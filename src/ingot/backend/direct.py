@@ -1,7 +1,6 @@
-"""The short way into a compiled inference graph. Comes in: what AOTAutograd wrapped around it; goes
-out: the same function without those layers, where its own record says that they do nothing at run
-time, else the wrapped one. What holds: the layers are left out only if no input is written or
-replaced, no output is a view, and nothing is tracked or cast outside the graph.
+"""Bypass AOTAutograd's runtime wrappers around a compiled inference graph, if its own metadata says
+that they do nothing. The wrappers are left out only if no input is written or replaced, no output
+is a view, and nothing is tracked or cast outside the graph.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ from ingot.stages import Compiled
 def shortened(
     wrapped: Callable[..., Any], inference: Compiled | None, gm: fx.GraphModule, arguments: int
 ) -> Callable[..., Any]:
-    """`inference` is the graph's only program, or None where it is trained; `arguments` is how many
-    a caller passes."""
+    """`inference` is the graph's only program, or None in training; `arguments` is the number of
+    arguments of a call."""
     context = TracingContext.try_get()
     if inference is None or context is None or context.fw_metadata is None:
         return _without_tangents(wrapped, gm)
@@ -36,8 +35,8 @@ def shortened(
 
 
 def directly(inference: Compiled, gm: fx.GraphModule) -> Callable[..., Any]:
-    """As Dynamo calls it, with nothing around it. Dynamo does not guard on forward-mode AD: where a
-    level of it is open, Dynamo's own graph runs, in eager."""
+    """The program as Dynamo calls it, without wrappers. Dynamo does not guard on forward-mode AD:
+    while a level of it is active, Dynamo's own graph runs in eager."""
     run = inference.run
 
     def direct(*inputs: Any) -> Sequence[Any]:
@@ -58,7 +57,7 @@ def _without_tangents(wrapped: Callable[..., Any], gm: fx.GraphModule) -> Callab
 
 
 def _idle(meta: ViewAndMutationMeta) -> bool:
-    """Do AOTAutograd's layers only pass on what they are given?"""
+    """Do AOTAutograd's wrappers only pass values through?"""
     subclasses = (*meta.subclass_inp_meta, *meta.subclass_fw_graph_out_meta)
     return not (
         any(i.mutates_data or i.mutates_metadata for i in meta.input_info)

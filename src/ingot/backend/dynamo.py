@@ -1,7 +1,7 @@
-"""torch.compile(backend="ingot"): Dynamo's graph is traced once where that is enough, else it goes
-through AOTAutograd; either hands over functional ATen graphs (inference, forward, backward), and
-each becomes a Compiled. What holds: mutations of inputs are copies at the end of the graph, so the
-compiled code writes them; random ops keep eager's order and generator.
+"""torch.compile(backend="ingot"). Dynamo's graph is traced once if that is enough, else it goes
+through AOTAutograd; both produce functional ATen graphs (inference, forward, backward), and each
+becomes a Compiled. Mutations of inputs are copies at the end of the graph, so the compiled code
+performs them; random ops keep eager's order and generator.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ingot.options import Options, make_options, options_of_mode
 from ingot.program.symbols import symbol_names
 from ingot.stages import Compiled
 
-# When the backend itself is called Dynamo is done, and no earlier hook says who will be.
+# Dynamo has finished when it calls a backend, and no earlier hook names the backend.
 set_aside_while_compiling()
 
 
@@ -44,7 +44,7 @@ def ingot(
 def aot_compile(
     gm: fx.GraphModule, example_inputs: Sequence[Any], options: Options
 ) -> Callable[..., Any]:
-    """Where capture fails, Dynamo's graph runs as it is: in eager."""
+    """If capture fails, Dynamo's graph runs in eager."""
     from ingot.fallback.boundary import Boundary
     from ingot.fallback.reproducer import Source
 
@@ -81,8 +81,8 @@ def _captured(
     reveal_calls(gm)
     index_by_tensors(gm)
     precompile.begin(gm.graph)
-    # PyTorch's dead code elimination keeps random ops, which move the generator, only under this
-    # setting.
+    # Only under this setting does PyTorch's dead code elimination keep random ops, which advance
+    # the generator.
     with (
         inductor_config.patch(fallback_random=True),
         trained_layers(),
@@ -109,7 +109,7 @@ def _through_autograd(
 
     def compile_inference(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
         boxed = compile_fx_forward(graph, inputs, options, _static_inputs())
-        if hasattr(boxed, "compiled"):  # not where another target runs the graph
+        if hasattr(boxed, "compiled"):  # not if another target runs the graph
             inference.append(boxed.compiled)
         return boxed
 
@@ -128,22 +128,21 @@ def _through_autograd(
 
 
 def _is_plain(gm: fx.GraphModule) -> bool:
-    """No gradients, no graphs inside the graph, no symbols: each op can be looked at by itself."""
+    """No gradients, no nested graphs, no symbols: each op can be handled by itself."""
     if torch.is_grad_enabled() or any(isinstance(m, fx.GraphModule) for m in gm.children()):
         return False
     return not any(_is_symbolic(node.meta.get("example_value")) for node in gm.graph.nodes)
 
 
 def _is_symbolic(value: Any) -> bool:
-    """Is it a number that PyTorch keeps track of, even one that it has settled, or made of such?"""
+    """Is it a symbolic number, even a specialised one, or does it contain symbols?"""
     return isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool) or bool(
         symbol_names(value)
     )
 
 
 def _static_inputs() -> list[int]:
-    """Inputs that are parameters and buffers of the module that is compiled, as AOTAutograd noted
-    them."""
+    """Inputs that are parameters and buffers of the compiled module, as recorded by AOTAutograd."""
     from torch._guards import TracingContext
 
     context = TracingContext.try_get()
@@ -157,7 +156,7 @@ def compile_fx_forward(
     options: Options | None = None,
     static_inputs: Sequence[int] = (),
 ) -> Callable[..., Any]:
-    """A functional ATen graph to a callable in AOTAutograd's boxed convention."""
+    """Compile a functional ATen graph to a callable in AOTAutograd's boxed convention."""
     from ingot import pipeline
 
     options = options or make_options()

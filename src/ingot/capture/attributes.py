@@ -1,10 +1,10 @@
-"""What a model leaves behind in its attributes. Comes in: a module while it is traced; goes out: a
-write at the end of the graph for each tensor that took the place of another of its type, in a
-buffer, a plain attribute or a container, at any depth; an error or a warning at the user's line for
-every other tensor or plain value that a call would change, because a program has no place for it.
-What holds: the model is as it was when tracing is over. Objects of other types are not looked into.
+"""Attribute changes of a model while it is traced. A tensor that replaces another of its type, in a
+buffer, a plain attribute or a container at any depth, becomes a write at the end of the graph.
+Every other tensor or plain value that a call would change is an error or a warning at the user's
+line, because a program has no place for it. The model is restored when tracing is over. Objects of
+other types are not inspected.
 
-torch.export itself writes back buffers of the outermost module alone, and forgets the rest.
+torch.export itself writes back buffers of the outermost module only, and forgets the rest.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ from ingot.program.source import node_place, running_place
 from ingot.program.text import value_type
 
 Path = tuple[Any, ...]
-"""The name of an attribute, and the keys from there on."""
+"""The name of an attribute, followed by the keys into its containers."""
 
 _PLAIN = (
     bool, int, float, complex, str, bytes, type(None), torch.SymInt, torch.SymFloat, torch.SymBool,
 )  # fmt: skip
 _HINTS = (
-    "return it, or keep it in a buffer of one type",
+    "return it, or keep it in a buffer of fixed type",
     "if it only fills a cache, call the model once before the export",
 )
 _OF_MODULES = frozenset(vars(nn.Module())) - {"training"}
 _DEEPEST = 8
-"""Containers in containers: a list may contain itself."""
+"""Nesting limit of containers: a list may contain itself."""
 
 REBOUND = "an attribute is bound to another tensor"
-"""Marks the node of a write that stands for this."""
+"""Meta key of a node that writes such a tensor back."""
 
 
 class _Nothing:
-    """What an attribute is before it is there."""
+    """The value of an attribute that does not exist."""
 
 
 _NOTHING = _Nothing()
@@ -62,7 +62,8 @@ class _Change:
     new: Any
 
     def is_write(self) -> bool:
-        """A tensor of the same type, which can be written over the one before it."""
+        """Whether both are tensors of one type, so that the new one can be written over the old
+        one."""
         old, new = self.old, self.new
         return (
             isinstance(old, Tensor)
@@ -77,17 +78,17 @@ class _Change:
 class _Watch:
     root: nn.Module
     refuses: bool
-    """What cannot be written back is an error, not a warning."""
+    """A change that cannot be written back is an error, not a warning."""
     before: dict[nn.Module, dict[Path, Any]] = field(default_factory=dict)
     """The leaves of each module's attributes when the call began."""
     contents: list[tuple[Any, Any]] = field(default_factory=list)
-    """Every container of attributes, with a copy of what was in it."""
+    """Every container of attributes, with a copy of its contents."""
     places: dict[tuple[nn.Module, str], Place | None] = field(default_factory=dict)
-    """Where an attribute was assigned last."""
+    """The source line of each attribute's last assignment."""
     made: set[nn.Module] = field(default_factory=set)
-    """Modules that the call itself made."""
+    """Modules that the call itself created."""
     registered: dict[Any, tuple[nn.Module, str]] = field(default_factory=dict)
-    """Parameters and buffers, and what the tracer has in the place of each."""
+    """Owner and name of parameters and buffers, and of the tensors that the tracer substitutes."""
 
     def keep(self, root: nn.Module) -> None:
         self.register(root)
@@ -101,7 +102,7 @@ class _Watch:
                 self.registered.setdefault(tensor, (module, name))
 
     def enter(self, root: nn.Module) -> None:
-        """The outermost module is called, or one that only a function knows of."""
+        """The outermost module is called, or one that is reached through a function only."""
         if root in self.before or root in self.made:
             return
         if root is not self.root:
@@ -120,7 +121,7 @@ class _Watch:
             container.update(content)
 
     def finish(self, _: nn.Module, __: Any, result: Any) -> Any:
-        """The result of the call, apart from the memory that is written to."""
+        """The result of the call, copied if it lies in memory that is written to."""
         changes = [
             _Change(module, path, old.get(path, _NOTHING), new.get(path, _NOTHING))
             for module, old in self.before.items()
@@ -159,7 +160,7 @@ class _Watch:
         return result
 
     def trouble(self, change: _Change) -> CaptureError | None:
-        """Why it cannot be written back."""
+        """Why the change cannot be written back; None if it can."""
         name = self.name(change.module, change.path)
         if not change.is_write():
             why = f"{name} was {_words(change.old)} and is {_words(change.new)} after the call, "
@@ -168,12 +169,12 @@ class _Watch:
         if other := self.other_owner(change):
             why = f"{other} lies in the memory that {name} is taken from, where a program writes "
             why += "the new value"
-            hint = "give each a memory of its own: .clone()"
+            hint = "give each its own memory: .clone()"
             return CaptureError(why, place=self.place(change), hints=[hint, _HINTS[1]])
         return None
 
     def other_owner(self, change: _Change) -> str | None:
-        """What else lies in the memory that is written over."""
+        """Another attribute in the memory that would be overwritten."""
         known = [
             (module, path, leaf)
             for module, leaves in self.before.items()
@@ -187,7 +188,7 @@ class _Watch:
         return None
 
     def place(self, change: _Change) -> Place | None:
-        """Where it was assigned, or where what was put into a container was made."""
+        """The line that assigned the attribute, or that created the value put into a container."""
         known = self.places.get((change.module, change.path[0]))
         return known or _made_at(change.new)
 
@@ -199,12 +200,13 @@ class _Watch:
 
 
 def _nothing(*_: Any) -> None:
-    """The hook of another thread, which runs the model and does not trace it."""
+    """The hook in other threads, which run the model and do not trace it."""
 
 
 @contextmanager
 def writing_attributes_back(module: nn.Module, refuse: bool) -> Iterator[None]:
-    """While `module` is traced. With `refuse` what cannot be written back is an error."""
+    """Active while `module` is traced. With `refuse`, a change that cannot be written back is an
+    error."""
     watch = _Watch(module, refuse)
     watch.keep(module)
     assign, make, call = nn.Module.__setattr__, nn.Module.__init__, nn.Module._call_impl
@@ -242,7 +244,7 @@ def writing_attributes_back(module: nn.Module, refuse: bool) -> Iterator[None]:
 
 @contextmanager
 def refusing_changes() -> Iterator[None]:
-    """While strict tracing runs, which forgets what the model leaves behind, with a warning."""
+    """Active during strict tracing, which loses attribute changes with a warning: raise instead."""
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message=_FORGETS)
         try:
@@ -286,7 +288,7 @@ def _leaves(path: Path, value: Any) -> Iterator[tuple[Path, Any]]:
 
 
 def _containers(value: Any, depth: int = 0) -> Iterator[tuple[Any, Any]]:
-    """Each list and dict in it, itself first, with a copy of what it has now."""
+    """Each list and dict in the value, itself first, with a copy of its current contents."""
     if isinstance(value, list | dict):
         yield value, value.copy()
     if isinstance(value, list | tuple | dict) and depth < _DEEPEST:
@@ -299,7 +301,8 @@ def _memory(tensor: Tensor) -> int:
 
 
 def _seen(tensor: Tensor) -> Tensor:
-    """As the tracer sees it, for whom a tensor of the model is another as long as it is in use."""
+    """The tensor as the tracer sees it: while in use, a tensor of the model has a substitute
+    there."""
     with disable_proxy_modes_tracing():
         return tensor.detach()
 
@@ -309,7 +312,7 @@ def _is_dense(tensor: Tensor) -> bool:
 
 
 def _add_write(old: Tensor, content: Tensor, place: Place | None) -> None:
-    """In the graph alone: the model's tensor itself must not get a history of the tracer's."""
+    """Recorded in the graph alone: the model's tensor must not get a history from the tracer."""
     tracer = _tracer()
     given = tracer.unwrap_proxy(old), tracer.unwrap_proxy(content)
     node = tracer.create_proxy("call_function", torch.ops.aten.copy_.default, given, {}).node

@@ -4,8 +4,8 @@ compared with its schema. The result is program/schema_violations.json: each op 
 schema, with the kinds of violation and the sample that exposed each. Nothing in the table is
 written by hand; with the same PyTorch the audit writes the same table.
 
-Inner ops are looked at as well, for writes alone: a composite op that is decomposed must not meet
-one there that writes to an argument its schema does not mark.
+Inner ops are checked as well, for writes only: a composite op must not decompose into one that
+writes to an argument its schema does not mark.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ SchemaKind = torch._C._SchemaArgType
 TABLE = Path(__file__).parent.parent / "program" / "schema_violations.json"
 DTYPES = (torch.float32, torch.complex64, torch.int64)
 MOST_SAMPLES = 24
-"""Of one op in one dtype: a few ops have thousands that differ in numbers only."""
+"""Per op and dtype: a few ops have thousands that differ in values only."""
 
 
 @dataclass
 class Findings:
-    """What was seen so far."""
+    """The results so far."""
 
     kinds: dict[str, dict[str, str]] = field(default_factory=dict)
-    """By op and kind of violation: the first sample that shows it."""
+    """The first sample that shows each violation, by op and kind."""
     seen: dict[str, str] = field(default_factory=dict)
-    """Composite ops that ran: the first sample of each."""
+    """The first sample of each composite op that ran."""
     sample: str = ""
-    """What is running."""
+    """The sample that is running."""
 
     def add(self, op: OpOverload, kind: str) -> None:
         self.kinds.setdefault(op_name(op), {}).setdefault(kind, self.sample)
@@ -76,7 +76,7 @@ def op_name(op: OpOverload) -> str:
 
 
 def composite_ops() -> list[OpOverload]:
-    """Every ATen op that is made of others as far as autograd is concerned."""
+    """Every ATen op that autograd decomposes."""
     found = []
     for name in torch._C._dispatch_get_all_op_names():
         space, _, rest = name.partition("::")
@@ -90,7 +90,7 @@ def composite_ops() -> list[OpOverload]:
 
 
 def check(findings: Findings, op: OpOverload, args: Any, kwargs: Any, composite: bool) -> Any:
-    """Run the op and hold it against its schema."""
+    """Run the op and compare its effects with its schema."""
     given = _arguments(op, args, kwargs)
     before = [(a, t, _content(t), _storage(t)) for a, t in given]
     out = op(*args, **kwargs)
@@ -106,7 +106,7 @@ def check(findings: Findings, op: OpOverload, args: Any, kwargs: Any, composite:
 
 
 def _arguments(op: OpOverload, args: Any, kwargs: Any) -> list[tuple[Argument, Tensor]]:
-    """The tensors among the arguments, each with its place in the schema."""
+    """The tensors among the arguments, each with its argument in the schema."""
     declared = op._schema.arguments
     pairs = [*zip(declared, args), *((a, kwargs[a.name]) for a in declared if a.name in kwargs)]
     return [
@@ -118,7 +118,7 @@ def _arguments(op: OpOverload, args: Any, kwargs: Any) -> list[tuple[Argument, T
 
 
 def _is_lazy(tensor: Tensor) -> bool:
-    """What is in its memory is not what it says."""
+    """Whether the values differ from the memory by a lazy conjugation or negation."""
     return tensor.is_conj() or tensor.is_neg()
 
 
@@ -157,7 +157,7 @@ def _alias_violations(op: OpOverload, before: Sequence[Any], out: Any) -> Iterat
 
 @cache
 def _promises(op: OpOverload, result: int, argument: int) -> bool:
-    """By the schema, the result shares memory with the argument, or is a list of what does."""
+    """By the schema, the result or an item of it may share memory with the argument."""
     info = SchemaInfo(op._schema)
     pair = SchemaArgument(SchemaKind.output, result), SchemaArgument(SchemaKind.input, argument)
     return bool(info.may_contain_alias(*pair))
@@ -176,11 +176,11 @@ def _result_violations(leaf: Tensor, promised: set[str], before: Sequence[Any]) 
 
 
 class _Outer(SchemaCheckMode):
-    """Sees ops as the user's program calls them."""
+    """Intercepts ops as the user's program calls them."""
 
     def __init__(self, findings: Findings) -> None:
-        # Of the modes that may stand before autograd's, SchemaCheckMode is the one that needs no
-        # other; it is used for its place alone.
+        # Of the modes that can run before autograd's, SchemaCheckMode is the one that needs no
+        # other; only its position is used.
         TorchDispatchMode.__init__(self, torch._C.DispatchKey.PreDispatch)
         self.findings = findings
 
@@ -193,7 +193,7 @@ class _Outer(SchemaCheckMode):
 
 
 class _Inner(TorchDispatchMode):
-    """Sees the ops that kernels are written for."""
+    """Intercepts the ops that kernels are written for."""
 
     def __init__(self, findings: Findings) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -204,7 +204,7 @@ class _Inner(TorchDispatchMode):
 
 
 def samples(info: Any) -> Iterator[tuple[str, Any, tuple[Any, ...], dict[str, Any]]]:
-    """(name, callable, arguments): the op and its in-place form over its samples."""
+    """(name, callable, arguments) of the op and its in-place form over its samples."""
     supported = info.supported_dtypes("cpu")
     dtypes = [d for d in DTYPES if d in supported] or sorted(supported, key=str)[:1]
     for dtype in dtypes:
@@ -223,7 +223,7 @@ def samples(info: Any) -> Iterator[tuple[str, Any, tuple[Any, ...], dict[str, An
 
 
 def _other_layouts(sample: Any, first_dtype: bool, first: bool) -> Iterator[tuple[str, Any]]:
-    """The sample in layouts that make an op copy where it would make a view."""
+    """The sample in layouts that make an op copy instead of return a view."""
     if not _is_strided(sample):
         return
     if first_dtype:
@@ -234,7 +234,7 @@ def _other_layouts(sample: Any, first_dtype: bool, first: bool) -> Iterator[tupl
 
 
 def _by_columns(value: Any) -> Any:
-    """The first dim last in memory, which no view can flatten."""
+    """The first dim innermost in memory, so that no view can flatten the tensor."""
     if not isinstance(value, Tensor) or value.dim() < 2 or _has_overlap(value):
         return value
     order = tuple(reversed(range(value.dim())))
@@ -242,7 +242,7 @@ def _by_columns(value: Any) -> Any:
 
 
 def _conjugated(value: Any) -> Any:
-    """With the bit that says so; a real tensor negated."""
+    """With the conjugate bit set; a real tensor with the negative bit."""
     if not isinstance(value, Tensor):
         return value
     if value.is_complex():
@@ -271,7 +271,7 @@ def run_samples(findings: Findings, infos: Iterable[Any]) -> None:
                     with torch.no_grad(), enable_python_dispatcher(), mode:
                         function(*given, **kwargs)
                 except Exception:
-                    # The sample is not for this form of the op: there is nothing to learn from it.
+                    # The sample does not fit this form of the op and shows nothing.
                     continue
 
 

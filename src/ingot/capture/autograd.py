@@ -1,7 +1,7 @@
-"""AOTAutograd, called without torch._dynamo.backends.common: that imports the whole of Inductor for
-the sake of its debug log, while the user waits for the first call. Comes in: Dynamo's graph and the
-compilers of what AOTAutograd makes of it; goes out: the function Dynamo calls. What holds: Dynamo
-traces neither a compiled graph nor a compiler.
+"""AOTAutograd without torch._dynamo.backends.common, which imports the whole of Inductor for its
+debug log while the user waits for the first call. Takes Dynamo's graph and the compilers for
+AOTAutograd's graphs, and returns the function that Dynamo calls. Dynamo traces neither a compiled
+graph nor a compiler.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from torch._dynamo.utils import counters, flatten_graph_inputs
 from torch._functorch.aot_autograd import aot_module_simplified
 
 Compiler = Callable[..., Callable[..., Any]]
-"""Of a graph and its inputs."""
+"""Compiles a graph for its inputs."""
 
 
 def through_aot_autograd(
@@ -33,7 +33,8 @@ def through_aot_autograd(
 
 
 def _untraced(compiler: Compiler) -> Compiler:
-    """A backward is compiled while the user's program runs, in reach of Dynamo."""
+    """A backward is compiled while the user's program runs, where Dynamo could trace the
+    compiler."""
     aside = disable(compiler, reason="do not trace backward compiler function")
 
     def compile_backward(gm: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:

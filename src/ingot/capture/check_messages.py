@@ -1,7 +1,6 @@
-"""The user's own words for what they check. Comes in: calls of torch._check while a program is
-traced; goes out: their texts and lines, for the assertions that stand for them in the graph. By
-itself the tracer keeps only the condition, and says `Runtime assertion failed for expression
-u0 >= 0`.
+"""Keep the messages and lines of torch._check calls for the assertions that stand for them in the
+graph. By default the tracer keeps only the condition, and reports `Runtime assertion failed for
+expression u0 >= 0`.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ class Check:
 
 @contextmanager
 def noting_checks(found: list[Check]) -> Iterator[None]:
-    """Notes every torch._check of a symbolic condition."""
+    """Record every torch._check of a symbolic condition."""
     original: Callable[..., None] = torch._check
 
     def check(cond: Any, message: Any = None) -> None:
@@ -48,7 +47,7 @@ def noting_checks(found: list[Check]) -> Iterator[None]:
 
 
 def restore_texts(graph: Graph, checks: list[Check]) -> None:
-    """Give each assertion the text of the check that it stands for."""
+    """Give each assertion the message of its check."""
     by_condition = {str(check.condition): check for check in reversed(checks)}
     for node in graph.nodes:
         if node.target is not aten._assert_scalar.default:

@@ -1,7 +1,6 @@
-"""Autograd functions of the user's. Comes in: a call of `F.apply` while a program is traced; goes
-out: the forward's ops under no_grad, as eager runs them, and one `custom_gradient` with the graph
-of the backward. What holds: the backward is traced once, for gradients of all inputs; what it needs
-it finds in its context.
+"""User-defined autograd functions. A traced call of `F.apply` becomes the ops of the forward under
+no_grad, as eager runs them, and one `custom_gradient` with the graph of the backward. The backward
+is traced once, for gradients of all inputs, and reads everything it needs from its context.
 """
 
 from __future__ import annotations
@@ -23,19 +22,19 @@ from ingot.exclusive import replaced
 from ingot.program.custom_gradient import custom_gradient, is_tracing
 
 _OWN = ("torch._", "ingot.")
-"""Modules whose autograd functions are means of tracing; a user's lie elsewhere."""
+"""Modules whose autograd functions belong to tracing; users' are defined elsewhere."""
 _OF_DYNAMO = "AutogradFunctionApply"
-"""What strict tracing makes of a user's."""
+"""The name that strict tracing gives to a user's function."""
 
 
 class GradientContext:
-    """Stands for the context that autograd gives to forward and backward."""
+    """Replaces the context that autograd passes to forward and backward."""
 
     def __init__(self, needs_input_grad: tuple[bool, ...]) -> None:
         self.needs_input_grad = needs_input_grad
         self.saved_tensors: tuple[Any, ...] = ()
         self.constant: set[int] = set()
-        """The results without a gradient."""
+        """The ids of results without a gradient."""
 
     def save_for_backward(self, *tensors: Any) -> None:
         self.saved_tensors = tensors
@@ -50,15 +49,15 @@ class GradientContext:
         raise CaptureError("an autograd function writes to its input")
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Gradients that nobody asked for are zeros here, which says the same."""
+        """Missing gradients are zeros here, which is equivalent."""
 
     def tensors(self) -> list[Tensor]:
-        """All that is kept for the backward."""
+        """All tensors that are kept for the backward."""
         leaves = pytree.tree_leaves(list(vars(self).values()))
         return [leaf for leaf in leaves if isinstance(leaf, Tensor)]
 
     def holding(self, tensors: Sequence[Tensor]) -> GradientContext:
-        """The same with these in place of its own."""
+        """A copy of the context with `tensors` in place of its own."""
         made, new = copy.copy(self), iter(tensors)
         for name, value in vars(self).items():
             setattr(made, name, pytree.tree_map_only(Tensor, lambda _: next(new), value))
@@ -66,7 +65,7 @@ class GradientContext:
 
 
 class Backward:
-    """The backward as a function of what was kept and of the gradients of the results."""
+    """The backward as a function of the saved tensors and the gradients of the results."""
 
     def __init__(
         self, function: Any, context: GradientContext, outs: Sequence[Any], inputs: Any

@@ -1,4 +1,4 @@
-"""The backend under the name that metadata of installed versions gives for it."""
+"""The backend under the name in the metadata of installed versions."""
 
 from ingot.backend.dynamo import ingot
 

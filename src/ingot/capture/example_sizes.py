@@ -1,7 +1,7 @@
-"""A dynamic size that is one in the example. The tracer takes such a size for one like any other
-and answers "is it one?" with no, without a guard. What an op means may depend on the answer:
-`squeeze` drops the dimension, a broadcast expands it. So each op is run again on fakes of the
-example's own sizes; where a shape comes out otherwise, the program is not the model's.
+"""Dynamic sizes that are one in the example. The tracer treats such a size like any other and
+answers "is it one?" with no, without a guard. An op's meaning may depend on the answer: `squeeze`
+drops the dimension, a broadcast expands it. Each op is therefore run again on fakes of the
+example's own sizes; if a shape differs, the program is not the model's.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ingot.program.source import node_place
 
 
 def check_example(exported: ExportedProgram) -> None:
-    """Raise CaptureError at the first op whose result has another shape than the traced one."""
+    """Raise CaptureError at the first op whose result's shape differs from the traced one."""
     if not _has_dynamic_one(exported.graph):
         return
     values: dict[fx.Node, Any] = {}
@@ -48,7 +48,7 @@ def _has_dynamic_one(graph: fx.Graph) -> bool:
 
 
 def _run(op: OpOverload, args: Any, kwargs: Any) -> Any:
-    """None where it cannot be told: sizes that depend on values, ops without a fake."""
+    """None if undecidable: data-dependent sizes, ops without a fake implementation."""
     try:
         return op(*args, **kwargs)
     except Exception:
@@ -56,7 +56,7 @@ def _run(op: OpOverload, args: Any, kwargs: Any) -> Any:
 
 
 def _at_example(value: Any, mode: FakeTensorMode) -> Any:
-    """With the example's sizes in the place of symbols."""
+    """The value with the example's sizes in place of symbols."""
     return pytree.tree_map(lambda leaf: _leaf_at_example(leaf, mode), value)
 
 

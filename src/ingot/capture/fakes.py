@@ -1,8 +1,7 @@
-"""Fake tensors for AOTAutograd, straight from plain inputs: its own converter takes a millisecond
-for each, and a network has hundreds of weights. Comes in: the inputs of a graph without gradients
-and symbols; goes out: the same list with fakes in the place of plain tensors. What holds: views,
-subclasses and whatever else is out of the ordinary are left to PyTorch, as are all inputs where
-two lie in the same memory.
+"""Fake tensors for AOTAutograd, made directly from plain inputs: its own converter takes a
+millisecond for each, and a network has hundreds of weights. Applies to graphs without gradients and
+symbols. Views, subclasses and other unusual inputs are left to PyTorch, as are all inputs if two
+share memory.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ def with_fakes(inputs: Sequence[Any]) -> list[Any]:
 
 
 def _apart(tensors: Sequence[Tensor]) -> bool:
-    """Does each lie in memory of its own?"""
+    """Whether each is an ordinary tensor in a storage of its own."""
     if not all(type(x) in _KINDS and x.layout is torch.strided for x in tensors):
         return False
     return len({x.untyped_storage()._cdata for x in tensors}) == len(tensors)

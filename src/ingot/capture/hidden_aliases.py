@@ -1,8 +1,8 @@
-"""Aliases that schemas do not tell of. `positive`, `type_as`, inactive dropout and many more return
-their argument itself; `unsafe_split` returns views. Decompositions and functionalization take the
-schema's word, and a write through such a result is lost. Comes in: an exported program, not yet
-functional; it is changed in place. What really shares memory is read from the storages of the fake
-tensors, which eager's own kernels made.
+"""Aliases that schemas do not declare. `positive`, `type_as`, inactive dropout and many more return
+their argument itself; `unsafe_split` returns views. Decompositions and functionalization trust the
+schema, so that a write through such a result is lost. An exported program, not yet functional, is
+corrected in place. The actual aliasing is read from the storages of the fake tensors, which eager's
+own kernels made.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ HONEST: dict[Any, Any] = {
     aten.unsafe_split.Tensor: aten.split.Tensor,
     aten.unsafe_split_with_sizes.default: aten.split_with_sizes.default,
 }
-"""Their results are views; only autograd's checks are left out."""
+"""Their results are views; only autograd's checks are omitted."""
 DROPOUTS = (aten.dropout.default, aten.feature_dropout.default, aten.alpha_dropout.default,
             aten.feature_alpha_dropout.default)  # fmt: skip
 
@@ -60,8 +60,8 @@ LIFTS = (aten.lift_fresh, aten.lift_fresh.default, aten.lift, aten.lift.default)
 
 
 def reveal_calls(gm: GraphModule) -> None:
-    """The same for the functions and methods of Dynamo's graph. Where gradients are recorded the
-    difference is the user's: autograd refuses writes to views that were made together."""
+    """The same for functions and methods in Dynamo's graph. If gradients are recorded the user sees
+    the difference: autograd refuses writes to views that were made together."""
     changed = False
     for node in list(gm.graph.nodes):
         if node.op == "call_function" and node.target in LIFTS and not node.kwargs:
@@ -78,8 +78,8 @@ def reveal_calls(gm: GraphModule) -> None:
 
 
 def _lifts(node: Node, constants: Mapping[str, str]) -> bool:
-    """`lift_fresh` returns its argument, and the tracer records a copy in its place. A constant
-    that was made in the program is new in each call, and stays copied."""
+    """`lift_fresh` returns its argument, but the tracer records a copy. A constant that is created
+    in the program is new in each call, and stays copied."""
     source = node.args[0] if node.args else None
     if node.target is not aten.lift_fresh_copy.default or not isinstance(source, Node):
         return False
@@ -88,7 +88,7 @@ def _lifts(node: Node, constants: Mapping[str, str]) -> bool:
 
 
 def _returns_argument(node: Node) -> bool:
-    """Is the result the first argument, all of it, whatever the schema says?"""
+    """Whether the result is the first argument itself, all of it, whatever the schema says."""
     schema = getattr(node.target, "_schema", None)
     if schema is None or schema.is_mutable or not node.args:
         return False
@@ -98,13 +98,13 @@ def _returns_argument(node: Node) -> bool:
     result, given = node.meta.get("val"), source.meta.get("val")
     if not isinstance(result, torch.Tensor) or not isinstance(given, torch.Tensor):
         return False
-    if node.target in DROPOUTS:  # fake tensors take another way through dropout
+    if node.target in DROPOUTS:  # fake tensors take another path through dropout
         return not node.args[2] or bool(node.args[1] == 0)
     return shares_storage(result, given) and _same_geometry(result, given)
 
 
 def shares_storage(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Inside of a transform (vmap) tensors are wrapped, and those inside of them have memory."""
+    """In a transform (vmap) tensors are wrapped, and only the innermost ones have memory."""
     a, b = _unwrapped(a), _unwrapped(b)
     if a.layout is not torch.strided or b.layout is not torch.strided:
         return False
@@ -124,7 +124,7 @@ def _same_geometry(a: torch.Tensor, b: torch.Tensor) -> bool:
 
 
 def _rename_output(exported: ExportedProgram, node: Node, source: Node) -> None:
-    """The signature names outputs by their nodes."""
+    """The signature refers to outputs by node name."""
     for spec in exported.graph_signature.output_specs:
         if getattr(spec.arg, "name", None) == node.name:
             spec.arg.name = source.name
@@ -133,11 +133,11 @@ def _rename_output(exported: ExportedProgram, node: Node, source: Node) -> None:
 STRIDES_DECIDE = {aten.contiguous.default, aten.reshape.default, aten.reshape_as.default,
                   aten.flatten.using_ints, aten.ravel.default}  # fmt: skip
 TAKES_FORMAT = {aten.to.dtype, aten.to.dtype_layout, aten.to.device, aten.to.other}
-"""Operations that return a view of their argument or a copy of it, as its strides are."""
+"""Ops that return a view of their argument or a copy of it, depending on its strides."""
 
 
 def shared_by_strides(exported: ExportedProgram) -> set[str]:
-    """Inputs whose strides decide whether a write somewhere in the program reaches them."""
+    """Inputs whose strides decide whether a write in the program reaches them."""
     nodes = placeholders(exported.graph)
     found: set[str] = set()
     for node in exported.graph.nodes:
@@ -154,7 +154,7 @@ def shared_by_strides(exported: ExportedProgram) -> set[str]:
 
 
 def view_of(node: Node) -> Node | None:
-    """The node that `node` is a view of by one operation, or an item of several such views."""
+    """The node of which `node` is a view by one op, or an item of several such views."""
     source = node.args[0] if node.args else None
     if node.op != "call_function" or not isinstance(source, Node):
         return None

@@ -1,7 +1,7 @@
-"""A training step as one graph. Comes in: an ExportedProgram of a model that returns a loss; goes
-out: a functional one that returns the gradients of all parameters as well. What holds: other
-outputs than the loss, and what attributes are left with, pass no gradient; a parameter that the
-loss does not depend on gets none.
+"""A training step as one graph. Converts an ExportedProgram of a model that returns a loss to a
+functional one that also returns the gradients of all parameters. Outputs other than the loss, and
+the final values of attributes, pass no gradient. A parameter that the loss does not depend on gets
+none.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def with_gradients(exported: ExportedProgram, table: Mapping[Any, Any]) -> Expor
     try:
         return _decompose_exported_program(
             exported,
-            cia_to_decomp={},  # autograd takes composite ops apart by itself
+            cia_to_decomp={},  # autograd decomposes composite ops itself
             python_decomp_table=dict(table),
             joint_loss_index=loss,
             decompose_custom_triton_ops=False,
@@ -59,7 +59,7 @@ def _loss_index(exported: ExportedProgram) -> int:
 
 
 def _rename_inputs(exported: ExportedProgram) -> None:
-    """torch.export confuses a gradient with an input if an input is called like an op (`t`)."""
+    """torch.export confuses a gradient with an input if the input has the name of an op (`t`)."""
     for node, spec in zip(placeholders(exported.graph), exported.graph_signature.input_specs):
         if spec.kind is InputKind.USER_INPUT:
             node._rename(f"input_{node.name}")
@@ -84,7 +84,7 @@ def _detach_others(exported: ExportedProgram, loss: int) -> None:
 
 
 def _detach_kept(exported: ExportedProgram) -> None:
-    """What an attribute is bound to for the next step has no history when this one is over."""
+    """A tensor kept in an attribute for the next step has no history once this step is over."""
     for node in exported.graph.nodes:
         source = node.args[1] if REBOUND in node.meta else None
         if isinstance(source, Node):

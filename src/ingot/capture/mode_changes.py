@@ -1,8 +1,8 @@
-"""Tracing that keeps every change of the autograd and autocast state. Inside of `keeping_toggles`
-torch.export leaves each change of state in the graph as the call that made it, in program order:
-its own passes, which turn some of them into regions and lose others, are off; inference_mode, of
-which it records nothing, leaves a mark; `x.data` is a detach; control flow may write to what it
-captures. functionalize/ makes regions of all this.
+"""Tracing that keeps every change of the autograd and autocast state. Within `keeping_toggles`
+torch.export leaves each change of state in the graph as the call that made it, in program order.
+Its own passes, which turn some changes into regions and lose others, are disabled. inference_mode,
+of which it records nothing, leaves a marker; `x.data` is a detach; control flow may write to
+captured tensors. functionalize/ turns all of this into regions.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def keeping_toggles() -> Iterator[None]:
 
 @contextmanager
 def _autocast_as_written(cached: bool) -> Iterator[None]:
-    """While it traces, PyTorch turns autocast's cache off, and notes that. A region keeps what the
-    user wrote, or what held before."""
+    """PyTorch disables autocast's cache while it traces, and records that. A region keeps the
+    user's setting, or the one in effect before."""
     start, enter = torch.autocast.__init__, torch.autocast.__enter__
 
     def noting_start(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -82,12 +82,12 @@ def _unchanged(module: Any, signature: Any) -> tuple[Any, Any]:
 
 
 def _allowed(*_: Any, **__: Any) -> None:
-    """Writes to and aliases of captured tensors are for functionalize to judge."""
+    """Writes to and aliases of captured tensors are checked by functionalize."""
 
 
 class _BelowAutograd:
-    """Stands for the autograd function of a control-flow op while tracing, when autograd needs the
-    types of the results only: its own way to them refuses bodies that write."""
+    """Replaces the autograd function of a control-flow op while tracing, when autograd needs the
+    types of the results only: its own computation of them refuses bodies that write."""
 
     def __init__(self, run: Callable[..., Any], usual: Any) -> None:
         self.run = run
@@ -111,11 +111,11 @@ def _run_while_loop(goes_on: Any, body: Any, carried: int, fixed: int, *values: 
 
 
 class _InferenceMarks:
-    """What inference_mode does while a program is traced: nothing is recorded by autograd, not even
-    under an enable_grad inside, and the graph says where it began and ended."""
+    """inference_mode while a program is traced: autograd records nothing, not even under an inner
+    enable_grad, and the graph marks its start and end."""
 
     modes: ClassVar[list[bool]] = []
-    """Of those that are open."""
+    """Of the open blocks, innermost last."""
 
     @staticmethod
     def enter(self: Any) -> None:

@@ -1,7 +1,7 @@
-"""Forward and backward from AOTAutograd's joint graph, by PyTorch's min-cut partitioner. What
-holds: an input that the forward overwrites is never read again in the backward. The partitioner
-would save the input itself and compute from it again what the backward needs, and find the new
-value there; so whatever reads it reads a copy, which can only be saved.
+"""Forward and backward from AOTAutograd's joint graph, by PyTorch's min-cut partitioner. The
+backward never reads an input that the forward overwrites: the partitioner would save the input
+itself, recompute from it, and find the new value there. All readers of such an input therefore read
+a copy, which can only be saved.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def partition(
 
 
 def _copy_before(graph: fx.Graph, written: fx.Node, write: fx.Node) -> None:
-    """Let everything but `write` itself read a copy of `written`."""
+    """Make every user but `write` read a copy of `written`."""
     readers = [u for u in written.users if u is not write]
     if not readers:
         return

@@ -1,6 +1,6 @@
-"""Checks of linear algebra as plain calls. PyTorch orders what raises for a singular matrix by
-tokens, which a Program has no place for; here the call stays where it is, because it has a side
-effect, and needs none.
+"""Linear algebra checks as plain calls. PyTorch orders the op that raises for a singular matrix by
+effect tokens, which a Program does not have. Here the call keeps its position because it has a side
+effect.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ has_side_effect(CHECK)
 
 @contextmanager
 def plain_checks() -> Iterator[None]:
-    """While a program is traced."""
+    """Active while a program is traced."""
     holder = torch._library.simple_registry.singleton.find(effects._get_op_qualname(CHECK)).effect
     before = holder.effect
     holder.register(None)

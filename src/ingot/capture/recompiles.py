@@ -1,6 +1,6 @@
-"""Why a function is compiled again. Comes in: what Dynamo says of the guard that failed, while the
-backend runs; goes out: a Recompile with the old value, the new one and what to do, noted in the log
-`ingot.recompiles` and by whoever listens.
+"""Explain recompilations. Converts Dynamo's reason for the failed guard, available while the
+backend runs, to a Recompile with the old value, the new value and a hint, and reports it to the log
+`ingot.recompiles` and to listeners.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ log = logging.getLogger("ingot.recompiles")
 @dataclass(frozen=True)
 class Recompile:
     guard: str
-    """What had to hold."""
+    """The condition that failed."""
     old: str
     new: str
     hint: str
@@ -34,7 +34,7 @@ listening = _recompiles.listening
 
 @dataclass(frozen=True)
 class _Form:
-    """One way in which Dynamo puts a reason."""
+    """One of the forms of Dynamo's recompile reasons."""
 
     pattern: re.Pattern[str]
     guard: str
@@ -47,7 +47,7 @@ _FORMS = (
             r"tensor '(?P<name>.+?)' size mismatch at index (?P<dim>\d+)\. "
             r"expected (?P<old>\S+), actual (?P<new>\S+)"
         ),
-        "the size of {name} along dim {dim} is not what it was made for",
+        "the size of {name} along dim {dim} changed",
         "torch._dynamo.mark_dynamic({name}, {dim}) before the first call, or "
         "torch.compile(dynamic=True), makes one program for all sizes",
     ),
@@ -56,21 +56,21 @@ _FORMS = (
             r"tensor '(?P<name>.+?)' (?P<what>dtype|rank|stride|requires_grad|device).*?mismatch.*?"
             r"expected (?P<old>.+?), actual (?P<new>\S+)"
         ),
-        "the {what} of {name} is not what it was made for",
+        "the {what} of {name} changed",
         "call it with one {what}, or expect one program for each",
     ),
     _Form(
         re.compile(r"(?P<name>[\w.\[\]']+) == (?P<old>.+?)\s*(#|$)"),
         "the number {name} is part of the program",
-        "an int that changes is dynamic with torch.compile(dynamic=True); a number in a tensor "
-        "never is part of the program",
+        "an int that changes is dynamic with torch.compile(dynamic=True); a value in a tensor "
+        "is never part of the program",
     ),
 )
 _OTHER = "TORCH_LOGS=recompiles shows all guards that failed"
 
 
 def note_recompile() -> None:
-    """To be called by a backend: says so if this is not the function's first program."""
+    """To be called by a backend: reports if this is not the function's first program."""
     from torch._dynamo.utils import get_metrics_context
 
     reason = get_metrics_context()._metrics.get("recompile_reason")
@@ -94,7 +94,7 @@ def explained(reason: str) -> Recompile:
 
 
 def _local(name: str) -> str:
-    """The value of the function's own variable, as it is now."""
+    """The current value of a local variable of the function."""
     from torch._dynamo.symbolic_convert import InstructionTranslator
 
     try:

@@ -1,7 +1,8 @@
-"""One input for one tensor. A tensor that a model holds both as a buffer and by another name (a
-static cache does) comes out of torch.export as two inputs, and where one of them is written PyTorch
-cannot make the program functional. Comes in: an exported program; goes out: the same, changed in
-place, in which such a constant is the buffer or parameter that it is."""
+"""One input per tensor. torch.export makes two inputs of a tensor that a model holds both as a
+buffer and under another name (as a static cache does), and PyTorch cannot functionalize the program
+if one of them is written. Such a constant is replaced, in place, by the buffer or parameter that it
+is.
+"""
 
 from __future__ import annotations
 
@@ -51,8 +52,8 @@ def _identity(tensor: torch.Tensor) -> tuple[Any, ...]:
 
 
 def in_own_memory(arguments: Any) -> Any:
-    """The arguments with copies in place of tensors that share a storage with another: a program is
-    made for inputs that do not, and a call with some that do is told apart."""
+    """The arguments with copies of tensors that share a storage with another. A program is made for
+    inputs that do not; a call with inputs that do is handled separately."""
     leaves, spec = pytree.tree_flatten(arguments)
     seen: set[int] = set()
     for k, leaf in enumerate(leaves):
@@ -66,7 +67,7 @@ def in_own_memory(arguments: Any) -> Any:
 
 
 def _copied(tensor: torch.Tensor) -> torch.Tensor:
-    """In the same layout, overlapping elements included."""
+    """A copy in the same layout, overlapping elements included."""
     with torch.no_grad():
         copy = tensor.clone()
         if not tensor.is_conj() and not tensor.is_neg():

@@ -1,5 +1,5 @@
-"""Indexing by a number in a tensor. PyTorch reads the number (`x[i]` is `x.select(0, i.item())`),
-which a tracer cannot. Where nobody can tell the view from a copy, the index stays a tensor.
+"""Indexing by a 0-d tensor. PyTorch reads its value (`x[i]` is `x.select(0, i.item())`), which a
+tracer cannot. Where a view is indistinguishable from a copy, the index stays a tensor.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from torch.utils._pytree import tree_leaves
 from ingot.program.graph import output_node
 
 _CONSUMES_ONE = (int, slice)
-"""Indices that use up one dimension each."""
+"""Indices that consume one dimension each."""
 
 
 def index_by_tensors(gm: fx.GraphModule) -> None:
-    """In Dynamo's graph, in place."""
+    """Rewrites Dynamo's graph in place."""
     found = [node for node in gm.graph.nodes if _numbers(node)]
     if not found or _has_writes(gm.graph):
         return
@@ -29,7 +29,8 @@ def index_by_tensors(gm: fx.GraphModule) -> None:
 
 
 def _numbers(node: fx.Node) -> list[int]:
-    """Which of its indices are numbers in tensors, if all before them use up one dimension each."""
+    """The positions of 0-d integer tensors, if all indices before them consume one dimension
+    each."""
     if node.op != "call_function" or node.target is not operator.getitem:
         return []
     if not isinstance(_value(node.args[0]), Tensor):
@@ -65,7 +66,8 @@ def _has_writes(graph: fx.Graph) -> bool:
 
 
 def _is_returned(graph: fx.Graph, node: fx.Node) -> bool:
-    """Is it, or a view of it, a result? That has to lie in the memory of what was indexed."""
+    """Whether the node or a view of it is a result, which must share memory with the indexed
+    tensor."""
     memory = node.meta["example_value"].untyped_storage()._cdata
     later, waiting = {node}, [node]
     while waiting:

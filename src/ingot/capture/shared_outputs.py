@@ -1,4 +1,4 @@
-"""What functionalization forgets of an exported program: which of the user's outputs lie in the
+"""Aliasing that functionalization of an exported program loses: which user outputs lie in the
 memory of an input, and which constants are written. Both are read from the graph before it is made
 functional.
 """
@@ -18,8 +18,8 @@ from ingot.program.graph import chain_root, output_values, placeholders, shares_
 
 
 def shared_outputs(exported: ExportedProgram) -> dict[int, Shared]:
-    """The user's outputs in the memory of an input (`x.add_(1); return x.t()`). Read from the graph
-    before it is made functional, which forgets it where the input is written."""
+    """The user outputs in the memory of an input (`x.add_(1); return x.t()`). Read from the graph
+    before it is made functional, which loses this if the input is written."""
     found = {}
     for i, source in enumerate(_user_values(exported)):
         result, views = source, []
@@ -37,7 +37,7 @@ def shared_outputs(exported: ExportedProgram) -> dict[int, Shared]:
 
 
 def _by_storage(exported: ExportedProgram, result: Node) -> Shared | None:
-    """Of a result that operations lead to whose schemas do not say that they are views."""
+    """For a result of ops whose schemas do not declare that they are views."""
     value = result.meta.get("val")
     if not isinstance(value, torch.Tensor) or value.layout is not torch.strided:
         return None
@@ -55,12 +55,12 @@ def _by_storage(exported: ExportedProgram, result: Node) -> Shared | None:
 
 
 def _is_fixed_view(node: Node) -> bool:
-    """Is it surely a view of its first argument, by numbers that are known?"""
+    """Whether it is certainly a view of its first argument, with static arguments."""
     source = view_of(node)
     if source is None:
         return False
     result, given = node.meta.get("val"), source.meta.get("val")
-    if isinstance(result, list | tuple):  # the parts are looked at one by one
+    if isinstance(result, list | tuple):  # the parts are checked one by one
         return True
     if isinstance(given, list | tuple):
         given = source.args[0].meta.get("val")  # type: ignore[union-attr]
@@ -72,9 +72,8 @@ def _is_fixed_view(node: Node) -> bool:
 
 
 def buffers_of_written_constants(exported: ExportedProgram) -> ExportedProgram:
-    """The same with buffers in place of tensors that the model holds but did not register, where
-    they are written to: torch.export lowers no program that writes to a constant, or to what has a
-    history."""
+    """Turn tensors that the model holds but did not register into buffers if they are written:
+    torch.export lowers no program that writes to a constant, or to a tensor with a history."""
     written = {
         _source(value).name
         for node in exported.graph.nodes
@@ -103,7 +102,7 @@ def _written_values(node: Node) -> list[Any]:
 
 
 def _source(node: Node) -> Node:
-    """Whose memory it is, as far as views and writes tell."""
+    """The node whose memory it is, as far as views and writes tell."""
     return chain_root(node, _passes_memory_on)
 
 

@@ -1,9 +1,8 @@
 """Dynamo's graph to ATen in one trace. AOTAutograd runs a graph twice, first to learn what it
-writes and which results lie in an input's memory; Dynamo's own fake tensors know that already.
-Comes in: Dynamo's graph and its inputs, as fakes; goes out: a functional ATen graph, or None where
-AOTAutograd is needed: gradients, writes, results that are views of inputs, subclasses, custom ops,
-tensors that the graph holds, graphs inside it. What holds: nothing in the graph that goes out
-writes.
+writes and which results alias an input; Dynamo's own fake tensors know that already. The result is
+a functional ATen graph without writes, or None where AOTAutograd is needed: gradients, writes,
+results that are views of inputs, subclasses, custom ops, tensors that the graph holds, nested
+graphs.
 """
 
 from __future__ import annotations
@@ -41,13 +40,13 @@ def single_trace(gm: fx.GraphModule, inputs: Sequence[Any]) -> fx.GraphModule | 
 
 
 def static_inputs(gm: fx.GraphModule, count: int) -> list[int]:
-    """Inputs that are parameters and buffers of the module that is compiled."""
+    """The inputs that are parameters and buffers of the compiled module."""
     _, indices = _try_get_metadata_from_dynamo(gm, {}.keys(), count, [])
     return indices
 
 
 def _is_ordinary(node: fx.Node) -> bool:
-    """Does tracing it show all that it does?"""
+    """Whether tracing the node shows all of its effects."""
     target = node.target
     if node.op != "call_function":
         return node.op in ("placeholder", "call_method", "output")
@@ -61,10 +60,10 @@ def _is_ordinary(node: fx.Node) -> bool:
 
 
 def _apart_and_unwritten(graph: fx.Graph) -> bool:
-    """Has Dynamo seen no write, and no result in the memory of an input?"""
+    """Whether Dynamo saw no write, and no result in the memory of an input."""
     values = [v for node in graph.nodes for v in _tensors(node)]
     if not all(type(v) is FakeTensor and not v.is_inference() for v in values):
-        return False  # writes to tensors of inference_mode are not counted
+        return False  # writes to inference tensors are not counted
     if any(v._version for v in values):
         return False
     given = {_memory(v) for node in placeholders(graph) for v in _tensors(node)}
@@ -87,7 +86,7 @@ def _traced(gm: fx.GraphModule, inputs: Sequence[Any]) -> fx.GraphModule:
 
     def run(*values: Any) -> Any:
         with traceback.preserve_node_meta():
-            mode.epoch += 1  # numbers read from tensors in an earlier trace are not these
+            mode.epoch += 1  # values read from tensors in an earlier trace are others
             return fx.Interpreter(gm).run(*values)
 
     trace = make_fx(run, decomposition_table=early_table(), _disable_torch_fn_metadata_mode=True)

@@ -1,7 +1,7 @@
-"""Sources of intermediate graphs. torch.fx keeps the Python text of every GraphModule that it ever
-compiled, for tracebacks: a capture makes a dozen, and their texts would stay for the life of the
-process. Those that a capture leaves behind are dropped when the programs that it returns do not
-need them: a traceback then names a line without its text.
+"""Sources of intermediate graphs. torch.fx keeps the Python source of every GraphModule that it
+ever compiled, for tracebacks. A capture makes a dozen, whose sources would stay for the life of the
+process. They are dropped after a capture where the programs it returns do not need them: a
+traceback then names a line without its text.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from torch.fx import graph_module
 
 @contextmanager
 def forgetting_sources() -> Iterator[None]:
-    """The texts of graph modules made within go at the end; those of other threads too."""
+    """Drop the sources of graph modules made within at the end, those of other threads included."""
     known = graph_module._loader.eval_cache
     before = set(known)
     try:

@@ -1,6 +1,6 @@
-"""One as a size like any other. By itself the tracer takes every dynamic size to be two or more; in
-here it takes it to be one or more, and a question that cannot be decided for all sizes leaves a
-guard. Zero stays apart: the tracer's symbols are positive by assumption.
+"""One as an ordinary size. By default the tracer assumes that every dynamic size is two or more.
+Here it assumes one or more, and a question that is undecidable for all sizes leaves a guard. Zero
+remains special: the tracer's symbols are positive by assumption.
 """
 
 from __future__ import annotations

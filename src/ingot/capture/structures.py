@@ -1,6 +1,6 @@
-"""Structures that a model takes or returns, made known to PyTorch's pytrees for the user: plain
-dataclasses as they are met, and the caches of Hugging Face models. What holds: a type that someone
-registered before keeps its registration.
+"""Register the structures that a model takes or returns with PyTorch's pytrees: plain dataclasses
+as they are met, and the caches of Hugging Face models. A type that is registered already keeps its
+registration.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Outline:
     names: tuple[str, ...]
     """The attributes that are children of the pytree node."""
     rest: tuple[tuple[str, Any], ...]
-    """All others."""
+    """All other attributes, with their values."""
 
 
 def _register_caches() -> None:

@@ -1,7 +1,6 @@
-"""A PyTorch callable traced by torch.export, and the trace as a functional Program that is called
-like the model. Non-strict tracing is tried first, strict tracing where that fails. Parameters,
-buffers and constants are the model's own tensors, outside of the graph; the model is left as it
-was.
+"""Capture by torch.export: a PyTorch callable is traced into a functional Program that is called
+like the model. Non-strict tracing is tried first, strict tracing if that fails. Parameters, buffers
+and constants are the model's own tensors, outside of the graph; the model is left unchanged.
 """
 
 from __future__ import annotations
@@ -43,8 +42,8 @@ def capture(
     model: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any] | None,
     dynamic_shapes: Any, make: Callable[[ExportedProgram], Program], *, refuse: bool = False,
 ) -> Program:  # fmt: skip
-    """The program that `make` makes of the model's trace. With `refuse`, a change of the model that
-    has no place in a program is an error."""
+    """The program that `make` builds from the model's trace. With `refuse`, a change of the model
+    that a program cannot represent is an error."""
     checks: list[Check] = []
     exported = _trace(model, tuple(args), dict(kwargs or {}), dynamic_shapes, checks, refuse)
     with dropout_between_layers():
@@ -62,8 +61,8 @@ def _trace(
     checks: list[Check],
     refuse: bool,
 ) -> ExportedProgram:
-    """`checks` is filled with the texts of torch._check. With `refuse` a change of the model that a
-    program has no place for is an error."""
+    """Fills `checks` with the messages of torch._check. With `refuse`, a change of the model that a
+    program cannot represent is an error."""
     module = model if isinstance(model, nn.Module) else _Function(model)
     register_structures((args, kwargs))
     first: Exception | None = None
@@ -85,13 +84,13 @@ def _trace(
                 )
             if not any(map(_is_traced, exported.constants.values())):
                 return one_input_each(exported)
-            # The tracer lost sight of a tensor, and took it for a constant.
+            # The tracer lost track of a tensor, and took it for a constant.
             first = first or CaptureError(
                 "torch.export lost sight of a tensor and took it for a constant, as it does where "
                 "a function differentiates (torch.func)",
                 hints=['torch.compile(backend="ingot") captures functions of torch.func'],
             )
-        except CaptureError as error:  # our own: strict tracing would not see what it is about
+        except CaptureError as error:  # our own: strict tracing would miss the cause
             place = error.place or error_place(error)
             raise CaptureError(error.why, place=place, hints=error.hints) from None
         except Exception as error:
@@ -103,7 +102,7 @@ def _trace(
 
 
 def _is_traced(value: Any) -> bool:
-    """Is it a tensor of the tracer's own, wrapped by a transform or not?"""
+    """Whether it is a fake tensor of the tracer's, wrapped by a transform or not."""
     if isinstance(value, torch.Tensor) and not isinstance(value, FakeTensor):
         while torch._C._functorch.is_functorch_wrapped_tensor(value):
             value = torch._C._functorch.get_unwrapped(value)
@@ -112,7 +111,7 @@ def _is_traced(value: Any) -> bool:
 
 @contextmanager
 def _seeing(module: nn.Module, checks: list[Check], refuse: bool) -> Iterator[None]:
-    """What the tracer would forget."""
+    """Record what the tracer would forget."""
     with (
         noting_checks(checks),
         writing_attributes_back(module, refuse),
@@ -127,7 +126,7 @@ def _strictly(refuse: bool) -> AbstractContextManager[None]:
 
 
 class _Function(nn.Module):
-    """A plain function for torch.export, which takes modules, under its own signature."""
+    """A plain function as a module, which torch.export takes, with its own signature."""
 
     def __init__(self, function: Callable[..., Any]):
         super().__init__()
@@ -141,8 +140,8 @@ class _Function(nn.Module):
 
 @contextmanager
 def _transforms_left() -> Iterator[None]:
-    """Tracing that fails inside of a transform of torch.func does not leave it, and whatever runs
-    next in this thread would be transformed."""
+    """Leave the torch.func transforms that failed tracing left active, so that the next code to run
+    in this thread is not transformed."""
     depth, level = torch._C._functorch.get_dynamic_layer_stack_depth(), forward_ad._current_level
     nesting = eager_transforms.JVP_NESTING
     try:
@@ -150,7 +149,7 @@ def _transforms_left() -> Iterator[None]:
     finally:
         while forward_ad._current_level > level:
             forward_ad.exit_dual_level()
-        if level < 0:  # the level below may have been left in Python alone
+        if level < 0:  # level 0 may have been left in Python alone
             with suppress(RuntimeError):
                 torch._C._exit_dual_level(level=0)
         eager_transforms.JVP_NESTING = nesting
@@ -160,7 +159,7 @@ def _transforms_left() -> Iterator[None]:
 
 @contextmanager
 def _structures_of_results(module: nn.Module) -> Iterator[None]:
-    """What the model returns is registered before torch.export looks at it."""
+    """Register the structures that the model returns before torch.export inspects them."""
     hook = module.register_forward_hook(lambda _, __, result: register_structures(result))
     try:
         yield
@@ -170,8 +169,8 @@ def _structures_of_results(module: nn.Module) -> Iterator[None]:
 
 @contextmanager
 def _naming_keywords(module: nn.Module, kwargs: dict[str, Any], shapes: Any) -> Iterator[None]:
-    """Keywords that `forward` takes as `**kwargs` and that `shapes` has an entry for are arguments
-    of its own while it is traced: torch.export finds no place for them in any form of shapes."""
+    """Turn keywords that `forward` takes as `**kwargs` and that have an entry in `shapes` into
+    explicit arguments while tracing: torch.export matches them with no form of shapes otherwise."""
     signature = inspect.signature(module.forward)
     named = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
     known = {p.name for p in named}
@@ -205,8 +204,8 @@ class _UserFrames:
 
 @contextmanager
 def _user_lines() -> Iterator[None]:
-    """Nodes remember every line of the user's. By itself the tracer keeps only frames of functions
-    that are called `forward`, and those it is told of as anchors."""
+    """Make nodes record every line of the user's. By default the tracer keeps only frames of
+    functions named `forward`, and those registered as anchors."""
     anchors = torch.fx.proxy._STACK_TRACE_ANCHORS
     torch.fx.proxy._STACK_TRACE_ANCHORS = _UserFrames()  # type: ignore[assignment]
     try:
@@ -216,7 +215,7 @@ def _user_lines() -> Iterator[None]:
 
 
 def functional(exported: ExportedProgram, table: Mapping[Any, Any], train: bool) -> Program:
-    """At aten level, with the ops of `table` taken apart."""
+    """The program at aten level, with the ops of `table` decomposed."""
     from ingot.capture.joint import with_gradients
 
     order_random_ops(exported.graph_module)
@@ -235,6 +234,6 @@ def functional(exported: ExportedProgram, table: Mapping[Any, Any], train: bool)
 
 
 def _forget_bases(exported: ExportedProgram) -> None:
-    """An example that is a view has a base, and torch.export may put a guard on its sizes; the
-    arguments of a call, and the fakes that decompositions are traced with, have none."""
+    """An example that is a view has a base, and torch.export may guard on its sizes. The arguments
+    of a call, and the fakes that decompositions are traced with, have no base."""
     exported._guards_code = [guard for guard in exported._guards_code if "._base." not in guard]

@@ -1,6 +1,5 @@
-"""What the tracer has against a program, in the user's terms. Comes in: torch.export's exception;
-goes out: a CaptureError with the tracer's own words without its frames, the user's line, and the
-nearest way round.
+"""Convert torch.export's exceptions to CaptureErrors with the tracer's own message without its
+frames, the user's line, and the most likely workaround.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from ingot.program.source import is_library
 _HINTS: tuple[tuple[str, str], ...] = (
     (
         r"data-dependent|GuardOnDataDependent|\bu\d+\b.*unbacked",
-        "the branch depends on a value: use torch.cond or torch.where, or state what holds with "
+        "the branch depends on a value: use torch.cond or torch.where, or state the condition with "
         "torch._check",
     ),
     (
@@ -36,7 +35,7 @@ _HINTS: tuple[tuple[str, str], ...] = (
         r"pytree-flattenable|register_dataclass|pytree",
         "register the type: torch.utils._pytree.register_pytree_node",
     ),
-    (r"dynamic_shapes", "dynamic_shapes has the structure of the arguments, one entry for each"),
+    (r"dynamic_shapes", "dynamic_shapes mirrors the structure of the arguments, one entry each"),
     (r"FakeTensor|fake tensor|\.numpy|\.item|tolist", "keep values in tensors while tracing"),
 )
 _BETWEEN_GRAPHS = (
@@ -55,8 +54,8 @@ _MOST_LINES = 8
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without PyTorch's warnings about its own use of its own parts, and without what it prints
-    when it gives up: the part of the graph that it has, and that it knows no line for a symbol."""
+    """Suppress PyTorch's warnings about its own internals, and its output on failure: the partial
+    graph, and that it knows no line for a symbol."""
     log = logging.getLogger("torch.fx.experimental.symbolic_shapes")
 
     def is_for_users(record: logging.LogRecord) -> bool:
@@ -99,7 +98,7 @@ def _why(error: Exception, text: str) -> str:
 
 
 def error_place(error: Exception) -> Place | None:
-    """The innermost frame of the user's own, of the error or of what it came from."""
+    """The innermost frame of the user's in the traceback of the error or of its causes."""
     cause: BaseException | None = error
     while cause is not None:
         frames = traceback.extract_tb(cause.__traceback__)

@@ -1,6 +1,6 @@
-"""What a model does to tensors that no op shows. Comes in: calls that the tracer would run and
-forget; goes out: `x.data` as the detach that it is, `torch.autograd.grad` as a region, and an error
-for the rest, because the program would silently differ. What holds: only while a program is traced.
+"""Effects on tensors that no op shows, which the tracer would run and forget. `x.data` becomes a
+detach and `torch.autograd.grad` a region; everything else raises, because the program would
+silently differ. Active only while a program is traced.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ingot.exclusive import replaced
 from ingot.program.custom_gradient import is_tracing
 
 UNTOLD = "autograd is not told of writes"
-"""Marks the node of a detach that is `x.data`."""
+"""Marks the detach node of `x.data`."""
 _REFUSED: dict[Any, tuple[str, str]] = {
     Tensor.data.__set__: (  # type: ignore[attr-defined]
         "the memory of a tensor is exchanged, which has no functional form",
@@ -29,7 +29,7 @@ _REFUSED: dict[Any, tuple[str, str]] = {
     ),
     Tensor.register_hook: (
         "a hook on a tensor changes gradients outside of the graph",
-        "put the hook on a tensor that goes in or comes out",
+        "put the hook on an input or output tensor",
     ),
     Tensor.retain_grad: (
         "retain_grad leaves a gradient behind outside of the graph",
@@ -38,7 +38,7 @@ _REFUSED: dict[Any, tuple[str, str]] = {
     **{
         setter: (
             "a tensor is made to require grad inside of the program",
-            "do it before the call, and give the tensor as an argument",
+            "do it before the call, and pass the tensor as an argument",
         )
         for setter in (Tensor.requires_grad_, Tensor.requires_grad.__set__)  # type: ignore[attr-defined]
     },
@@ -57,14 +57,14 @@ class UnseenCalls(TorchFunctionMode):
 
 
 def _data(tensor: Tensor) -> Tensor:
-    """A detach whose writes autograd is not told of."""
+    """A detach whose writes are hidden from autograd."""
     mode: Any = _get_dispatch_mode_pre_dispatch(torch._C._TorchDispatchModeKey.PROXY)
     if not isinstance(tensor, FakeTensor):
         return tensor.detach()
     given = mode.tracer.unwrap_proxy(tensor)
     proxy = mode.tracer.create_proxy("call_function", torch.ops.aten.detach.default, (given,), {})
     proxy.node.meta[UNTOLD] = True
-    with disable_proxy_modes_tracing():  # the fake's storage has a size that no proxy stands for
+    with disable_proxy_modes_tracing():  # the fake's storage size has no proxy
         plain = tensor.data
     return track_tensor_tree(plain, proxy, constant=None, tracer=mode.tracer)
 
@@ -77,19 +77,19 @@ class _DataIsDetached(TorchFunctionMode):
 
 
 def data_is_detached() -> AbstractContextManager[Any]:
-    """For levels below autograd, where nobody asks whom writes are told to: the tracer sees a
-    detach, but not the attribute `data`."""
+    """For levels below autograd, where it does not matter which writes autograd sees: the tracer
+    records a detach, but not the attribute `data`."""
     told_apart = any(isinstance(m, UnseenCalls) for m in _get_current_function_mode_stack())
     return nullcontext() if told_apart else _DataIsDetached()
 
 
 @contextmanager
 def seeing_autograd() -> Iterator[None]:
-    """Calls of autograd's own."""
+    """Intercept calls of autograd itself."""
     gradients, backward = torch.autograd.grad, torch.autograd.backward
 
     def in_region(*args: Any, **kwargs: Any) -> Any:
-        """Autograd does not record its own work unless it is asked to."""
+        """Autograd records its own work only if create_graph asks for it."""
         if not is_tracing() or kwargs.get("create_graph"):
             return gradients(*args, **kwargs)
         with torch.no_grad():

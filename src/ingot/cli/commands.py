@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import click
 
 SYMBOLS = ("sgemm_", "cblas_sgemm_pack", "GOMP_parallel", "Sleef_expf16_u10")
-"""C symbols of PyTorch's libraries that generated code calls where they are found."""
+"""C symbols of PyTorch's libraries that generated code calls if they are found."""
 
 EXTRAS = {
     "iree-base-compiler": "iree",
@@ -24,7 +24,7 @@ EXTRAS = {
 """Optional packages and the extra of ingot that installs each."""
 
 VECTOR_FLAGS = ("sse4_2", "avx", "avx2", "fma", "f16c", "avx512", "avx_vnni", "amx")
-"""Prefixes of the CPU flags that are about vectors."""
+"""Prefixes of the CPU flags for vector extensions."""
 
 INPUT = click.option(
     "--input",
@@ -42,9 +42,9 @@ class Finding:
     name: str
     value: str
     trouble: str = ""
-    """What is wrong or missing, and what to do; empty = all is well."""
+    """The problem and its fix; empty if there is none."""
     fatal: bool = False
-    """ingot cannot work until it is mended."""
+    """ingot cannot work until it is fixed."""
 
 
 @click.group()
@@ -55,7 +55,7 @@ def main() -> None:
 
 @main.command()
 def doctor() -> None:
-    """Show what ingot found on this machine, and what it misses."""
+    """Show what ingot found on this machine and what is missing."""
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
@@ -76,8 +76,8 @@ def doctor() -> None:
 @main.command()
 @click.argument("target", metavar="MODULE:CALLABLE")
 @INPUT
-@click.option("--grad", is_flag=True, help="Capture what a backward will need as well.")
-@click.option("--width", default=100, show_default=True, help="Columns of the text.")
+@click.option("--grad", is_flag=True, help="Also capture the values that a backward needs.")
+@click.option("--width", default=100, show_default=True, help="Width of the text in columns.")
 def explain(target: str, inputs: tuple[str, ...], grad: bool, width: int) -> None:
     """Show what is fused, called and left to PyTorch, and why.
 
@@ -97,11 +97,11 @@ def explain(target: str, inputs: tuple[str, ...], grad: bool, width: int) -> Non
 @main.command()
 @click.argument("target", metavar="MODULE:CALLABLE")
 @click.option("--to", "dialect", required=True, help="torch, linalg, tosa, stablehlo or iree.")
-@click.option("-o", "--output", help="Where to write; without it the text is printed.")
+@click.option("-o", "--output", help="Output file; without it the text is printed.")
 @INPUT
-@click.option("--train", is_flag=True, help="The whole training step: the model returns a loss.")
-@click.option("--partial", is_flag=True, help="Leave as calls what the dialect cannot take.")
-@click.option("--verify", is_flag=True, help="Run what is written and compare with eager.")
+@click.option("--train", is_flag=True, help="Export the training step; the model returns a loss.")
+@click.option("--partial", is_flag=True, help="Keep ops that the dialect cannot take as calls.")
+@click.option("--verify", is_flag=True, help="Run the result and compare it with eager.")
 def export(
     target: str,
     dialect: str,
@@ -130,8 +130,8 @@ def export(
 @click.argument("target", metavar="MODULE:OP")
 @INPUT
 @click.option("--budget", type=float, help="Seconds that measuring may take.")
-@click.option("--again", is_flag=True, help="Measure even what the tuning file knows.")
-@click.option("--report", is_flag=True, help="Show all that was measured.")
+@click.option("--again", is_flag=True, help="Measure again, ignoring results in the tuning file.")
+@click.option("--report", is_flag=True, help="Show all measurements.")
 @click.option("--plot", type=click.Path(), help="Write an SVG of time against size.")
 def tune(
     target: str,
@@ -143,7 +143,7 @@ def tune(
 ) -> None:
     """Measure the implementations of a dispatched operation.
 
-    Without --input the arguments are those that the operation's own generator makes.
+    Without --input the operation's own generator makes the arguments.
     """
     from ingot.cli.dispatch import tune_command
 
@@ -151,7 +151,7 @@ def tune(
 
 
 def _packages() -> Iterator[Finding]:
-    """The packages ingot is built on, at the versions it asks for."""
+    """The packages that ingot requires, and whether their versions match."""
     wanted = _requirements()
     for name in ("ingot", "torch", "torch-mlir"):
         found = _version(name)
@@ -191,7 +191,7 @@ def _backend() -> Iterator[Finding]:
 
 
 def _machine() -> Iterator[Finding]:
-    """The CPU, its vectors, the threads, and the C symbols of PyTorch's libraries."""
+    """The CPU, its vector extensions, the threads, and the C symbols of PyTorch's libraries."""
     import torch
 
     from ingot.linkage import has_symbol
@@ -207,7 +207,7 @@ def _machine() -> Iterator[Finding]:
         yield Finding(
             "AMX",
             "advertised",
-            "if bfloat16 matrix products end with SIGILL, set ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16",
+            "if bfloat16 matmuls end with SIGILL, set ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16",
         )
     elif limit:
         yield Finding("ONEDNN_MAX_CPU_ISA", limit)
@@ -216,7 +216,7 @@ def _machine() -> Iterator[Finding]:
         if has_symbol(symbol):
             yield Finding(symbol, "found")
         else:
-            yield Finding(symbol, "missing", "what needs it runs through PyTorch's own kernels")
+            yield Finding(symbol, "missing", "ops that need it run in PyTorch's own kernels")
 
 
 def _weight_guard() -> Finding:

@@ -1,5 +1,5 @@
-"""`ingot tune module:op`. Comes in: the words of the command line; goes out: what was chosen, as
-text. What holds: what the tuning file knows is not measured again unless that is asked for."""
+"""`ingot tune module:op`: tunes a dispatched operation and returns the choice as text. Results in
+the tuning file are not measured again unless `--again` is given."""
 
 from __future__ import annotations
 

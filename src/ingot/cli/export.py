@@ -1,5 +1,5 @@
-"""`ingot export`. Comes in: a model, its arguments and the words of the command line; goes out:
-files or printed text, or a table of everything the dialect cannot take.
+"""`ingot export`: writes a model to files or as printed text, or prints a table of everything that
+the dialect cannot take.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from ingot.errors import EmitError, IngotError, OptionError, did_you_mean
 
 @dataclass(frozen=True)
 class ExportWords:
-    """What the command line asks for."""
+    """The options of the command line."""
 
     dialect: str
     output: str | None
-    """A file; None = print."""
+    """A file, or None to print."""
     train: bool
     partial: bool
     verify: bool
@@ -31,7 +31,7 @@ class ExportWords:
 def export_command(
     model: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], words: ExportWords
 ) -> bool:
-    """Whether it was written."""
+    """Returns whether the export succeeded."""
     try:
         _export(model, args, kwargs, words)
     except IngotError as error:
@@ -70,7 +70,7 @@ def _export(
 
 
 def _print(problems: Sequence[object]) -> None:
-    """As wide as the terminal, or wider where names and places would be broken."""
+    """As wide as the terminal, or wider to keep names and source lines unbroken."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text

@@ -1,9 +1,9 @@
-"""Range dispatch: the best implementation for each range of sizes, chosen by measuring:
+"""Range dispatch: the best implementation for each range of sizes, chosen by measurement:
 
     @ingot.dispatch(on=("x", 1), ranges=[512, 2048])
     def activation(x: torch.Tensor) -> torch.Tensor: ...
 
-The package has the name of the decorator it is there for, so it can be called like it.
+The package has the name of its decorator and can be called like it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 
 class _Callable(ModuleType):
-    """Importing a submodule binds the package's name in `ingot`, over any function of that name."""
+    """A callable module. Importing a submodule binds the package's name in `ingot`, over any
+    function of that name."""
 
     def __call__(self, **words: Any) -> Callable[[Callable[..., Any]], Dispatch]:
         """See `ingot.dispatch.declare.dispatch`."""

@@ -1,7 +1,7 @@
-"""The compiler's own choices between implementations of native code, declared like a user's: for
-each its variants, an operation that all of them compute, and the size that decides. Its candidates
-are that operation compiled with each variant, so measuring, tuning files, ranges and reports are
-those of any dispatched operation.
+"""Built-in variants: the compiler's own choices between implementations of native code, declared
+like a user's dispatched ops. Each choice has its variants, an op that all of them compute, and the
+size that decides. A candidate is that op compiled with one variant, so measuring, tuning files,
+ranges and reports are those of any dispatched op.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ Form = tuple[torch.dtype, tuple[int, ...], tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Choice:
-    """Between variants that compute the same."""
+    """A choice between variants that compute the same result."""
 
     name: str
     variants: tuple[str, ...]
     reference: Callable[..., Any]
     on: tuple[str, int]
-    """The size it depends on."""
+    """The size that decides."""
     bounds: tuple[int, ...]
-    """Of the ranges that are measured."""
+    """Upper bounds of the measured ranges."""
     code: tuple[str, ...]
-    """Modules whose code is what is measured."""
+    """The modules under measurement; a result holds for their source."""
     frozen: tuple[str, ...] = ()
     """Arguments that are weights."""
 
@@ -63,7 +63,7 @@ def _operation(choice: Choice) -> Dispatch:
 
 
 def up_to(bound: int, first: str, second: str) -> RangeTable:
-    """The first variant up to a size, the second above."""
+    """The first variant for sizes up to `bound`, the second above."""
     return RangeTable(
         (
             Row((Range(0, bound),), first, why=BUILT_IN),
@@ -77,7 +77,7 @@ def always(variant: str, why: str = BUILT_IN) -> RangeTable:
 
 
 def tensors(**forms: Form) -> Mapping[str, Any]:
-    """Arguments of which dtype, sizes and strides are known."""
+    """Fake arguments of the given dtypes, sizes and strides."""
     return _tensors(tuple(forms.items()))
 
 
@@ -123,7 +123,7 @@ _MATMUL, _ATTENTION = (
 )
 THREADS = ("serial", "parallel")
 FORMER_CHOICES = {"product": "matmul", "product_threads": "matmul_threads"}
-"""Choices by the names they had; the option `variants` accepts them."""
+"""Deprecated names of choices, which the option `variants` still accepts."""
 CHOICES = {
     choice.name: choice
     for choice in (

@@ -1,6 +1,5 @@
-"""Implementations and what is chosen among: an implementation with values for its parameters. What
-holds: whatever a candidate gives back is a fresh tensor of the dtype, shape and strides that the
-reference gives.
+"""Candidates: an implementation together with values for its parameters. The result of a candidate
+is a fresh tensor with the dtype, shape and strides of the reference's result.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ REFERENCE = "reference"
 
 
 class Unlike(ValueError):
-    """What a candidate gives is not of the reference's kind."""
+    """The result of a candidate differs from the reference's in structure, dtype or shape."""
 
 
 @dataclass(frozen=True)
@@ -29,9 +28,9 @@ class Candidate:
     name: str
     function: Callable[..., Any]
     when: SizeExpression | None = None
-    """Where it is valid; None: everywhere."""
+    """The sizes for which it is valid; None: all."""
     variants: str = ""
-    """The compiler's own choices that it is compiled with, as the option says them."""
+    """The built-in variants to compile it with, in the syntax of the option `variants`."""
 
     def serves(self, shapes: Shapes) -> bool:
         return self.when is None or self.when.holds(shapes)
@@ -43,7 +42,7 @@ def candidates_of(
     parameters: Mapping[str, Sequence[Any]],
     when: SizeExpression | None,
 ) -> list[Candidate]:
-    """One for each combination of the parameters' values."""
+    """One candidate for each combination of parameter values."""
     found = []
     for values in itertools.product(*parameters.values()):
         chosen = dict(zip(parameters, values))
@@ -56,7 +55,7 @@ def candidates_of(
 def signature_difference(
     reference: inspect.Signature, other: inspect.Signature, parameters: Sequence[str]
 ) -> str:
-    """What keeps a function from being called like the reference, with these parameters more."""
+    """How a signature differs from the reference's plus these parameters; empty if it does not."""
     wanted = [*reference.parameters, *parameters]
     if list(other.parameters) == wanted:
         return ""
@@ -64,7 +63,7 @@ def signature_difference(
 
 
 def fitted(result: Any, like: Any, arguments: Sequence[Any]) -> Any:
-    """The result as fresh tensors laid out like `like`, or Unlike."""
+    """The result as fresh tensors in the layout of `like`; raises Unlike if that is impossible."""
     got, spec = pytree.tree_flatten(result)
     wanted, wanted_spec = pytree.tree_flatten(like)
     if len(got) != len(wanted) or not all(isinstance(g, torch.Tensor) for g in got):
@@ -84,7 +83,7 @@ def _fitted(got: torch.Tensor, like: torch.Tensor, arguments: Sequence[Any]) -> 
 
 
 def own(result: torch.Tensor, arguments: Sequence[Any]) -> torch.Tensor:
-    """The result in memory of its own."""
+    """The result, copied if it shares memory with an argument."""
     memory = _memory(result)
     shared = any(isinstance(a, torch.Tensor) and _memory(a) == memory for a in arguments)
     return result.clone() if shared else result
@@ -95,7 +94,7 @@ def _memory(tensor: torch.Tensor) -> int:
 
 
 def _laid_out(got: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
-    """A copy whose dimensions lie in memory in the order of the other's."""
+    """A copy with the dimension order of `like` in memory."""
     order = sorted(range(like.dim()), key=lambda d: _magnitude(like.stride(d)), reverse=True)
     back = [order.index(d) for d in range(like.dim())]
     return got.permute(order).clone(memory_format=torch.contiguous_format).permute(back)

@@ -1,6 +1,6 @@
-"""Ways that a call may go, as graphs. Comes in: arms, each with its condition and its graph; goes
-out: in the place of the call the only arm itself, or `torch.cond` in `torch.cond`. What holds: all
-branches take the inputs of the call and then the symbols that are asked for.
+"""Replace a call by one of several arms, each a condition and a graph: the only arm is inlined,
+several become nested `torch.cond`. All branches take the inputs of the call, followed by the
+symbols that the conditions read.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from ingot.program.graph import output_values, placeholders
 
 @dataclass(frozen=True)
 class Arm:
-    """One way a call may go."""
+    """One branch of a call."""
 
     box: tuple[sympy.Basic, ...]
-    """What of its box has to be asked."""
+    """Conditions on the sizes in its box."""
     more: tuple[Any, ...]
-    """What it needs besides."""
+    """Further conditions, assumed by the candidate."""
     module: GraphModule
     row: Row
 
     @property
     def condition(self) -> tuple[Any, ...]:
-        """Nothing: it is the last way."""
+        """Empty for the last arm."""
         return (*self.box, *self.more)
 
 
 class CondChain:
-    """`torch.cond` in `torch.cond`, in front of a call."""
+    """Builds nested `torch.cond` in front of a call."""
 
     def __init__(self, draft: ProgramDraft, node: Node, call: OperatorCall):
         self.draft = draft
@@ -134,7 +134,7 @@ def _attach(module: Any, stem: str, value: Any) -> str:
 
 
 def whole_call(call: OperatorCall) -> GraphModule:
-    """The call itself as a graph."""
+    """A graph that contains only the call."""
     graph = Graph()
     places = []
     for i, value in enumerate(call.inputs):

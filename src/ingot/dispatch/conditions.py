@@ -1,5 +1,5 @@
-"""Conditions on symbols: what of a box is left to be asked at run time, and of which values. What
-holds: what follows from the ranges of the symbols is not asked.
+"""Runtime conditions on symbols, which decide whether sizes lie in a box. Conditions that follow
+from the ranges of the symbols are left out.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ aten = torch.ops.aten
 
 
 def conditions(call: OperatorCall, box: Box, possible: Sequence[Range]) -> list[sympy.Basic]:
-    """What has to be asked to know that the sizes are in the box."""
+    """The conditions under which the sizes lie in the box."""
     asked = []
     for size, part, known in zip(call.sizes(), box, possible, strict=True):
         expr = expression(size)
@@ -34,7 +34,7 @@ def conditions(call: OperatorCall, box: Box, possible: Sequence[Range]) -> list[
 
 
 def symbol_node(draft: ProgramDraft, before: Node, symbol: sympy.Symbol) -> Node:
-    """The node that has the symbol's value, made of a size where there is none."""
+    """The node with the symbol's value; if there is none, a new `sym_size` of a tensor."""
     fallback = None
     for node in draft.graph.nodes:
         if node is before:

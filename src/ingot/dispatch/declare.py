@@ -1,7 +1,7 @@
-"""What a user declares: a reference, what its choice depends on, and implementations. Comes in:
-decorated functions; goes out: a callable that works like the reference everywhere, and is known to
-the compiler. What holds: whatever is wrong with a declaration is an error with the user's line when
-it is made; a dimension that a tensor does not have, when the first one comes.
+"""Declarations of dispatched ops: a reference, the sizes that the choice depends on, and
+implementations. A declared op is a callable that works like the reference everywhere and is known
+to the compiler. An invalid declaration raises an error with the user's line at once; a dimension
+that a tensor does not have raises one at the first tensor.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ def dispatch(
     `on` is the size that decides: ("x", 1) for x.shape[1], an expression such as
     "x.shape[0] * w.shape[1]", or a list of either. `ranges` are upper bounds ([512, 2048]), pairs
     of a first and a last size, or "auto" to search within `span`; with several sizes, a list of
-    these. `budget` is the number of seconds that measuring may take when a program is compiled; 0
-    leaves everything that is not pinned to the reference. `tolerance` is the largest difference
-    from the reference, as a share of the largest value."""
+    these. `budget` is the number of seconds that measuring may take when a program is compiled;
+    with 0, the reference serves all sizes that are not pinned. `tolerance` is the largest allowed
+    difference from the reference, as a share of the largest value."""
 
     def declare(reference: Function) -> Dispatch:
         return Dispatch(reference, on, ranges, span=span, budget=budget, tolerance=tolerance)
@@ -67,7 +67,7 @@ def dispatch(
 
 
 class Dispatch:
-    """An op with a reference and implementations. It is called like the reference."""
+    """An op with a reference and several implementations. It is called like the reference."""
 
     def __init__(
         self,
@@ -94,15 +94,15 @@ class Dispatch:
         self.generator: Callable[..., Sequence[Any]] | None = None
         self.pinned: RangeTable | None = None
         self.records: dict[str, Record] = {}
-        """What was measured, by setting."""
+        """Measurements, by setting."""
         self.files: set[Path] = set()
-        """Tuning files that were read."""
+        """Tuning files already read."""
         self.frozen: tuple[str, ...] = ()
-        """Arguments that stay from call to call, as weights do."""
+        """Arguments that stay the same from call to call, such as weights."""
         self.code: tuple[str, ...] = ()
-        """The source of what runs it, where that is the compiler's own."""
+        """For built-in variants: the source of the compiler's modules that run it."""
         self.chosen: dict[Any, Any] = {}
-        """What eager calls of these sizes were given, until something is measured or pinned."""
+        """The candidate for eager calls of these sizes; cleared by measuring and pinning."""
         from ingot.dispatch.operator import make_operator
 
         self.op = make_operator(self)
@@ -147,13 +147,13 @@ class Dispatch:
         return made
 
     def inputs(self, generator: Callable[..., Sequence[Any]]) -> Callable[..., Sequence[Any]]:
-        """Declare how arguments for measuring are made, as a function of the sizes in `on`."""
+        """Declare a generator of arguments for measuring: a function of the sizes in `on`."""
         self.generator = generator
         return generator
 
     def pin(self, choices: Mapping[Any, str]) -> None:
         """Fix the implementation of ranges of sizes: {(1, 512): "short", (513, None): "long"}. With
-        several sizes a key has a pair for each. Pinned ranges are not measured."""
+        several sizes, a key has one pair for each. Pinned ranges are not measured."""
         place = _caller()
         rows = []
         for key, name in choices.items():
@@ -176,15 +176,15 @@ class Dispatch:
     # -- measuring ---------------------------------------------------------------------------------
 
     def tune(self, *args: Any, budget: float | None = None, again: bool = False) -> Record:
-        """Measure for arguments like these, unless the tuning file has the result; `again` measures
-        in any case."""
+        """Measure with arguments like these, unless the tuning file has the result; `again`
+        measures in any case."""
         from ingot.dispatch.tune import record_for
 
         bound = self.bind(args, {})
         return record_for(self, bound, budget=budget, again=again)
 
     def report(self) -> str:
-        """What was measured and chosen, as text."""
+        """Measurements and choices, as text."""
         from ingot.dispatch.tuning_report import report_text
 
         return report_text(self)
@@ -207,14 +207,14 @@ class Dispatch:
         return {name: tuple(bound[name].shape) for name in self.tensors if name in bound}
 
     def sizes(self, shapes: Shapes) -> list[Any]:
-        """The sizes that are dispatched on, given those of the arguments."""
+        """The dispatched sizes, for arguments of these shapes."""
         try:
             return [axis.of(shapes) for axis in self.axes]
         except SizeError as error:
             raise DispatchError(f"{self.name}: {error}", place=self.place) from error
 
     def boxes(self) -> list[Box] | None:
-        """The boxes that were declared; None: they are to be found."""
+        """The declared boxes; None if they are to be found by search."""
         return None if self.ranges is None else boxes(self.ranges)
 
     # -- checks ------------------------------------------------------------------------------------
@@ -302,7 +302,7 @@ class Dispatch:
         parts = [key] if len(self.axes) == 1 else key
         try:
             if len(parts) != len(self.axes):
-                raise RangeError(f"{key!r} is not a pair for each of {len(self.axes)} sizes")
+                raise RangeError(f"{key!r} is not one pair for each of {len(self.axes)} sizes")
             return tuple(pair_range(item) for item in parts)
         except (RangeError, TypeError) as error:
             raise DispatchError(f"pin of {self.name}: {error}", place=place) from error
@@ -349,5 +349,5 @@ def _tensor_names(
 
 
 def _transforming() -> bool:
-    """Is a transform of torch.func at work, which no custom operation takes part in?"""
+    """Is a transform of torch.func active? Custom ops do not take part in those."""
     return torch._C._functorch.peek_interpreter_stack() is not None

@@ -1,5 +1,5 @@
-"""Ranges that the user declared: sizes that stand for each are measured. Comes in: what is to be
-measured, and boxes; goes out: a row for each box that there was time for, and all that was timed.
+"""Measure the ranges that the user declared, at sizes that represent each. The result is a row for
+each box that there was time for, and all timings.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from ingot.dispatch.ranges import Box, Range, Row, box_text
 from ingot.dispatch.winners import chosen
 
 MOST_POINTS = 12
-"""In one box."""
+"""Per box."""
 Advance = Callable[[float, float, str], None]
-"""Told how much is done, of how much, and what is next."""
+"""Called with the amount done, the total, and the next item."""
 
 
 def declared_ranges(
     bench: Bench, missing: Sequence[Box], advance: Advance
 ) -> tuple[list[Row], list[Timed]]:
-    """Who serves boxes that are given. Each gets its share of the time that is left."""
+    """Choose a candidate for each of the boxes, which share the remaining time equally."""
     end = bench.deadline
     rows: list[Row] = []
     everything: list[Timed] = []
@@ -43,7 +43,7 @@ def declared_ranges(
 
 
 def representative(bench: Bench, box: Box) -> list[tuple[int, ...]]:
-    """Sizes that stand for a box: ends, middle, powers of two."""
+    """Sizes that represent a box: ends, middle, powers of two."""
     each = [_points(part, known) for part, known in zip(box, bench.possible(), strict=True)]
     few = each if len(each) == 1 else [[p[0], p[len(p) // 2], p[-1]] for p in each if p]
     points = list(dict.fromkeys(itertools.product(*few)))

@@ -1,7 +1,7 @@
-"""Matmuls of two activations with a symbolic number of rows: a call of the library, or one fused
-kernel with what is around it. Comes in: a program; goes out: dispatched operations in the place of
-such matmuls, where it is known which is faster. What holds: it is measured as the compiler's other
-choices are; a matmul with a weight stays, since that has a choice of its own.
+"""Matmuls of two activations with a symbolic number of rows: a library call, or one kernel fused
+with the surrounding ops. The pass replaces such a matmul by a dispatched op if it is known which is
+faster, measured like the other built-in variants. A matmul with a weight stays: it has a choice of
+its own.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from ingot.program.program import Program
 
 aten = torch.ops.aten
 BOUNDS = [1, 4, 16, 64, 256]
-"""Of the ranges that are measured."""
+"""Upper bounds of the measured ranges."""
 MOST_ELEMENTS = 1 << 16
-"""Of the second factor: a fused kernel reads it anew for every row."""
+"""Of the second operand: a fused kernel reads it again for every row."""
 
 
 PRODUCTS = {aten.mm.default: 0, aten.bmm.default: 1}
-"""With the dimension of the first factor that counts the rows."""
+"""Matmuls, with the dimension of the first operand that counts the rows."""
 
 
 @Once
 def own_operations() -> dict[Any, Dispatch]:
-    """What stands for an operation of ATen's."""
+    """The dispatched op for each ATen op."""
 
     @dispatch(on=("a", 0), ranges=BOUNDS, budget=0)
     def mm(a: Tensor, b: Tensor) -> Tensor:
@@ -78,7 +78,7 @@ class DispatchMatmul(Pass):
 
 
 def has_symbolic_matmuls(program: Program) -> bool:
-    """Is there anything to look at?"""
+    """May the pass find anything to do?"""
     return bool(program.symbols) and any(n.target in PRODUCTS for n in program.graph.nodes)
 
 
@@ -87,7 +87,7 @@ def _arguments(operation: Dispatch, node: Node) -> Mapping[str, Any]:
 
 
 def _is_open(node: Node, rows: int, weights: set[Node]) -> bool:
-    """Is it a matmul of activations whose number of rows is a symbol?"""
+    """Is it a matmul of activations with a symbolic number of rows and a small second operand?"""
     left, right = node.args
     if not isinstance(left, Node) or not isinstance(right, Node):
         return False

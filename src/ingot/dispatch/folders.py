@@ -1,5 +1,5 @@
-"""Where tuning files lie and how they are written. Nothing here raises: without a home, on a
-read-only or a full disk, measurements stay in memory, and the log says so once for each folder.
+"""The location, reading and writing of tuning files. Nothing here raises: without a home, or on a
+read-only or full disk, measurements stay in memory, and the log says so once per folder.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ _announced: set[str] = set()
 
 
 def tuning_folder(option: str = "") -> Path | None:
-    """The folder that the option `tuning` names, or the default in the user's home; None where
-    there is neither."""
+    """The folder of the option `tuning`, or the default in the user's home; None if there is
+    neither."""
     try:
         if option:
             return Path(option).expanduser()
@@ -36,12 +36,12 @@ def has_tuning_files(option: str = "") -> bool:
     folder = tuning_folder(option)
     try:
         return folder is not None and folder.is_dir()
-    except (OSError, ValueError):  # in a home that may not be looked into
+    except (OSError, ValueError):  # a home without read permission
         return False
 
 
 def read_tuning_file(path: Path) -> bytes | None:
-    """None where there is none that can be read; no more than a reader takes."""
+    """At most one byte more than a reader accepts; None if there is no readable file."""
     try:
         if path.exists() and not path.is_file():  # reading a pipe would block
             raise ValueError(f"{path.name} is not a regular file")
@@ -55,7 +55,7 @@ def read_tuning_file(path: Path) -> bytes | None:
 
 
 def write_tuning_file(path: Path, text: str) -> None:
-    """Whole or not at all: readers and other writers see the old file or the new one."""
+    """Atomic: readers and other writers see the old file or the new one."""
     temporary: str | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

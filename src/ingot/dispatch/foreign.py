@@ -1,7 +1,7 @@
-"""Implementations in MLIR text. Comes in: a module with a function over memrefs: the reference's
-tensors, then the result, which it writes; goes out: an operation that PyTorch can call. What holds:
-the function's type is its signature, and is checked against the reference's when it is declared and
-against every call; it sees dense memory only.
+"""Implementations in MLIR text. A function over memrefs (the reference's tensors, then the result,
+which it writes) becomes an op that PyTorch can call. The function's type is its signature: it is
+checked against the reference's at declaration, and against the arguments of every call. The
+function sees dense memory only.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ DTYPES = {
 
 @dataclass(frozen=True)
 class Kind:
-    """A memref of the function's type."""
+    """The type of a memref argument."""
 
     sizes: tuple[int | None, ...]
-    """None: any."""
+    """None: dynamic."""
     dtype: torch.dtype
 
     def takes(self, tensor: torch.Tensor) -> bool:
@@ -111,8 +111,8 @@ def _result_shape(dispatch: Dispatch, args: Sequence[torch.Tensor]) -> torch.Siz
 
 
 def compiled(text: str, function: str) -> tuple[list[Kind], int, Engine]:
-    """The function's memrefs, its address in the calling convention of packed pointers, and what
-    keeps the code alive."""
+    """The function's memref types, its address in the calling convention of packed pointers, and
+    the engine that keeps the code alive."""
     from torch_mlir import ir
 
     with ir.Context(), ir.Location.unknown():
@@ -123,7 +123,7 @@ def compiled(text: str, function: str) -> tuple[list[Kind], int, Engine]:
         found = _function(module, function)
         kinds = [_kind(str(each)) for each in found.type.inputs]
         found.attributes["llvm.emit_c_interface"] = ir.UnitAttr.get()
-        # Other symbols are those of the process: the text is the user's own.
+        # Other symbols are resolved in the process: the text is the user's own.
         engine = Engine(str(module), LOWERING, imported(()))
     return kinds, engine.lookup(f"_mlir_ciface_{function}"), engine
 
@@ -138,7 +138,7 @@ def _function(module: Any, name: str) -> Any:
 def _kind(text: str) -> Kind:
     found = re.fullmatch(r"memref<((?:(?:\?|\d+)x)*)(\w+)>", text)
     if found is None or found[2] not in DTYPES:
-        raise ValueError(f"{text} is no memref of a plain layout")
+        raise ValueError(f"{text} is not a memref with the identity layout")
     sizes = [None if n == "?" else int(n) for n in found[1].split("x")[:-1]]
     return Kind(tuple(sizes), DTYPES[found[2]])
 

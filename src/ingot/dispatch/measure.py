@@ -1,7 +1,6 @@
-"""Timing candidates against each other. Comes in: a call with symbolic sizes, candidates and sizes;
-goes out: seconds for each candidate at each size, and who was disqualified. What holds: what is
-timed is the native code that a program would run; results are compared with the reference's before
-anything is timed; candidates take turns in changing order, so that what disturbs one disturbs all.
+"""Time candidates against each other. The timed code is the native code that a program would run,
+and its result is compared with the reference's first. Candidates take turns in random order, so
+that a disturbance affects all of them.
 """
 
 from __future__ import annotations
@@ -32,10 +31,10 @@ if TYPE_CHECKING:
     from ingot.dispatch.declare import Dispatch
 
 SAMPLE_SECONDS = 3e-4
-"""A timed sample is at least about this long."""
+"""Approximate minimum duration of a timed sample."""
 MOST_ROUNDS, LEAST_ROUNDS = 15, 5
 HOPELESS = 20
-"""Who is so many times as slow as the fastest is timed once, for all rounds."""
+"""A candidate this many times slower than the fastest is timed once, for all rounds."""
 MOST_BYTES = 1 << 28
 """Arguments larger than this are not measured."""
 TOLERANCES = {
@@ -49,23 +48,23 @@ TOLERANCES = {
 
 
 class Disqualified(Exception):
-    """Why a candidate is out."""
+    """Why a candidate is excluded."""
 
 
 @dataclass(frozen=True)
 class Timed:
-    """Seconds of each round, by candidate, at one size: all have as many."""
+    """Seconds per round at one size, by candidate; all have the same number of rounds."""
 
     sizes: tuple[int, ...]
     rounds: Mapping[str, Sequence[float]]
 
     def typical(self) -> dict[str, float]:
-        """The lower quartile of each: what disturbs a call only makes it slower."""
+        """The lower quartile of each: a disturbance only makes a call slower."""
         return {name: sorted(times)[len(times) // 4] for name, times in self.rounds.items()}
 
     def costs(self) -> dict[str, float]:
-        """The logarithm of each one's time over the fastest's, as the median over rounds: what
-        disturbs a round disturbs all who take turns in it."""
+        """The logarithm of each candidate's time over the fastest's, as the median over rounds: a
+        disturbance of a round affects all candidates in it."""
         typical = self.typical()
         fastest = self.rounds[min(typical, key=typical.__getitem__)]
         return {
@@ -74,14 +73,14 @@ class Timed:
         }
 
     def joined(self, other: Timed) -> Timed:
-        """With the rounds of another time; only of those that ran both times."""
+        """With the rounds of another measurement, for candidates that ran in both."""
         both = [name for name in self.rounds if name in other.rounds]
         return Timed(self.sizes, {n: [*self.rounds[n], *other.rounds[n]] for n in both})
 
 
 @dataclass
 class Bench:
-    """Everything about one call that is measured."""
+    """The measurement of one call."""
 
     call: OperatorCall
     options: Options
@@ -98,12 +97,12 @@ class Bench:
         return time.perf_counter() >= self.deadline
 
     def possible(self) -> list[Range]:
-        """What is known of the sizes that are dispatched on."""
+        """Known ranges of the dispatched sizes."""
         world = world_of(self.call.inputs)
         return [Range(*bounds_of(size, world)) for size in self.call.sizes()]
 
     def call_in(self, box: Box) -> OperatorCall:
-        """The call under a box: one of a single size has no symbols."""
+        """The call under a box; without symbols if the box is a single size."""
         if box not in self._calls:
             sizes = [part.only() for part in box]
             known = [size for size in sizes if size is not None]
@@ -114,7 +113,7 @@ class Bench:
         return self._calls[box]
 
     def time_at(self, sizes: tuple[int, ...], box: Box) -> Timed | None:
-        """None where no arguments of these sizes can be made, or there is no time left."""
+        """None if no arguments of these sizes can be made, or no time is left."""
         if self.spent():
             return None
         bound = arguments_at(self.call_in(box), sizes, box)
@@ -127,7 +126,7 @@ class Bench:
     def _runs(
         self, bound: dict[str, Any], sizes: tuple[int, ...], box: Box
     ) -> dict[str, Callable[[], Any]]:
-        """Candidates that give what the reference gives, ready to be timed."""
+        """The candidates whose results match the reference's, ready to be timed."""
         shapes = self.dispatch.shapes(bound)
         with torch.no_grad():
             wanted = self.dispatch.reference(**bound)
@@ -156,7 +155,7 @@ class Bench:
             )
 
     def _native(self, candidate: Candidate, box: Box, shapes: Any) -> Callable[..., Any] | None:
-        """What runs the candidate; None where it would have to assume what does not hold here."""
+        """The compiled candidate; None if it assumes conditions that do not hold here."""
         key = (candidate.name, box)
         if key not in self._compiled:
             self._compiled[key] = self._made(candidate, box)
@@ -174,7 +173,7 @@ class Bench:
             return self._native_code(traced, candidate, box), traced.assumed
         except Untraceable as error:
             if candidate.name != REFERENCE:
-                raise Disqualified(f"it raises while it is traced: {error}") from error
+                raise Disqualified(f"tracing it failed: {error}") from error
             return partial(self._eager_reference, self.call_in(box)), ()
         except Exception as error:
             raise Disqualified(f"it cannot be compiled: {_first_line(error)}") from error
@@ -196,7 +195,7 @@ class Bench:
 
 
 def call_inputs(call: OperatorCall, bound: Mapping[str, Any]) -> list[Any]:
-    """What of real arguments the code of the call takes."""
+    """The real arguments that the code of the call takes."""
     known = zip(bound.values(), call.bound.values(), strict=True)
     return [value for value, fake in known if isinstance(fake, torch.Tensor | torch.SymInt)]
 
@@ -220,7 +219,7 @@ def _in_turns(runs: Mapping[str, Callable[[], Any]], deadline: float) -> dict[st
 
 
 def _once(run: Callable[[], Any]) -> float:
-    """Seconds of one call, when it is warm."""
+    """Seconds of one warm call."""
     run()
     return max(min(_seconds(run, 1) for _ in range(3)), 1e-7)
 
@@ -236,11 +235,11 @@ def _seconds(run: Callable[[], Any], count: int) -> float:
 def check_result(
     dispatch: Dispatch, candidate: Candidate, got: Any, wanted: Any, sizes: tuple[int, ...]
 ) -> None:
-    """Raises Disqualified where it is not what the reference gives."""
+    """Raises Disqualified if the result differs from the reference's."""
     where = ", ".join(f"{axis.text} = {n}" for axis, n in zip(dispatch.axes, sizes, strict=True))
     for a, b in zip(pytree.tree_leaves(got), pytree.tree_leaves(wanted), strict=True):
         if a.shape != b.shape or a.dtype != b.dtype:
-            raise Disqualified(f"at {where} it gives {a.dtype}{list(a.shape)}")
+            raise Disqualified(f"at {where} it returns {a.dtype}{list(a.shape)}")
         difference, scale = _difference(a, b)
         allowed = TOLERANCES.get(b.dtype, 0.0) if dispatch.tolerance is None else dispatch.tolerance
         if not difference <= allowed * scale:
@@ -251,7 +250,7 @@ def check_result(
 
 
 def _difference(a: torch.Tensor, b: torch.Tensor) -> tuple[float, float]:
-    """The largest difference, and the largest of the values."""
+    """The largest difference, and the largest finite value."""
     if not b.numel():
         return 0.0, 0.0
     wide = torch.complex128 if b.is_complex() else torch.float64
@@ -266,7 +265,7 @@ def _difference(a: torch.Tensor, b: torch.Tensor) -> tuple[float, float]:
 
 
 def arguments_at(call: OperatorCall, sizes: Sequence[int], box: Box) -> dict[str, Any] | None:
-    """Real arguments at which the sizes that are dispatched on are these, or near them."""
+    """Real arguments whose dispatched sizes are these, or close to them."""
     dispatch = call.dispatch
     if dispatch.generator is not None:
         with torch.random.fork_rng(devices=[]):
@@ -293,8 +292,8 @@ def _symbol_values(
 
 
 def _real(value: Any, values: Mapping[sympy.Symbol, Any]) -> Any:
-    """A tensor of the dtype, sizes and strides of a fake one, with random numbers; None if it is
-    too large."""
+    """A tensor of random values with the dtype, sizes and strides of a fake one; None if it is too
+    large."""
     if not isinstance(value, torch.Tensor):
         expr = expression(value)
         return int(expr.xreplace(values)) if isinstance(value, torch.SymInt) else expr

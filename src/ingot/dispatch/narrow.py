@@ -1,8 +1,7 @@
-"""Symbolic values under a constraint. Comes in: values of a program that is traced, and ranges for
-sizes made of its symbols; goes out: fake values of the same sizes in a world of their own, where
-the same symbols have these ranges. What holds: what is found out or assumed in that world stays
-there, and can be asked for; sizes can be taken back to the program's own world, because the symbols
-are the same.
+"""Symbolic values under constraints. Values of a traced program, with ranges for sizes made of its
+symbols, become fake values of the same sizes in an isolated ShapeEnv, where the same symbols have
+these ranges. Facts found or assumed there stay there and can be queried. Sizes can be translated
+back to the program's ShapeEnv, because the symbols are the same.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ from torch.utils._traceback import CapturedTraceback
 from ingot.dispatch.ranges import Range
 
 Constraint = tuple[Any, Range]
-"""A size and the range it is in."""
+"""A size and its range."""
 Symbolic = (torch.SymInt, torch.SymFloat, torch.SymBool)
 
 
 class Narrow(ValueError):
-    """No sizes like these are known, or the constraint does not fit them."""
+    """No example sizes are known, or the constraints do not fit them."""
 
 
 def expression(number: Any) -> Any:
@@ -45,7 +44,7 @@ def free_symbols(values: Iterable[Any]) -> list[sympy.Symbol]:
 
 
 def world_of(values: Iterable[Any]) -> ShapeEnv | None:
-    """The ShapeEnv that the symbols in the values belong to; None where there are none."""
+    """The ShapeEnv of the symbols in the values; None if there are none."""
     for value in values:
         for number in _numbers(value):
             if isinstance(number, Symbolic):
@@ -55,7 +54,7 @@ def world_of(values: Iterable[Any]) -> ShapeEnv | None:
 
 def description(values: Any) -> Any:
     """Dtypes, sizes and strides of all tensors, and everything else as it is: equal for values that
-    are traced alike."""
+    trace alike."""
     leaves, spec = pytree.tree_flatten(values)
     parts = [
         (leaf.dtype, tuple(expression(n) for n in _numbers(leaf)), leaf.dim())
@@ -67,7 +66,7 @@ def description(values: Any) -> Any:
 
 
 def bounds_of(number: Any, world: ShapeEnv | None) -> tuple[int, int | None]:
-    """What is known of a size: its least value, and its greatest or None."""
+    """Known bounds of a size: its minimum, and its maximum or None."""
     expr = expression(number)
     if isinstance(expr, int) or world is None:
         return int(expr), int(expr)
@@ -77,7 +76,7 @@ def bounds_of(number: Any, world: ShapeEnv | None) -> tuple[int, int | None]:
 
 
 class World:
-    """A ShapeEnv and FakeTensorMode of its own, with the same symbols."""
+    """An isolated ShapeEnv and FakeTensorMode with the same symbols."""
 
     def __init__(self, values: Sequence[Any], constraints: Sequence[Constraint] = ()):
         outer = world_of(values)
@@ -93,7 +92,7 @@ class World:
         self._given = len(self.env.guards)
 
     def assumed(self) -> list[sympy.Basic]:
-        """What had to be decided by an example, because the constraints leave it open."""
+        """Facts decided by an example, because the constraints leave them open."""
         return [guard.expr for guard in self.env.guards[self._given :]]
 
     def _add(
@@ -128,7 +127,7 @@ class World:
 
 
 def moved(value: Any, mode: FakeTensorMode | None, number: Any) -> Any:
-    """A value in another world: `number` takes sizes there."""
+    """A value in another ShapeEnv: `number` translates sizes."""
     if not isinstance(value, torch.Tensor):
         return number(value)
     sizes, strides = [number(s) for s in value.shape], [number(s) for s in value.stride()]
@@ -140,7 +139,7 @@ def moved(value: Any, mode: FakeTensorMode | None, number: Any) -> Any:
 
 
 def symbolic_number(expr: sympy.Basic, env: ShapeEnv) -> Any:
-    """The expression as a number of that world."""
+    """The expression as an int or SymInt of this ShapeEnv."""
     if expr.is_Integer:
         return int(expr)
     hint = expr.xreplace(dict(env.backed_var_to_val))
@@ -161,7 +160,7 @@ def _numbers(value: Any) -> Iterable[Any]:
 def _hints(
     symbols: Sequence[sympy.Symbol], outer: ShapeEnv, constraints: Sequence[Constraint]
 ) -> dict[sympy.Symbol, int]:
-    """An example for each symbol that fits the constraints, the program's own where it does."""
+    """An example for each symbol that fits the constraints: the program's own if it fits."""
     hints = {symbol: _own_hint(symbol, outer) for symbol in symbols}
     for size, part in constraints:
         expr = expression(size)
@@ -179,7 +178,7 @@ def _hints(
 def _own_hint(symbol: sympy.Symbol, outer: ShapeEnv) -> int:
     hint = outer.backed_var_to_val.get(symbol)
     if hint is None:
-        raise Narrow(f"{symbol} depends on data")
+        raise Narrow(f"{symbol} is data-dependent")
     return int(hint)
 
 
@@ -191,8 +190,8 @@ def _example(
     known: Any,
     target: int,
 ) -> int | None:
-    """The value of the symbol that brings the expression, which grows with it, nearest to the
-    target in the range."""
+    """The value of the symbol that brings the expression, which increases with it, closest to the
+    target within the range."""
     low = int(known.lower) if known.lower.is_Integer else 0
     high = int(known.upper) if known.upper.is_Integer else 1 << 40
 
@@ -210,15 +209,15 @@ def _example(
 
 
 def middle(part: Range) -> int:
-    """A size inside the range, not too near to its ends."""
+    """A size inside the range, away from its ends."""
     return 2 * part.low + 3 if part.high is None else (part.low + part.high + 1) // 2
 
 
 def solved(
     values: Sequence[Any], wanted: Sequence[tuple[Any, int, Range]]
 ) -> dict[sympy.Symbol, sympy.Integer] | None:
-    """Values of the symbols at which each size is what is wanted, or as near as can be in its
-    range; the program's own where nothing is asked for. None where there are none."""
+    """Values of the symbols at which each size is the wanted one, or as close as its range allows;
+    the program's own for other symbols. None if a range cannot be met."""
     env = world_of(values)
     if env is None:
         return {}

@@ -1,7 +1,6 @@
-"""The operation as PyTorch knows it: a custom op. What holds: eager calls are served by what is
-chosen for their sizes; what is known of the result without running, the gradients and batched
-calls are the reference's; a reference that looks at its sizes makes no guard on them as long as
-its result is of the same form in every range.
+"""The dispatched op as a custom op of PyTorch. Eager calls run the implementation chosen for their
+sizes; fake results, gradients and batched calls are the reference's. A reference that inspects its
+sizes adds no guards on them as long as its result has the same form in every range.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
 NAMESPACE = "ingot_dispatch"
 MOST_REMEMBERED = 4096
 known: dict[OpOverload, Dispatch] = {}
-"""The operations that were declared, by what stands for them in a graph."""
+"""The declared ops, by the overload that represents them in a graph."""
 _numbers = itertools.count()
 _taken: dict[str, tuple[str, int]] = {}
 
@@ -63,7 +62,7 @@ def make_operator(dispatch: Dispatch) -> CustomOpDef:
 
 
 def _fresh_name(dispatch: Dispatch) -> str:
-    """The function's name; a function of another line that has it too gets a number."""
+    """The function's name, with a number if a function on another line has the same name."""
     place = dispatch.place
     where = (os.path.basename(place.file), place.line) if place else ("", 0)
     if _taken.setdefault(dispatch.name, where) == where:
@@ -72,7 +71,7 @@ def _fresh_name(dispatch: Dispatch) -> str:
 
 
 def call(dispatch: Dispatch, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """The result for real arguments."""
+    """Run the op on real arguments."""
     bound = dispatch.bind(args, kwargs)
     key = tuple(_key(value) for value in bound.values())
     found = dispatch.chosen.get(key)
@@ -96,7 +95,7 @@ def _key(value: Any) -> Any:
 
 
 def _choose(dispatch: Dispatch, bound: dict[str, Any]) -> tuple[Candidate, Any]:
-    """Who serves these arguments, and what its result has to be like; nothing for the
+    """The candidate for these arguments, and the form that its result must have; None for the
     reference."""
     from ingot.dispatch.records import known_record
 
@@ -119,11 +118,11 @@ def _choose(dispatch: Dispatch, bound: dict[str, Any]) -> tuple[Candidate, Any]:
         return candidate, dispatch.reference(**fakes)
 
 
-# -- without running -------------------------------------------------------------------------------
+# -- fake results ----------------------------------------------------------------------------------
 
 
 def imagine(dispatch: Dispatch, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """The result's form: the reference's."""
+    """The fake result, which is the reference's."""
     bound = dispatch.bind(args, kwargs)
     dispatch.sizes(dispatch.shapes(bound))
     values = list(bound.values())
@@ -138,7 +137,7 @@ def imagine(dispatch: Dispatch, args: Sequence[Any], kwargs: dict[str, Any]) -> 
 
 @contextmanager
 def _own_tensors_allowed(values: Sequence[Any]) -> Iterator[None]:
-    """A reference may have tensors of its own, which are not fake."""
+    """Allow a reference to use real tensors of its own."""
     mode = next((v.fake_mode for v in values if hasattr(v, "fake_mode")), None)
     before = mode is not None and mode.allow_non_fake_inputs
     if mode is not None:
@@ -151,8 +150,8 @@ def _own_tensors_allowed(values: Sequence[Any]) -> Iterator[None]:
 
 
 def _form_in_all_ranges(dispatch: Dispatch, bound: dict[str, Any]) -> Any:
-    """The form of the result, if it is the same in each range and follows from the range alone;
-    else None."""
+    """The form of the result if it is the same in each range and follows from the range alone, else
+    None."""
     sizes = dispatch.sizes(dispatch.shapes(bound))
     world = world_of(bound.values())
     declared = dispatch.boxes() or [tuple(Range(0, None) for _ in sizes)]
@@ -192,7 +191,7 @@ def _home_number(number: Any, world: Any) -> Any:
 
 
 def _register_gradient(dispatch: Dispatch, op: CustomOpDef) -> None:
-    """The reference's, computed from the arguments."""
+    """Register the reference's gradient, recomputed from the arguments."""
     names = list(dispatch.signature.parameters)
 
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:

@@ -1,6 +1,6 @@
-"""Time against size for every implementation, with the chosen ranges marked. Comes in: what was
-measured; goes out: text for a terminal, and an SVG. What holds: both axes are logarithmic; a
-candidate has the same colour or mark in its line and in its ranges.
+"""Time against size for every implementation, with the chosen ranges marked, as text for a terminal
+and as SVG. Both axes are logarithmic; a candidate has the same colour or mark in its line and in
+its ranges.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def plot(dispatch: Dispatch, path: str | Path | None) -> str:
 
 
 def series(record: Record) -> dict[str, list[tuple[int, float]]]:
-    """(size, microseconds) of each candidate."""
+    """The (size, microseconds) pairs of each candidate."""
     found: dict[str, list[tuple[int, float]]] = {}
     for sample in sorted(record.samples, key=lambda s: s.sizes):
         for name, seconds in sample.seconds.items():
@@ -53,7 +53,7 @@ def series(record: Record) -> dict[str, list[tuple[int, float]]]:
 
 
 class Scale:
-    """A logarithmic axis: values to positions."""
+    """A logarithmic axis that maps values to positions."""
 
     def __init__(self, values: Sequence[float], start: float, end: float):
         self.low, self.high = math.log(min(values)), math.log(max(values))
@@ -66,14 +66,14 @@ class Scale:
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """Round numbers between the two, not too many."""
+    """Round values between the two; only powers of ten if there are more than eight."""
     steps = [m * 10.0**e for e in range(-3, 10) for m in (1, 2, 5)]
     inside = [n for n in steps if low <= n <= high]
     return inside if len(inside) <= 8 else [n for n in inside if f"{n:e}"[0] == "1"]
 
 
 def _shown(part: Range, sizes: Sequence[int]) -> tuple[int, int] | None:
-    """The piece of a range that the picture shows."""
+    """The visible part of a range."""
     low = max(part.low, sizes[0])
     high = sizes[-1] if part.high is None else min(part.high + 1, sizes[-1])
     return (low, high) if low <= high else None
@@ -112,7 +112,7 @@ def svg(dispatch: Dispatch, record: Record) -> str:
 def _svg_ranges(
     record: Record, sizes: Sequence[int], x: Scale, colours: Mapping[str, str]
 ) -> list[str]:
-    """A band behind the lines for each range, in the colour of who serves it."""
+    """A band behind the lines for each range, in the colour of its candidate."""
     found = []
     for row in record.table.merged().rows:
         shown = _shown(row.box[0], sizes)

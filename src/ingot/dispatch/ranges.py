@@ -1,7 +1,6 @@
-"""Ranges of sizes, and which implementation serves which. Comes in: what the user declared; goes
-out: boxes, one range for each size that is dispatched on, and tables from box to implementation.
-What holds: ranges are sorted, do not overlap and leave no gap; a size outside every box has no
-row, and the reference serves it.
+"""Ranges of sizes, boxes (a range for each dispatched size) and tables from box to implementation.
+Ranges are sorted, do not overlap and leave no gap; a size outside every box has no row, and the
+reference serves it.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import Any
 
 
 class RangeError(ValueError):
-    """Why these are no ranges."""
+    """Invalid ranges."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,7 @@ class Range:
         )
 
     def only(self) -> int | None:
-        """The one size it holds, but for none at all; else None."""
+        """The single size in the range, not counting 0; else None."""
         return self.high if self.high == max(self.low, 1) else None
 
     def as_text(self) -> str:
@@ -39,7 +38,7 @@ class Range:
 
 
 Box = tuple[Range, ...]
-"""A range for each size that is dispatched on."""
+"""A range for each dispatched size."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class Row:
     serves: str
     """The name of a candidate."""
     confidence: float = 1.0
-    """How surely it is the fastest: the share of rounds in which it was; 1 where it was pinned."""
+    """The share of rounds in which it was faster than the next best; 1 if pinned."""
     why: str = ""
 
     def as_text(self) -> str:
@@ -68,7 +67,7 @@ class RangeTable:
         return None
 
     def merged(self) -> RangeTable:
-        """Boxes that touch along one size and are served by the same become one."""
+        """Boxes of the same candidate that touch along one size become one."""
         rows = list(self.rows)
         while (pair := _mergeable(rows)) is not None:
             first, second = pair
@@ -93,7 +92,7 @@ def boxes(parts: Sequence[Sequence[Range]]) -> list[Box]:
 
 def ranges_from(given: Any) -> tuple[Range, ...]:
     """Ranges from upper bounds (`[512, 2048]`: 0..512, 513..2048, 2049..), or from pairs of the
-    first and the last size (`[(1, 512), (513, 2048)]`), None for no bound."""
+    first and the last size (`[(1, 512), (513, 2048)]`); None is no bound."""
     if not isinstance(given, list | tuple) or not given:
         raise RangeError(f"{given!r} is no list of bounds or of (first, last) pairs")
     if all(isinstance(item, int) for item in given):
@@ -117,7 +116,7 @@ def pair_range(item: Any) -> Range:
             if low < 0 or (high is not None and high < low):
                 raise RangeError(f"({low}, {high}) holds no size")
             return Range(low, high)
-    raise RangeError(f"{item!r} is no pair of a first and a last size")
+    raise RangeError(f"{item!r} is not a pair of a first and a last size")
 
 
 def _checked(found: list[Range]) -> tuple[Range, ...]:
@@ -148,7 +147,7 @@ def _mergeable(rows: Sequence[Row]) -> tuple[Row, Row] | None:
 
 
 def _touch(first: Box, second: Box) -> bool:
-    """Equal in all sizes but one, in which the second goes on where the first ends."""
+    """Equal in all sizes but one, in which the second starts right after the first."""
     differing = [(a, b) for a, b in zip(first, second, strict=True) if a != b]
     if len(differing) != 1:
         return False

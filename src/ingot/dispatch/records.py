@@ -1,8 +1,7 @@
-"""What was measured, in memory and on disk. Comes in and goes out: a Record for each setting, that
-is the dtypes and sizes of arguments that are not dispatched on. What holds: a tuning file is used
-only for the machine, the source and the versions it was made with; one that is damaged, hostile or
-of another kind is ignored with a line in the log; it is written whole or not at all. Text in a file
-is compared and shown, never evaluated.
+"""Measurements in memory and on disk: a Record for each setting, that is the dtypes and sizes of
+arguments that are not dispatched on. A tuning file is used only for the machine, the source and the
+versions it was made with; a damaged, hostile or foreign one is ignored with a line in the log.
+Writes are atomic. Text in a file is compared and shown, never evaluated.
 """
 
 from __future__ import annotations
@@ -34,16 +33,16 @@ if TYPE_CHECKING:
 FORMAT = 1
 MOST_RECORDS = 100_000
 log = logging.getLogger("ingot.dispatch")
-log.addHandler(logging.NullHandler())  # what is logged is not printed unless someone asks for it
+log.addHandler(logging.NullHandler())  # silent unless the user adds a handler
 
 
 @dataclass(frozen=True)
 class Sample:
-    """What one size cost."""
+    """Timings at one size."""
 
     sizes: tuple[int, ...]
     seconds: Mapping[str, float]
-    """Of each candidate that was measured there."""
+    """By candidate."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +51,10 @@ class Record:
     table: RangeTable
     samples: tuple[Sample, ...] = ()
     disqualified: Mapping[str, str] = field(default_factory=dict)
-    """Candidates that were not chosen among, and why."""
+    """Excluded candidates, and why."""
 
     def joined(self, other: Record) -> Record:
-        """With the rows and samples of the other, which are newer."""
+        """With the rows and samples of the other record, which are newer."""
         new = {row.box for row in other.table.rows}
         rows = [*(row for row in self.table.rows if row.box not in new), *other.table.rows]
         rows.sort(key=lambda row: [part.low for part in row.box])
@@ -70,7 +69,7 @@ class Record:
 
 
 def setting_of(dispatch: Dispatch, bound: Mapping[str, Any]) -> str:
-    """The arguments but for what is dispatched on, as text."""
+    """The arguments as text, without the dispatched sizes."""
     parts = []
     for name, value in bound.items():
         if isinstance(value, torch.Tensor):
@@ -112,7 +111,7 @@ def _example(number: Any) -> Any:
 def known_record(
     dispatch: Dispatch, bound: Mapping[str, Any], options: Options | None = None
 ) -> Record | None:
-    """What is known without measuring."""
+    """The record, if it is known without measuring."""
     path = tuning_file(dispatch, options)
     if path is not None and path not in dispatch.files:
         dispatch.files.add(path)
@@ -136,14 +135,14 @@ def remember(dispatch: Dispatch, record: Record, options: Options | None = None)
 
 
 def tuning_file(dispatch: Dispatch, options: Options | None = None) -> Path | None:
-    """None where there is no folder for it."""
+    """None if there is no folder for it."""
     folder = tuning_folder((options or make_options()).tuning)
     home = f"{dispatch.reference.__module__}.{dispatch.reference.__qualname__}"
     return None if folder is None else folder / f"{dispatch.name}-{_digest(home)}.json"
 
 
 def made_for(dispatch: Dispatch) -> dict[str, str]:
-    """All that a measurement holds for."""
+    """Everything that a measurement depends on."""
     return {
         "machine": _machine(),
         "threads": str(torch.get_num_threads()),
@@ -155,7 +154,7 @@ def made_for(dispatch: Dispatch) -> dict[str, str]:
 
 
 class _OtherThreads(Exception):
-    """No news for a user: the number of threads changes from run to run."""
+    """Of no interest to a user: the number of threads changes from run to run."""
 
 
 def _loaded(dispatch: Dispatch, path: Path) -> dict[str, Record]:
@@ -206,7 +205,7 @@ def _row(dispatch: Dispatch, row: Part) -> Row:
     fields = row.fields("box", "serves", "confidence", "why")
     serves = fields["serves"].text()
     if serves not in dispatch.candidates:
-        fields["serves"].fail(f"{shown(serves)} is no implementation of {dispatch.name}")
+        fields["serves"].fail(f"{shown(serves)} is not an implementation of {dispatch.name}")
     box = tuple(_range(part) for part in fields["box"].items(len(dispatch.axes)))
     return Row(box, serves, _number(fields["confidence"]), fields["why"].text())
 
@@ -225,7 +224,7 @@ def _sample(dispatch: Dispatch, sample: Part) -> Sample:
 
 def _number(part: Part) -> float:
     if type(part.value) not in (int, float) or part.value < 0:
-        part.fail(f"expected a number that is not negative, found {shown(part.value)}")
+        part.fail(f"expected a non-negative number, found {shown(part.value)}")
     return float(part.value)
 
 

@@ -1,8 +1,7 @@
-"""Dispatched operations resolved where they are called. Comes in: a program with such calls; goes
-out: the implementation that serves in the place of each, or where the size is a symbol that may be
-in several ranges, a nest of `torch.cond` over it. The journal says who serves what, and why. What
-holds: sizes outside every range, and those for which an implementation would have to assume more
-than is known, go to the reference.
+"""Resolve dispatched ops where they are called: replace each call by the implementation for its
+size or, if the size is a symbol that may lie in several ranges, by nested `torch.cond` over it. The
+journal records which implementation serves which range, and why. Sizes outside every range, and
+sizes for which an implementation would have to assume more than is known, go to the reference.
 """
 
 from __future__ import annotations
@@ -38,9 +37,9 @@ class Resolve(Pass):
     name: ClassVar[str] = "resolve"
     options: Options = field(default_factory=make_options)
     table: Mapping[Any, Any] = field(default_factory=dict, repr=False)
-    """What is taken apart while implementations are traced."""
+    """Decompositions applied while implementations are traced."""
     keep: frozenset[Any] = frozenset()
-    """Operations that stay whole."""
+    """Ops that stay whole."""
     traced: dict[Any, Traced] = field(default_factory=dict, repr=False, compare=False)
     """Repeated layers are traced once."""
 
@@ -78,7 +77,7 @@ class Resolve(Pass):
     def _arms(
         self, call: OperatorCall, rows: Sequence[Row], possible: Sequence[Range]
     ) -> tuple[list[Arm], list[str]]:
-        """The ways the call may go, the last of them without a condition."""
+        """The branches of the call, the last of them without a condition."""
         arms: list[Arm] = []
         notes = []
         for row in rows:
@@ -103,7 +102,7 @@ class Resolve(Pass):
     def _arm(
         self, call: OperatorCall, row: Row, possible: Sequence[Range], whole: bool = False
     ) -> Arm:
-        """With `whole`, what cannot be traced for all these sizes is left to the operation."""
+        """With `whole`, a candidate that cannot be traced for all these sizes stays a call."""
         candidate = call.dispatch.candidates.get(row.serves)
         if candidate is None:
             raise Untraceable(f"there is no implementation {row.serves}")
@@ -133,8 +132,8 @@ def _known(call: OperatorCall) -> Known:
 
 
 def _in_a_row(arms: Sequence[Arm]) -> list[Arm]:
-    """Arms that leave no size out: the last needs no question, and along one size each begins
-    where the one before ends."""
+    """Simplify the conditions of arms that cover every size: the last needs none, and with one
+    dispatched size each arm begins where the one before ends."""
     found = list(arms)
     if len(arms[0].row.box) == 1:
         for k in range(1, len(found)):
@@ -145,7 +144,7 @@ def _in_a_row(arms: Sequence[Arm]) -> list[Arm]:
 
 
 def _known_bounds(call: OperatorCall, draft: ProgramDraft) -> list[Range]:
-    """What is known of each size that is dispatched on."""
+    """Known bounds of each dispatched size."""
     world = world_of(call.inputs)
     found = []
     for size in call.sizes():
@@ -164,8 +163,7 @@ def _meet(row: Row, possible: Sequence[Range]) -> bool:
 
 
 def _cover(rows: Sequence[Row], possible: Sequence[Range]) -> bool:
-    """Is every size that may come in one of the boxes? Ends of boxes are the only places to look
-    at."""
+    """Is every possible size in one of the boxes? It suffices to check the ends of the boxes."""
     corners = []
     for k, part in enumerate(possible):
         last = part.high if part.high is not None else max(r.box[k].low for r in rows) + (1 << 40)

@@ -1,6 +1,5 @@
-"""Ranges that are found. Comes in: what is to be measured; goes out: a row for each range, and all
-that was timed. What holds: the ranges cover all sizes that there was time for; beyond the span that
-is looked at, whoever serves its ends serves on.
+"""Search for ranges by measuring. The rows cover all sizes that there was time for; beyond the
+searched span, the candidates at its ends serve.
 """
 
 from __future__ import annotations
@@ -15,17 +14,17 @@ from ingot.dispatch.ranges import Range, Row
 from ingot.dispatch.winners import CLOSE, chosen, row_of
 
 NARROW = 1.02
-"""Split points are found up to this ratio of the sizes on both sides."""
+"""Split points are located up to this ratio of the sizes on both sides."""
 LOOKS, AROUND, DOUBT = 12, 1.5, 0.2
-"""How often sizes are looked at again, up to which ratio to a split point, and up to which
-difference between who serves below it and who serves above."""
+"""How often sizes are measured again, up to which ratio to a split point, and up to which
+difference between the candidates below and above it."""
 CHANGE = 0.015
-"""What a change of who serves has to bring: as a share of the time, over sizes that double."""
+"""The minimum gain of a change of candidate: as a share of the time, over sizes that double."""
 
 
 def found_ranges(bench: Bench, advance: Advance) -> tuple[list[Row], list[Timed]]:
-    """Split points by bisection on who wins. What is near one is looked at again later, because a
-    machine is not the same all the time."""
+    """Find split points by bisection on the winner. Sizes near one are measured again later: the
+    speed of a machine varies over time."""
     search = Search(bench)
     possible = bench.possible()[0]
     low, high = bench.dispatch.span
@@ -47,14 +46,14 @@ def found_ranges(bench: Bench, advance: Advance) -> tuple[list[Row], list[Timed]
 
 
 class Search:
-    """Sizes that were measured, and those that are worth it."""
+    """The measured sizes, and those worth measuring."""
 
     def __init__(self, bench: Bench):
         self.bench = bench
         self.known: dict[int, Timed] = {}
 
     def look(self, size: int) -> bool:
-        """Measure a size, again if it was measured before."""
+        """Measure a size; repeated measurements are combined."""
         found = self.bench.time_at((size,), (Range(0, None),))
         if found is None or not found.rounds:
             return False
@@ -63,7 +62,7 @@ class Search:
         return True
 
     def splits(self) -> Iterator[int]:
-        """Measure between neighbours with different winners, until they are near."""
+        """Bisect between neighbours with different winners, until they are close."""
         pending = [p for p in itertools.pairwise(sorted(self.known)) if _differ(self.known, *p)]
         while pending:
             below, above = pending.pop()
@@ -76,7 +75,7 @@ class Search:
                 pending += [pair for pair in halves if _differ(self.known, *pair)]
 
     def near_splits(self) -> Iterator[int]:
-        """Measure again around changes of who serves, where it is not plain who should."""
+        """Measure again around changes of candidate, where the better one is in doubt."""
         path = _best_path(self.known)
         changes = [
             (math.sqrt(a * b), x, y) for (a, x), (b, y) in itertools.pairwise(path) if x != y
@@ -101,7 +100,7 @@ def _grid(low: int, high: int) -> list[int]:
 
 
 def _coarse_first(grid: Sequence[int]) -> list[int]:
-    """The ends, the middle, the quarters …: whenever time is up, the whole span was looked at."""
+    """The ends, the middle, the quarters …: whenever time is up, the whole span was sampled."""
     pending, order = [(0, len(grid) - 1)], [grid[0], grid[-1]]
     for low, high in pending:
         middle = (low + high) // 2
@@ -112,7 +111,7 @@ def _coarse_first(grid: Sequence[int]) -> list[int]:
 
 
 def _differ(known: Mapping[int, Timed], below: int, above: int) -> bool:
-    """Does one of them win here and clearly lose there?"""
+    """Does the winner at one size clearly lose at the other?"""
     a, b = known[below].costs(), known[above].costs()
     first, second = min(a, key=a.__getitem__), min(b, key=b.__getitem__)
     if first == second:
@@ -123,8 +122,8 @@ def _differ(known: Mapping[int, Timed], below: int, above: int) -> bool:
 
 
 def _rows_of(known: Mapping[int, Timed], to_the_end: bool) -> list[Row]:
-    """Where there was no time for the end of the span, larger sizes than were measured have no
-    row, and the reference serves them."""
+    """If there was no time for the end of the span, sizes larger than the measured ones have no
+    row: the reference serves them."""
     if not known:
         return [chosen((Range(0, None),), [], None)]
     groups: list[tuple[str, list[int]]] = []
@@ -150,8 +149,8 @@ def _split_point(below: int, above: int) -> int:
 
 
 def _best_path(known: Mapping[int, Timed]) -> list[tuple[int, str]]:
-    """Who serves each size: the least time in all, each size weighed by the sizes that it stands
-    for, where a change has its price. By dynamic programming over the sizes."""
+    """The candidate for each size, by dynamic programming: the least total time, with each size
+    weighted by the span it represents, and a price on each change of candidate."""
     best: dict[str, tuple[float, list[str]]] = {}
     for size, weight in _weights(sorted(known)):
         step: dict[str, tuple[float, list[str]]] = {}
@@ -168,7 +167,7 @@ def _best_path(known: Mapping[int, Timed]) -> list[tuple[int, str]]:
 
 
 def _weights(sizes: Sequence[int]) -> list[tuple[int, float]]:
-    """How often sizes double from halfway to the one before to halfway to the next."""
+    """Doublings of the size from halfway to the previous one to halfway to the next."""
     places = [math.log2(max(size, 1)) for size in sizes]
     ends = [places[0], *((a + b) / 2 for a, b in itertools.pairwise(places)), places[-1]]
     spans = [max(b - a, 1e-3) for a, b in itertools.pairwise(ends)]

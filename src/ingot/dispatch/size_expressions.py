@@ -1,7 +1,7 @@
-"""Expressions of sizes: what a dispatch is on, and where an implementation is valid. Comes in: text
-such as `x.shape[1] * w.size(0)` or `x.shape[1] <= 512 and y.numel() % 8 == 0`; goes out: a
-function of the arguments' shapes. What holds: only sizes and whole numbers occur; with symbolic
-sizes the value is symbolic and no guard is made.
+"""Expressions over sizes: the `on` of a dispatch and the `when` of an implementation. Text such as
+`x.shape[1] * w.size(0)` or `x.shape[1] <= 512 and y.numel() % 8 == 0` becomes a function of the
+arguments' shapes. Only sizes and integers occur; with symbolic sizes the value is symbolic and no
+guard is added.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _EXTREMES: dict[str, Callable[[Any, Any], Any]] = {"min": torch.sym_min, "max": 
 
 
 class SizeError(ValueError):
-    """Why a text is no expression of sizes, or has no value for these shapes."""
+    """A text is not an expression of sizes, or has no value for these shapes."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class SizeExpression:
     text: str
     tree: ast.expr = field(compare=False, repr=False)
     dimensions: tuple[tuple[str, int | None], ...]
-    """The sizes it reads: a tensor's name and the dimension; None for all of them."""
+    """The sizes it reads: a tensor's name and a dimension, None for all of them."""
 
     def of(self, shapes: Shapes) -> Any:
         return _value(self.tree, shapes)
@@ -59,7 +59,7 @@ class SizeExpression:
 
     @property
     def dimension(self) -> tuple[str, int] | None:
-        """The tensor and the dimension whose size it is, if it is no more than that."""
+        """The tensor and dimension whose size it is, if it is nothing else."""
         found = _size(self.tree)
         return None if found is None or found[1] is None else (found[0], found[1])
 
@@ -82,7 +82,7 @@ def parse(text: str) -> SizeExpression:
 
 
 def _check(tree: ast.expr, found: dict[tuple[str, int | None], None]) -> None:
-    """Raises for what is no expression of sizes; collects the sizes that are read."""
+    """Raises for anything but an expression of sizes; collects the sizes it reads."""
     if (size := _size(tree)) is not None:
         found.setdefault(size)
         return

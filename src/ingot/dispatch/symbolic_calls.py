@@ -1,6 +1,5 @@
-"""Operator calls with symbols for the sizes that are dispatched on, made of real or fake arguments.
-Sizes that are symbols already stay as they are; where the reference needs two sizes to be equal,
-they are the same symbol.
+"""Operator calls with symbols for the dispatched sizes, made from real or fake arguments. Existing
+symbols stay; sizes that the reference requires to be equal share one symbol.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ if TYPE_CHECKING:
     from ingot.dispatch.declare import Dispatch
 
 EXAMPLE = 509
-"""For sizes of 0 and 1, which would become constants; and unlike any other size."""
+"""For sizes of 0 and 1, which would be specialised; unlike any other size."""
 
 
 def call_at(
     dispatch: Dispatch, bound: Mapping[str, Any], sizes: Sequence[int]
 ) -> OperatorCall | None:
-    """A call whose dispatched sizes are these, without symbols; None where a size is more than that
-    of one dimension."""
+    """A call without symbols whose dispatched sizes are these; None if a size is not that of a
+    single dimension."""
     chosen: dict[tuple[str, int], int] = {}
     for axis, size in zip(dispatch.axes, sizes, strict=True):
         if axis.dimension is None:
@@ -58,7 +57,7 @@ def symbolic_call(dispatch: Dispatch, bound: Mapping[str, Any]) -> OperatorCall:
 
 
 def _with_symbols(dispatch: Dispatch, bound: Mapping[str, Any], linked: bool) -> OperatorCall:
-    """With `linked`, all sizes of the same value become the same symbol."""
+    """With `linked`, equal sizes share one symbol."""
     env = ShapeEnv()
     mode = FakeTensorMode(shape_env=env, allow_non_fake_inputs=True)
     dimensions = _dispatched(dispatch, bound)
@@ -84,7 +83,7 @@ def _with_symbols(dispatch: Dispatch, bound: Mapping[str, Any], linked: bool) ->
 
 
 def _runs(call: OperatorCall) -> bool:
-    """Does the reference take these sizes without asking for one of them to be a certain one?"""
+    """Does the reference accept these sizes without assuming an equality?"""
     try:
         world = World(call.inputs)
         with world.mode:
@@ -115,7 +114,7 @@ def _new_symbol(env: ShapeEnv, number: int, value: int) -> Any:
 
 
 def _fake(value: torch.Tensor, shape: Sequence[Any], mode: FakeTensorMode) -> torch.Tensor:
-    """Dense, with the dimensions in the order in which they lie in memory."""
+    """Dense but for broadcast dimensions, in the dimension order that `value` has in memory."""
     order = sorted(range(value.dim()), key=lambda k: (-_example(value.stride(k)), k))
     strides: list[Any] = [0] * value.dim()
     step: Any = 1

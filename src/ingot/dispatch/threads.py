@@ -1,8 +1,7 @@
-"""How much work is worth a thread: serial or parallel code, by size, as a table says. Comes in: the
-choices of a compilation; goes out: for each kind of native code the work from which on a second
-thread is woken, halved, as the code counts it. What holds: measured on one operation of its kind,
-whose work grows by the same amount with each step of its size; a table that was made while others
-had the cores is not believed.
+"""The work that is worth a thread, from tables of serial and parallel variants by size. The result,
+for each kind of native code, is half of the work from which on a second thread is woken, in the
+unit that the code counts. It is measured on one op of the kind, whose work is linear in its size. A
+table made while other processes occupied the cores is rejected.
 """
 
 from __future__ import annotations
@@ -20,25 +19,25 @@ from ingot.ops.rules import pointwise_rules
 
 NEVER = 1 << 50
 SIDE = 64
-"""Of the weight of the matmul that is measured; the width of heads."""
+"""Of the weight of the measured matmul; the width of heads."""
 HEADS = 4
 F32 = torch.float32
 
 
 def kernel_work(variants: Variants) -> int:
-    """Instructions, roughly."""
+    """In instructions, roughly."""
     cost = 2 + pointwise_rules[torch.ops.aten.exp.default].cost
     return _work(variants, "kernel_threads", {"x": (F32, (4096,), (1,))}, KERNEL_WORK, cost)
 
 
 def matmul_work(variants: Variants) -> int:
-    """Multiplications."""
+    """In multiplications."""
     forms = {"a": (F32, (37, SIDE), (SIDE, 1)), "w": (F32, (SIDE, SIDE), (SIDE, 1))}
     return _work(variants, "matmul_threads", forms, MATMUL_WORK, SIDE * SIDE)
 
 
 def attention_work(variants: Variants) -> int:
-    """Multiplications."""
+    """In multiplications."""
     forms = {
         name: (F32, (1, HEADS, n, SIDE), (HEADS * n * SIDE, n * SIDE, SIDE, 1))
         for name, n in {"q": 1, "kv": 37}.items()
@@ -56,5 +55,5 @@ def _work(
     last = table.rows[-1]
     if last.serves == "parallel":
         return max(1, last.box[0].low * unit // 2)
-    # Threads that were of no use even at the largest size had no cores to run on.
+    # Threads that did not help even at the largest size had no cores to run on.
     return NEVER if last.why == BY_HAND else built_in

@@ -1,7 +1,6 @@
-"""A candidate as a graph, traced under the constraint of its range. Comes in: a call in a program,
-a candidate, a box; goes out: a functional ATen graph over the call's inputs, and what had to be
-assumed beyond the box. What holds: the graph's sizes are those of the program, in the program's own
-symbols; the program learns nothing of what was assumed.
+"""Trace a candidate of a call under the constraint of its box, to a functional ATen graph over the
+call's inputs and the assumptions made beyond the box. The graph's sizes are in the program's own
+symbols; the program learns nothing of the assumptions.
 """
 
 from __future__ import annotations
@@ -28,22 +27,22 @@ if TYPE_CHECKING:
 
 
 class Untraceable(Exception):
-    """Why a candidate cannot be part of a program."""
+    """Why a candidate cannot become part of a program."""
 
 
 @dataclass(frozen=True)
 class OperatorCall:
-    """A call of a dispatched operation, as its arguments are known while tracing."""
+    """A call of a dispatched op, with its arguments as they are known while tracing."""
 
     dispatch: Dispatch
     bound: Mapping[str, Any]
-    """Arguments by name; what comes from the graph as fake values and symbols."""
+    """Arguments by name; those from the graph as fake values and symbols."""
     nodes: tuple[Node, ...] = ()
-    """The inputs, in the order of `inputs`."""
+    """The nodes of `inputs`, in the same order."""
 
     @property
     def inputs(self) -> list[Any]:
-        """The arguments that are no constants of the call."""
+        """The arguments that are not constants of the call."""
         return [v for v in self.bound.values() if _is_input(v)]
 
     def with_inputs(self, values: Sequence[Any]) -> dict[str, Any]:
@@ -72,7 +71,7 @@ class Traced:
     module: GraphModule
     """Its placeholders are the inputs of the call."""
     assumed: tuple[sympy.Basic, ...]
-    """What holds of the symbols besides the box, or the graph is not the candidate's."""
+    """Conditions on the symbols, besides the box, under which the graph equals the candidate."""
 
 
 def trace(
@@ -101,13 +100,13 @@ def _traced(
         with torch.no_grad():
             return fitted(candidate.function(**bound), like, list(bound.values()))
 
-    # The context of the program that is being compiled has a world of its own.
+    # The tracing context of the program that is being compiled has its own ShapeEnv.
     with (
         _disable_current_modes(),
         tracing(TracingContext(world.mode)),
         world.mode,
         enable_python_dispatcher(),
-        torch._C._DisableAutocast(),  # as for the kernels of custom operations
+        torch._C._DisableAutocast(),  # as for the kernels of custom ops
         torch.no_grad(),
     ):
         like = call.dispatch.reference(**call.with_inputs(world.values))
@@ -125,7 +124,7 @@ def _writes(node: Node) -> bool:
 
 
 def _bring_home(module: GraphModule, call: OperatorCall) -> None:
-    """Write the values' sizes in the numbers of the program's world."""
+    """Translate the sizes of all values to the program's ShapeEnv."""
     env = world_of(call.inputs)
     mode = next((v.fake_mode for v in call.inputs if hasattr(v, "fake_mode")), None)
 

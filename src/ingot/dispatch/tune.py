@@ -1,6 +1,6 @@
-"""Who serves which range, by measuring. Comes in: a dispatched operation and arguments; goes out: a
-Record. What holds: what is known already is not measured again; the budget is kept; what was
-measured is written to the tuning file; if all candidates are disqualified the reference serves.
+"""Measure which candidate of a dispatched op serves which range. Known results are not measured
+again; the budget is kept; results are written to the tuning file; if all candidates are
+disqualified, the reference serves.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def record_for(
     again: bool = False,
     options: Options | None = None,
 ) -> Record:
-    """What is known of these arguments, measured now where it is not. `needed`: the sizes that may
-    come."""
+    """The record for these arguments, with missing parts measured now. `needed`: the possible
+    sizes."""
     options = options or make_options()
     seconds = dispatch.budget if budget is None else budget
     record = known_record(dispatch, bound, options) or Record(
@@ -58,7 +58,7 @@ def record_for(
 def _missing(
     dispatch: Dispatch, record: Record, needed: Sequence[Range] | None
 ) -> list[Box] | None:
-    """The boxes that are not measured yet; for ranges that are to be found, all or nothing."""
+    """The boxes that are not measured yet; if ranges are searched, all or nothing."""
     declared = dispatch.boxes()
     if declared is None:
         return None if record.table.rows else [(Range(0, None),)]
@@ -94,7 +94,7 @@ def _measured(
 
 @contextmanager
 def _progress(dispatch: Dispatch) -> Iterator[Advance]:
-    """A bar in a terminal, nothing elsewhere."""
+    """A progress bar in a terminal, nothing elsewhere."""
     from rich.console import Console
     from rich.progress import Progress
 

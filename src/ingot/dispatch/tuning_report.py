@@ -1,5 +1,5 @@
-"""What was measured and chosen, as text: a table of times for each setting, the ranges with who
-serves them and how sure that is, and who was disqualified."""
+"""Measurements and choices as text: a table of times for each setting, the ranges with their
+candidates and confidence, and the disqualified candidates."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _rows(table: RangeTable) -> list[str]:
 
 
 def _times(record: Record) -> list[str]:
-    """Microseconds, the fastest marked."""
+    """Microseconds, with the fastest marked."""
     names = list(dict.fromkeys(name for sample in record.samples for name in sample.seconds))
     cells = [["sizes", *names]]
     for sample in record.samples:

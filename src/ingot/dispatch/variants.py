@@ -1,7 +1,6 @@
-"""The variant that serves each choice of the compiler's own, as a table from sizes to variants. One
-that was fixed by hand is taken; else what is known of this machine, on disk or in memory. What is
-not known is measured, in a share of the time that compiling takes in this process; where there is
-no time for it, the built-in table serves.
+"""Tables from sizes to built-in variants. A variant fixed by hand takes precedence, then what is
+known of this machine, on disk or in memory. Unknown choices are measured in a share of this
+process's compile time; if no time is left, the built-in table serves.
 """
 
 from __future__ import annotations
@@ -27,25 +26,25 @@ from ingot.forks import fork_safe_lock
 from ingot.options import Options
 
 MOST_SECONDS = 3.0
-"""For one choice."""
+"""Per choice."""
 LEAST_SECONDS = 1.0
-"""With less nothing is begun: compiling the candidates of one choice takes about this long."""
+"""Minimum to start measuring: compiling the candidates of one choice takes about this long."""
 SURE = 0.8
-"""How sure a measurement has to be to be preferred to what is built in."""
+"""Minimum confidence at which a measurement overrides the built-in table."""
 BUSY = 0.75
-"""Of the number of cores: the load from which on nothing is measured, unless all is to be."""
+"""Load per core above which nothing is measured, unless `tune` is inf."""
 BY_HAND = "fixed by hand"
 Arguments = Callable[[], Mapping[str, Any]]
 
 
 class _Thread(threading.local):
     since: float | None = None
-    """When this thread's compilation began, later by what was measured in it."""
+    """Start of this thread's compilation, moved forward by the time measured in it."""
 
 
 class Account:
-    """Seconds that compiling and measuring took in this process. What is measured while a program
-    is compiled does not count as compiling."""
+    """Seconds spent compiling and measuring in this process. Measurements made while a program is
+    compiled do not count as compiling."""
 
     def __init__(self) -> None:
         self.measuring = 0.0
@@ -54,7 +53,7 @@ class Account:
         self._thread = _Thread()
 
     def left(self, share: float) -> float:
-        """For measuring, if it may take this share of compiling."""
+        """Seconds left for measuring, if it may take this share of compiling."""
         if math.isinf(share):
             return MOST_SECONDS
         since = self._thread.since
@@ -97,14 +96,14 @@ class Chosen:
 
     name: str
     setting: str
-    """The arguments, but for the size that decides."""
+    """The arguments without the size that decides."""
     variants: tuple[str, ...]
     table: RangeTable
     seconds: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
-    """By size and variant, where it was measured."""
+    """By size and variant, if measured."""
 
     def times(self) -> tuple[str, ...]:
-        """A line for each size that was measured."""
+        """A line for each measured size."""
         return tuple(
             f"{size}: " + ", ".join(f"{variant} {s * 1e6:.1f} µs" for variant, s in times.items())
             for size, times in self.seconds.items()
@@ -112,7 +111,7 @@ class Chosen:
 
 
 class Variants:
-    """The choices of one compilation."""
+    """The built-in variants of one compilation."""
 
     def __init__(self, options: Options):
         self.options = options
@@ -120,11 +119,11 @@ class Variants:
         self.made: dict[tuple[str, str], Chosen] = {}
         """By choice and setting."""
         self._tables: dict[Any, RangeTable] = {}
-        """What was answered before: the layers of a model ask the same."""
+        """Cached answers: the layers of a model make the same requests."""
 
     @property
     def packs(self) -> bool:
-        """May weights of matmuls be packed? What runs with a matmul needs that."""
+        """May weights of matmuls be packed? Fusion with a matmul requires it."""
         return self.fixed.get("matmul") != "library"
 
     def table(
@@ -134,7 +133,7 @@ class Variants:
         built_in: RangeTable,
         needed: Range | None = None,
     ) -> RangeTable:
-        """Who serves which size, of arguments of these forms. `needed`: the sizes that may come."""
+        """The variant for each size of arguments of these forms. `needed`: the possible sizes."""
         asked = (name, tuple(forms.items()), built_in, needed)
         if asked not in self._tables:
             self._tables[asked] = self._looked_up(name, forms, built_in, needed)
@@ -162,7 +161,7 @@ class Variants:
     def record(
         self, operation: Dispatch, arguments: Arguments, needed: Range | None = None
     ) -> Record | None:
-        """What is known of an operation, measured now if there is time for it."""
+        """The record of an op, measured now if there is time for it."""
         from ingot.dispatch.tune import record_for
 
         if not self.options.tune and not has_tuning_files(self.options.tuning):
@@ -190,21 +189,21 @@ def _busy(share: float) -> bool:
 
 
 def covered(known: RangeTable, built_in: RangeTable) -> RangeTable:
-    """The rows that are known, and the built-in ones where there is none."""
+    """The known rows, completed by the built-in ones."""
     rows = list(known.rows)
     starts = sorted({r.box[0].low for r in (*known.rows, *built_in.rows)}
                     | {r.box[0].high + 1 for r in rows if r.box[0].high is not None})  # fmt: skip
     found = []
     for k, low in enumerate(starts):
         row = known.row([low]) or built_in.row([low])
-        assert row is not None, "a built-in table leaves no size out"
+        assert row is not None, "a built-in table covers every size"
         high = starts[k + 1] - 1 if k + 1 < len(starts) else None
         found.append(Row((Range(low, high),), row.serves, row.confidence, row.why))
     return RangeTable(tuple(found)).merged()
 
 
 def fixed_variants(text: str) -> dict[str, str]:
-    """From the option `variants`, such as "matmul=library, reduction=split"."""
+    """Parse the option `variants`, such as "matmul=library, reduction=split"."""
     found = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
         name, _, variant = part.partition("=")

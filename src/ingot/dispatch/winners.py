@@ -1,5 +1,5 @@
-"""Who serves a box, given what was timed there. What holds: whoever is not clearly faster than the
-one that serves the box before, or than the reference, does not take its place.
+"""Select the candidate for a box from its timings. A candidate that is not clearly faster than that
+of the box before, or than the reference, does not replace it.
 """
 
 from __future__ import annotations
@@ -13,15 +13,17 @@ from ingot.dispatch.measure import Timed
 from ingot.dispatch.ranges import Box, Row
 
 CLOSE = 0.03
-"""Candidates this near to the fastest are as good."""
+"""Candidates this close to the fastest are as good."""
 
 
 def chosen(box: Box, timed: Sequence[Timed], before: str | None) -> Row:
-    """The fastest over all sizes of the box, or who serves the box before, or the reference, if
+    """The fastest over all sizes of the box; the candidate of the box before, or the reference, if
     that is as good."""
     costs = _costs(timed)
     if not costs:
-        return Row(box, REFERENCE, 0.0, "nothing was measured" if not timed else "none is valid")
+        return Row(
+            box, REFERENCE, 0.0, "nothing was measured" if not timed else "no candidate is valid"
+        )
     best = min(costs.values())
     order = [before, REFERENCE, *sorted(costs, key=costs.__getitem__)]
     near = [name for name in order if name in costs and costs[name] - best < CLOSE]
@@ -29,19 +31,19 @@ def chosen(box: Box, timed: Sequence[Timed], before: str | None) -> Row:
 
 
 def row_of(box: Box, timed: Sequence[Timed], serves: str | None) -> Row:
-    """With how sure it is, against the next best."""
+    """A row with its confidence against the next best."""
     assert serves is not None
     costs = _costs(timed)
     others = sorted((name for name in costs if name != serves), key=costs.__getitem__)
     if not others:
-        return Row(box, serves, 1.0, "it is the only one that qualified")
+        return Row(box, serves, 1.0, "the only candidate that qualified")
     ratio = math.exp(costs[others[0]] - costs[serves])
     confidence = _confidence(timed, serves, others[0])
     return Row(box, serves, confidence, f"measured {ratio:.2f} times as fast as {others[0]}")
 
 
 def _costs(timed: Sequence[Timed]) -> dict[str, float]:
-    """For each that ran at all sizes, the mean of its costs."""
+    """The mean cost of each candidate that ran at all sizes."""
     if not timed:
         return {}
     costs = [each.costs() for each in timed]
@@ -50,6 +52,6 @@ def _costs(timed: Sequence[Timed]) -> dict[str, float]:
 
 
 def _confidence(timed: Sequence[Timed], winner: str, other: str) -> float:
-    """The share of rounds, over all sizes, in which the one was faster than the other."""
+    """The share of rounds, over all sizes, in which `winner` was faster than `other`."""
     pairs = [(a, b) for t in timed for a, b in zip(t.rounds[winner], t.rounds[other], strict=True)]
     return sum(a <= b for a, b in pairs) / len(pairs)

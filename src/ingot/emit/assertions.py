@@ -1,6 +1,4 @@
-"""What a program asserts while it runs, as `torch.runtime.assert`, which torch-mlir's importer does
-not make by itself.
-"""
+"""Imports runtime assertions as `torch.runtime.assert`; torch-mlir's importer does not."""
 
 from __future__ import annotations
 

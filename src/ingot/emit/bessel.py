@@ -1,5 +1,5 @@
-"""Bessel's functions by polynomials fitted to PyTorch's own in float64 (`fits.py`): a series for
-small arguments, and what is left of the function beside its known growth for large ones.
+"""Bessel functions by polynomials fitted to PyTorch's own in float64 (`fits.py`): a series for
+small arguments, and for large ones a fit of the function divided by its known asymptotic growth.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SCALED_FAR = {
 
 
 def _scaled(name: str, size: Tensor) -> Tensor:
-    """Without its growth by exp(size)."""
+    """The function divided by exp(size)."""
     near = _SCALED[name][0](size) * (size if name == "i1" else 1)
     far = _SCALED_FAR[name](8 / size) / torch.sqrt(size)
     return torch.where(size < 8, near, far)
@@ -58,7 +58,7 @@ def i1(x: Tensor) -> Tensor:
 
 
 def _k_near(order: int, q: Tensor) -> Tensor:
-    """What K is beside a logarithm times I, of the square of its argument."""
+    """K without its logarithm times I, as a function of the square of the argument."""
     x = torch.sqrt(q)
     if order == 0:
         return special.modified_bessel_k0(x) + torch.log(x / 2) * special.i0(x)
@@ -116,7 +116,7 @@ def _j_near(order: int, q: Tensor) -> Tensor:
 
 
 def _y_near(order: int, q: Tensor) -> Tensor:
-    """What Y is beside a logarithm times J, and a pole."""
+    """Y without its logarithm times J and its pole."""
     x = torch.sqrt(q)
     log = 2 / math.pi * torch.log(x) * _J[order](x)
     pole = 2 / math.pi / x if order else 0.0
@@ -124,7 +124,7 @@ def _y_near(order: int, q: Tensor) -> Tensor:
 
 
 def _waves(order: int, u: Tensor) -> tuple[Tensor, Tensor]:
-    """The slow parts of J and Y, which turn with their argument."""
+    """The slowly varying amplitudes of J and Y, which oscillate with their argument."""
     x = NEAR / torch.sqrt(u)
     angle, root = x - (2 * order + 1) * math.pi / 4, torch.sqrt(math.pi / 2 * x)
     j, y = _J[order](x) * root, _Y[order](x) * root

@@ -1,6 +1,6 @@
-"""Writers of the bodies of calls, in the part that all dialects share: sizes as values, types and
-numbers as text. A BodyWriter writes one body, line by line; each dialect's subclass adds a method
-for each kind of call (`dynamic_sizes.Sized.kind`).
+"""Base class of the writers of call bodies: sizes as SSA values, MLIR types and literals as text.
+A BodyWriter writes one body, line by line. Each dialect's subclass adds a method for each kind of
+call (`dynamic_sizes.Sized.kind`).
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ class BodyWriter(ABC):
     lines: list[str] = field(default_factory=list)
 
     def add(self, text: str) -> str:
-        """A new value."""
+        """Append an operation and return the name of its result."""
         name = f"%v{len(self.lines)}"
         self.lines.append(f"{name} = {text}")
         return name
 
     def size(self, size: Size, body: Sized) -> str:
-        """A size as a value."""
+        """The SSA value of a size."""
         if isinstance(size, int) or size.is_Integer:
             return self.number(int(size))
         if isinstance(size, sympy.Symbol):
@@ -45,7 +45,7 @@ class BodyWriter(ABC):
                 return self._folded(name, size.args, body)
         if isinstance(size, sympy.Pow) and size.exp.is_Integer and size.exp > 0:
             return self._folded("mul", [size.base] * int(size.exp), body)
-        raise NotImplementedError(f"the size {size}")
+        raise NotImplementedError(f"cannot write the size {size}")
 
     def _folded(self, name: str, parts: Sequence[Any], body: Sized) -> str:
         parts = sorted(parts, key=_is_negative)
@@ -59,11 +59,11 @@ class BodyWriter(ABC):
 
     @abstractmethod
     def number(self, value: int) -> str:
-        """A number as a value."""
+        """The SSA value of a constant size."""
 
     @abstractmethod
     def dimension(self, operand: int, axis: int) -> str:
-        """The size of an argument."""
+        """The size of an argument along an axis."""
 
     @abstractmethod
     def apply(self, name: str, x: str, y: str) -> str:
@@ -75,7 +75,7 @@ def _is_negative(size: Any) -> bool:
 
 
 def split_types(types: str) -> list[str]:
-    """At commas that are in no brackets."""
+    """Split at commas outside of brackets."""
     parts, depth = [""], 0
     for letter in types:
         depth += (letter in "<(") - (letter in ">)")
@@ -93,7 +93,7 @@ def shape_and_element(kind: str) -> tuple[list[str], str]:
 
 
 def literal(number: Any, element: str) -> str:
-    """A number as MLIR writes it in a constant of these elements."""
+    """A scalar as an MLIR literal of this element type."""
     if element == "i1":
         return "true" if number else "false"
     if element.startswith("i"):

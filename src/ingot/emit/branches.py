@@ -1,6 +1,6 @@
-"""Control flow for dialects that torch-mlir lowers none to. Both branches of a `torch.cond` are
-computed and each result is chosen by the predicate: the branches of a functional program have no
-effects, so nothing but time is lost. A `while_loop` is marked to be a call.
+"""Control flow for dialects to which torch-mlir lowers none. Both branches of a `torch.cond` are
+computed and the predicate selects each result: the branches of a functional program have no side
+effects, so this costs only time. A `while_loop` is marked as a call.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Choose(Pass):
             for node in found:
                 _choose(draft, node)
             chosen += len(found)
-        return [f"branches computed both ways: {chosen}"] if chosen else []
+        return [f"branches replaced by selects: {chosen}"] if chosen else []
 
 
 def _is_branch(node: Node) -> bool:

@@ -1,7 +1,6 @@
-"""`Program.verify`: what was written, run. Comes in: a program, a dialect, arguments; goes out: a
-Comparison, or a MismatchError. The MLIR is lowered by upstream passes to linalg, to LLVM and to
-machine code, run in the helper process on the very bytes of the inputs, and its results are
-compared with those of the program itself under PyTorch.
+"""`Program.verify`: runs emitted MLIR and compares it with eager. Upstream passes lower the module
+to linalg, to LLVM and to machine code, which the helper process runs on the bytes of the inputs.
+The result is a Comparison with the program under PyTorch, or a MismatchError.
 """
 
 from __future__ import annotations
@@ -36,20 +35,20 @@ TOLERANCES = {
     torch.complex64: 1e-4,
     torch.complex128: 1e-9,
 }
-"""Of the largest number of a tensor; what is not here has to be equal."""
+"""Relative to the largest element of a tensor; other dtypes have to be equal."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One result beside eager's."""
+    """One result compared with eager's."""
 
     name: str
     largest: float
     """The largest difference."""
     scale: float
-    """The largest number of eager's."""
+    """The largest element of eager's result."""
     why: str = ""
-    """What is wrong; empty = it agrees."""
+    """Why the results disagree; empty if they agree."""
 
     def as_text(self) -> str:
         far = f"largest difference {self.largest:.3g} of {self.scale:.3g}"
@@ -84,7 +83,7 @@ def verify_program(
 
 
 def _with_writes(program: Program, results: Sequence[Any]) -> list[Any]:
-    """An output that is an overwritten input, or a view of one, is what was written."""
+    """Replace outputs that are mutated inputs, or views of them, by the values written."""
     inputs = placeholders(program.graph)
     written = {
         inputs[spec.target]: result
@@ -102,7 +101,7 @@ def _with_writes(program: Program, results: Sequence[Any]) -> list[Any]:
 
 
 def _seen_through(value: Node, source: Any) -> Any:
-    """The views that lead to `value`, of another source."""
+    """Apply the views that lead to `value` to another source."""
     for view in views_between(value):
         source = view.target(source, *view.args[1:], **view.kwargs)  # type: ignore[operator]
     return source
@@ -127,7 +126,7 @@ def run_module(
 def _results(
     module: MlirModule, arguments: list[dict[str, Any]], file: str, limits: isolate.Limits
 ) -> list[Any]:
-    """As machine code or, where upstream has no lowering, by the dialect's interpreter."""
+    """From machine code or, if upstream has no lowering, from the dialect's interpreter."""
     dialect = module.dialect
     refine = not dialect.sizes
     try:
@@ -203,7 +202,7 @@ def _judge(
 
 
 def from_pairs(got: Any, want: Any) -> Any:
-    """Complex again, where the dialect returns pairs."""
+    """Complex again, if the dialect returns pairs."""
     complex_wanted = isinstance(want, torch.Tensor) and want.dtype.is_complex
     return torch.view_as_complex(got) if complex_wanted and not got.is_complex() else got
 
@@ -219,7 +218,7 @@ def coarsest(program: Program) -> float:
 
 def compare(name: str, got: Any, want: Any, tolerance: float) -> Difference:
     if not isinstance(want, torch.Tensor):
-        return Difference(name, abs(got - want), abs(want), "" if got == want else "another number")
+        return Difference(name, abs(got - want), abs(want), "" if got == want else "a wrong value")
     if got.shape != want.shape or got.dtype != want.dtype:
         why = f"{got.dtype}{list(got.shape)}, eager's is {want.dtype}{list(want.shape)}"
         return Difference(name, 0.0, 0.0, why)
@@ -227,7 +226,7 @@ def compare(name: str, got: Any, want: Any, tolerance: float) -> Difference:
         return Difference(name, 0.0, 0.0)
     if want.dtype not in TOLERANCES:
         same = torch.equal(_bytes(got), _bytes(want))
-        return Difference(name, 0.0, 0.0, "" if same else "other values")
+        return Difference(name, 0.0, 0.0, "" if same else "wrong values")
     return _compare_numbers(name, got, want, max(tolerance, TOLERANCES[want.dtype]))
 
 
@@ -242,10 +241,10 @@ def _compare_numbers(
     got, want = got.to(wide), want.to(wide)
     finite = want.isfinite()
     if not torch.equal(got.isfinite(), finite) or not torch.equal(got.isnan(), want.isnan()):
-        return Difference(name, float("inf"), 0.0, "other infinities or NaNs")
+        return Difference(name, float("inf"), 0.0, "wrong infinities or NaNs")
     largest = (got - want)[finite].abs().max().item() if finite.any() else 0.0
     scale = want[finite].abs().max().item() if finite.any() else 0.0
-    why = "" if largest <= tolerance * max(scale, 1e-3) else "too far"
+    why = "" if largest <= tolerance * max(scale, 1e-3) else "beyond the tolerance"
     return Difference(name, largest, scale, why)
 
 

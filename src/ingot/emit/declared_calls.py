@@ -1,6 +1,6 @@
-"""Operations that stay calls. Comes in: a node that the dialect's pipelines do not take; goes out:
-a `func.call` of a function that is declared with its signature, the op and its other arguments as
-attributes. Who reads the module gives it a body; for loops that is us, once the pipelines are done
+"""Ops emitted as calls. A node that the dialect's pipelines do not take becomes a `func.call` of a
+declared function, with the op and its non-tensor arguments as attributes of the declaration. The
+reader of the module defines the function; ingot itself defines loops, after the pipelines
 (`while_loops.py`).
 """
 
@@ -20,18 +20,18 @@ from ingot.program.program import Program
 from ingot.program.text import target_name
 
 CALL = "ingot_call"
-"""The key of a node's meta that makes it a call: the name of the function."""
+"""Key of a node's meta that makes the node a call; its value is the name of the function."""
 
 
 @dataclass(frozen=True)
 class Text:
-    """What the user wrote for an operation: one function in the dialect asked for."""
+    """The user's MLIR text for an operation: one function in the target dialect."""
 
     text: str
 
 
 BODY = "ingot_body"
-"""The key for what the function's body will be, where we know one (`function_bodies.py`)."""
+"""Key of a node's meta for the body of the function, if it is known (`function_bodies.py`)."""
 
 
 def import_call(
@@ -85,14 +85,14 @@ def _declare(
 
 
 def call_attributes(node: Node) -> dict[str, str]:
-    """The op and its arguments that are not tensors."""
+    """The op and its non-tensor arguments."""
     arguments = [repr(a) for a in node.args if not isinstance(a, Node)]
     arguments += [f"{key}={value!r}" for key, value in node.kwargs.items()]
     return {"ingot.op": target_name(node.target), "ingot.arguments": ", ".join(arguments)}
 
 
 def with_texts(program: Program, texts: Mapping[Any, str]) -> Program:
-    """The program with each op that the user wrote a function for as a call of that."""
+    """The program with calls of the user's functions in place of their ops."""
     if not texts:
         return program
     module = copy_module(program.graph_module)
@@ -107,7 +107,7 @@ def with_texts(program: Program, texts: Mapping[Any, str]) -> Program:
 
 
 def as_calls(program: Program, names: Set[str]) -> Program:
-    """The program with these nodes marked as calls, as far as tensors come out of them."""
+    """The program with these nodes marked as calls, if all of their results are tensors."""
     module = copy_module(program.graph_module)
     for i, node in enumerate(module.graph.nodes):
         if node.name in names and node.op == "call_function" and _makes_tensors(node):

@@ -1,5 +1,5 @@
-"""Decompositions that torch-mlir has not, or has not right. Each takes one op apart into ones that
-its pipelines know; tensors are values here, so nothing is said of strides.
+"""Decompositions that torch-mlir lacks or gets wrong. Each rewrites one op into ops that its
+pipelines know. Tensors are values here, so strides do not matter.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ aten = torch.ops.aten
 Decomposition = Callable[..., Any]
 
 own_decompositions: dict[str, dict[Any, Decomposition]] = {"": {}}
-"""By the dialect they are for; "" is all that have none of their own."""
+"""By dialect; "" stands for all dialects without a decomposition of their own."""
 
 
 def decomposes(
     *targets: Any, when: Callable[[Node], bool] | None = None, dialect: str = ""
 ) -> Callable[[Decomposition], Decomposition]:
-    """`when`: only such operands; `dialect`: for this one only."""
+    """Register a decomposition. `when` limits it to some nodes, `dialect` to one dialect."""
     table = own_decompositions.setdefault(dialect, {})
 
     def register(function: Decomposition) -> Decomposition:
@@ -33,7 +33,7 @@ def decomposes(
             APPLIES[function] = when
         for target in targets:
             if target in table:
-                raise ValueError(f"{target} is taken apart already")
+                raise ValueError(f"{target} is decomposed already")
             table[target] = function
         return function
 
@@ -53,7 +53,7 @@ def _dynamic(node: Node) -> bool:
 
 @decomposes(aten.gelu.default)
 def gelu(x: Tensor, approximate: str = "none") -> Tensor:
-    """torch-mlir's own has rounded constants in its tanh form."""
+    """torch-mlir's tanh form has rounded constants."""
     if approximate == "tanh":
         inner = math.sqrt(2.0 / math.pi) * (x + 0.044715 * x * x * x)
         return 0.5 * x * (1.0 + torch.tanh(inner))
@@ -64,7 +64,7 @@ def gelu(x: Tensor, approximate: str = "none") -> Tensor:
 def var_mean(
     x: Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """In the dtype of its input; torch-mlir's own goes through float64."""
+    """Computes in the dtype of the input; torch-mlir's decomposition goes through float64."""
     dims = list(range(x.dim())) if dim is None else list(dim)
     count = math.prod(x.shape[d] for d in dims)
     if x.dtype.is_complex or not isinstance(count, int):
@@ -98,7 +98,7 @@ def roll(x: Tensor, shifts: list[int], dims: list[int] | None = None) -> Tensor:
 
 @decomposes(aten.diagonal.default)
 def diagonal(x: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """Rows and columns as one row, of which it picks."""
+    """An index_select on the flattened rows and columns."""
     x = x.movedim((dim1, dim2), (-2, -1))
     rows, columns = x.shape[-2:]
     if not isinstance(rows, int) or not isinstance(columns, int):
@@ -124,7 +124,7 @@ def unfold(x: Tensor, dim: int, size: int, step: int) -> Tensor:
 
 @decomposes(aten.remainder.Tensor, aten.remainder.Scalar, when=_integers)
 def remainder(x: Tensor, y: Any) -> Tensor:
-    """Of integers, with the sign of the divisor; StableHLO's has that of the dividend."""
+    """Of integers, with the sign of the divisor; StableHLO's has the sign of the dividend."""
     if isinstance(y, float):
         return NotImplemented
     return x - torch.div(x, y, rounding_mode="floor") * y
@@ -159,7 +159,7 @@ def shifted_right(x: Tensor, count: int) -> Tensor:
 def unique(
     x: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The first of each run of equal values in order."""
+    """The first element of each run of equal values, after sorting."""
     values, order = torch.sort(x.reshape(-1))
     first = torch.ones_like(values[:1], dtype=torch.bool)
     starts = torch.cat([first, values[1:] != values[:-1]])
@@ -198,7 +198,7 @@ def scatter_add(x: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
 
 
 def _one_place(x: Tensor, dim: int, index: Tensor) -> Tensor | None:
-    """Where each row is written, if it is written at one place: then no scatter is needed."""
+    """A mask of the written positions if each row is written once, so that no scatter is needed."""
     if x.dim() == 0:
         return None
     dim = dim % x.dim()
@@ -217,7 +217,7 @@ def cumsum(x: Tensor, dim: int, *, dtype: torch.dtype | None = None) -> Tensor:
 
 
 def _masked_sum(x: Tensor, dim: int, dtype: torch.dtype | None) -> Tensor:
-    """Of a size that is not known: each element's sum over all that are not behind it."""
+    """For a dynamic size: prefix sums under a triangular mask."""
     dtype = dtype or _sum_dtype(x)
     x = x.to(dtype).movedim(dim, -1)
     places = torch.arange(x.shape[-1])
@@ -242,7 +242,8 @@ def _scan(
     combine: Callable[[Tensor, Tensor], Tensor],
     neutral: int,
 ) -> Tensor:
-    """Each step combines with what lies twice as far back: as many steps as the size has bits."""
+    """Inclusive scan by doubling: each step combines elements twice as far apart, so that it takes
+    as many steps as the size has bits."""
     x = x.to(dtype or _sum_dtype(x))
     if x.dim() == 0:
         return x
@@ -261,7 +262,7 @@ def _scan(
 
 @decomposes(aten.any.dims)
 def any_along(x: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
-    """One dim after the other."""
+    """Reduces one dim after the other."""
     dims = sorted(d % max(x.dim(), 1) for d in (range(x.dim()) if dim is None else dim))
     x = x != 0
     for d in reversed(dims):

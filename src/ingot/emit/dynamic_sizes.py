@@ -1,8 +1,7 @@
-"""Dynamic sizes for dialects whose pipelines do not compute with them. Comes in: a legalized graph
-whose ops take sizes as numbers; goes out: one in which each such op is a call, marked with what it
-computes (`Sized`). Sizes are worked out from the inputs that have them as a dimension, the
-witnesses, which are operands of the call as well. After the pipelines `function_bodies.py` gives
-each call a body in the dialect's ops.
+"""Dynamic sizes for dialects whose pipelines do not compute with them. Each op of a legalized graph
+that takes a dynamic size becomes a call, marked with its computation (`Sized`). Sizes are read from
+dimensions of inputs, the witnesses, which become operands of the call. After the pipelines
+`function_bodies.py` gives each call a body in the dialect's ops.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ from ingot.program.graph import placeholders, same_numbers
 aten = torch.ops.aten
 
 Size: TypeAlias = Any
-"""An int or an expression of sympy, which has no types."""
+"""An int or a sympy expression; sympy is untyped."""
 
 
 @dataclass(frozen=True)
 class Witness:
-    """Where a symbol is read: a dimension of an input."""
+    """The dimension of an input from which a symbol is read."""
 
     symbol: sympy.Symbol
     input: str
@@ -41,24 +40,22 @@ class Sized:
     """A call that makes a tensor of a computed size."""
 
     kind: str
-    """What it makes: reshape, expand, slice, pick, choose,
-    rows, join, gather, convert, wide_sum,
-    arange, full, scalar."""
+    """One of reshape, expand, slice, pick, choose, rows, join, gather, convert, wide_sum, arange,
+    full, scalar."""
     sizes: tuple[Size, ...]
-    """Of the result; of a slice, the places where it starts."""
+    """The sizes of the result; of a slice, its start positions."""
     witnesses: tuple[Witness, ...]
     fill: Any = None
-    """The number that fills it; of a slice, the sizes; of arange, (start, step, the largest count);
-    of a sum, (its name, the first operand's rank, both operands' sizes); of a join, (dim,
-    operands); of gathered numbers, (rows, their sizes, how many of each); of picked rows, (dim,
-    sizes before, rows, sizes behind, how many are picked)."""
+    """The fill value of full. slice: the sizes; arange: (start, step, maximum count); wide_sum:
+    (op, the first operand's rank, both operands' sizes); join: (dim, operands); gather: (rows,
+    their size, indices per row); pick: (dim, sizes before, rows, sizes behind, indices)."""
 
 
 @dataclass(frozen=True)
 class Sizes(Pass):
     name: ClassVar[str] = "sizes"
     several_only: bool = False
-    """The pipelines work out a single unknown size by themselves."""
+    """The pipelines infer a single dynamic size by themselves."""
 
     def rewrite(self, draft: ProgramDraft) -> list[str]:
         if not draft.symbols:
@@ -71,9 +68,9 @@ class Sizes(Pass):
 
 size_rules = RuleTable()
 several_rules = RuleTable()
-"""For dialects that reshape to a single unknown size, and to no more."""
+"""For dialects whose reshape infers a single dynamic size, and no more."""
 single_rules = RuleTable()
-"""For all others."""
+"""For all other dialects."""
 
 
 def is_dynamic(size: Any) -> bool:
@@ -81,7 +78,7 @@ def is_dynamic(size: Any) -> bool:
 
 
 def unknown(val: Any) -> int:
-    """How many of a tensor's sizes are dynamic."""
+    """The number of dynamic sizes of a tensor."""
     return sum(map(is_dynamic, val.shape)) if isinstance(val, torch.Tensor) else 0
 
 
@@ -97,7 +94,7 @@ ARITHMETIC: tuple[tuple[Any, str], ...] = (
     (Max, "max"),
     (Min, "min"),
 )
-"""What sizes are computed with, by the names of `body_writer.py`."""
+"""Operations in sizes, with their names in `body_writer.py`."""
 _WRITABLE = (
     sympy.Integer, sympy.Symbol, sympy.Pow, sympy.Add, sympy.Mul, FloorDiv, Mod, PythonMod, Max,
     Min,
@@ -110,7 +107,7 @@ def _is_writable(size: Size) -> bool:
 
 
 def find_witnesses(draft: ProgramDraft, sizes: Sequence[Size]) -> tuple[Witness, ...] | None:
-    """None: a symbol is no dimension of any input."""
+    """None if a symbol is not a dimension of any input."""
     symbols = {s for size in sizes if isinstance(size, sympy.Expr) for s in size.free_symbols}
     known: dict[Any, Witness] = {}
     for node in placeholders(draft.graph):
@@ -128,7 +125,7 @@ def find_witnesses(draft: ProgramDraft, sizes: Sequence[Size]) -> tuple[Witness,
 def mark(
     draft: ProgramDraft, node: Node, kind: str, sizes: Sequence[Any], fill: Any = None
 ) -> Node | None:
-    """Make the node a call."""
+    """Make the node a call; None if its sizes cannot be computed or it is a call already."""
     plain = tuple(map(size_of, sizes))
     more = fill if isinstance(fill, tuple) else ()
     witnesses = find_witnesses(draft, [*plain, *more])
@@ -160,7 +157,7 @@ def one_size_is_worked_out(draft: ProgramDraft, node: Node) -> Node | None:
 
 @several_rules.on(aten.cat.default)
 def joined(draft: ProgramDraft, node: Node) -> Node | None:
-    """The pipeline joins what it knows the sizes of."""
+    """The pipeline concatenates tensors of static sizes only."""
     tensors, dim = (*args_of(node), 0)[:2]
     val = node.meta["val"]
     alike = all(n.meta["val"].dim() == val.dim() for n in tensors)
@@ -173,7 +170,7 @@ def joined(draft: ProgramDraft, node: Node) -> Node | None:
 
 @several_rules.on(aten.mm.default)
 def product_in_a_batch(draft: ProgramDraft, node: Node) -> Node | None:
-    """The pipeline reshapes a product of matrices to one unknown size."""
+    """The pipeline reshapes the result of a matmul, which allows one dynamic size."""
     val = node.meta["val"]
     if unknown(val) < 2:
         return None
@@ -201,7 +198,7 @@ def converted(draft: ProgramDraft, node: Node) -> Node | None:
 
 @size_rules.on(aten.gather.default)
 def gathered(draft: ProgramDraft, node: Node) -> Node | None:
-    """Along the last dim, where the others are the same."""
+    """Only along the last dim, with the same sizes in the others."""
     source, dim, index = args_of(node)[:3]
     shape, places = source.meta["val"].shape, index.meta["val"].shape
     last = dim % len(shape) == len(shape) - 1
@@ -225,7 +222,7 @@ def reshaped(draft: ProgramDraft, node: Node) -> Node | None:
 
 @single_rules.on(aten.where.self)
 def chosen(draft: ProgramDraft, node: Node) -> Node | None:
-    """A common shape of three is not computed by the pipeline."""
+    """The pipeline does not compute the broadcast shape of three operands."""
     val = node.meta["val"]
     operands = [*args_of(node)]
     if len({id(operand) for operand in operands}) < 3:
@@ -248,7 +245,7 @@ def rows_at_places_of_several_sizes(draft: ProgramDraft, node: Node) -> Node | N
 
 @size_rules.on(aten.index_select.default)
 def picked(draft: ProgramDraft, node: Node) -> Node | None:
-    """Rows of a tensor that is seen as (before, rows, behind)."""
+    """Rows of the tensor viewed as (before, rows, behind)."""
     source, dim, index = args_of(node)
     shape = source.meta["val"].shape
     if not unknown(source.meta["val"]):
@@ -261,7 +258,7 @@ def picked(draft: ProgramDraft, node: Node) -> Node | None:
 
 @several_rules.on(aten.arange.start_step)
 def counted_by_a_table(draft: ProgramDraft, node: Node) -> Node | None:
-    """The dialect has no word for counting: a part of a table, as long as it can get."""
+    """The dialect has no iota: a slice of a constant table of the maximum length."""
     return _counted(draft, node, 1 << 24)
 
 
@@ -295,7 +292,7 @@ def filled(draft: ProgramDraft, node: Node) -> Node | None:
 
 
 def _places(draft: ProgramDraft, node: Node) -> list[Any] | None:
-    """Where a slice starts, in every dimension."""
+    """The start of a slice in every dimension."""
     given: list[Any] = list(node.args)
     source, dim, start, _, step = given + [0, None, None, 1][len(given) - 1 :]
     val = source.meta["val"]
@@ -330,12 +327,12 @@ _ELEMENTWISE: dict[Any, slice] = {
     ),
     aten.where.self: slice(0, 3),
 }  # fmt: skip
-"""Ops that broadcast, and which of their arguments."""
+"""Ops that broadcast, and the arguments that they broadcast."""
 
 
 @several_rules.on(*_ELEMENTWISE)
 def ranks_are_equal(draft: ProgramDraft, node: Node) -> Node | None:
-    """The pipeline adds leading dims by a reshape to one unknown size."""
+    """The pipeline adds leading dims by a reshape, which allows one dynamic size."""
     rank = node.meta["val"].dim()
     changed = False
     for i in range(len(node.args))[_ELEMENTWISE[node.target]]:
@@ -354,7 +351,7 @@ def ranks_are_equal(draft: ProgramDraft, node: Node) -> Node | None:
 
 @size_rules.on(*_ELEMENTWISE, aten.scalar_tensor.default)
 def size_is_a_tensor(draft: ProgramDraft, node: Node) -> Node | None:
-    """A size that is computed with, as a tensor of one number."""
+    """A size that is an operand becomes a 0-d tensor."""
     changed = False
     for i, number in enumerate(args_of(node)):
         if not isinstance(number, Node) or not is_dynamic(number.meta["val"]):

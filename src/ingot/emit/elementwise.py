@@ -1,4 +1,4 @@
-"""Functions of single numbers that torch-mlir has not, or not for all dtypes."""
+"""Decompositions of elementwise functions that torch-mlir lacks, or lacks for some dtypes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ aten = torch.ops.aten
 
 
 def _is_negative(x: Tensor) -> Tensor:
-    """The sign of a zero included."""
+    """Whether the sign bit is set, also of a zero."""
     return (x < 0) | ((x == 0) & (1 / x < 0)) if x.dtype.is_floating_point else x < 0
 
 
@@ -33,7 +33,7 @@ def signbit(x: Tensor) -> Tensor:
 
 @decomposes(aten.frexp.Tensor)
 def frexp(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Halved and doubled by powers of two, which is exact, until it is between a half and one."""
+    """Scaled by powers of two, which is exact, until it is between a half and one."""
     if x.dtype not in (torch.float32, torch.float64):
         return NotImplemented
     special = (x == 0) | (x != x) | (x.abs() == math.inf)
@@ -52,7 +52,7 @@ def frexp(x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 _EUCLID = {torch.int8: 12, torch.uint8: 13, torch.int16: 23, torch.int32: 46, torch.int64: 92}
-"""How many steps the largest numbers may take: those are neighbours among Fibonacci's."""
+"""The most steps that Euclid's algorithm takes: on neighbouring Fibonacci numbers."""
 
 
 @decomposes(aten.gcd.default)
@@ -74,7 +74,7 @@ def lcm(x: Tensor, y: Tensor) -> Tensor:
 
 @decomposes(aten.hypot.default)
 def hypot(x: Tensor, y: Tensor) -> Tensor:
-    """The larger one times a root, so that no square overflows."""
+    """The larger operand times a root, so that no square overflows."""
     x, y = x.abs(), y.abs()
     large, small = torch.maximum(x, y), torch.minimum(x, y)
     ratio = torch.where(large == 0, 0, small / torch.where(large == 0, 1, large))
@@ -84,7 +84,7 @@ def hypot(x: Tensor, y: Tensor) -> Tensor:
 
 @decomposes(aten.logcumsumexp.default)
 def logcumsumexp(x: Tensor, dim: int) -> Tensor:
-    """Each step adds what lies twice as far back."""
+    """Inclusive scan by doubling: each step adds the element twice as far back."""
     if x.dim() == 0:
         return x.clone()
     size = x.shape[dim]
@@ -110,7 +110,7 @@ def power_of_a_number(base: Any, exponent: Tensor) -> Tensor:
 
 @decomposes(aten.angle.default)
 def angle(x: Tensor) -> Tensor:
-    """Of a real number: none, or half a turn."""
+    """The angle of a real number is 0 or pi."""
     if x.dtype.is_complex:
         return NotImplemented
     turned = torch.where(x < 0, math.pi, 0.0)

@@ -1,7 +1,6 @@
-"""`Program.to_mlir`: a Program in a dialect of MLIR. Comes in: a Program at aten level; goes out: a
-MlirModule, or an EmitError that lists everything the dialect cannot take. The steps: legalize the
-graph for the dialect, check every node, import it into the torch dialect, run torch-mlir's
-pipelines in the helper process.
+"""`Program.to_mlir`: emits a Program at aten level in a dialect of MLIR. The steps: legalize the
+graph for the dialect, check every node, import the graph into the torch dialect, run torch-mlir's
+pipelines in the helper process. An EmitError lists everything that the dialect cannot take.
 """
 
 from __future__ import annotations
@@ -33,9 +32,9 @@ def to_mlir(
     partial: bool = False,
     checks: bool = False,
 ) -> MlirModule:
-    """`decompositions` takes ops apart that the pipelines do not know, the user's own above all;
-    with `partial` whatever the dialect cannot take stays a call of a function that is declared;
-    with `checks` what the program asserts while it runs is kept."""
+    """`decompositions`: for ops that the pipelines do not know, above all the user's own.
+    `partial`: ops that the dialect cannot take stay calls of declared functions.
+    `checks`: keep the program's runtime assertions."""
     target = find_dialect(dialect)
     isolate.start()
     legal = legalize(program, target, decompositions or {}, checks)
@@ -52,7 +51,7 @@ def to_mlir(
 
 
 def emit_legal(legal: Program, target: Dialect, limits: isolate.Limits) -> MlirModule:
-    """A program that is legalized already."""
+    """Emit a legalized program."""
     try:
         text = _lowered(legal, target, limits)
         if has_bodies(legal) or (legal.symbols and not target.sizes):
@@ -74,19 +73,19 @@ _ARITH_CONSTANT = re.compile(r"arith\.constant (dense<.*> : tensor<[^>]*(?:i|f|b
 
 
 def _own_constants(text: str, target: Dialect) -> str:
-    """Those of sizes stay arith's."""
+    """The dialect's own constant op in place of arith's, except for sizes."""
     if not target.constant:
         return text
     return _ARITH_CONSTANT.sub(rf"{target.constant} \1", text)
 
 
 def _runnable(text: str, loops: str) -> str:
-    """Upstream lowers TOSA's loops, and StableHLO's not."""
+    """Upstream lowers TOSA's loops, but not StableHLO's."""
     return give_loops_bodies(text, "scf") if "stablehlo.while" in loops else loops
 
 
 def refusals(legal: Program, target: Dialect, limits: isolate.Limits) -> list[Problem]:
-    """Each op that the pipeline does not take by itself."""
+    """The ops that the pipeline rejects on their own."""
     return probe(legal, lambda alone: _refusal(alone, target, limits))
 
 
@@ -98,7 +97,7 @@ def _lowered(legal: Program, target: Dialect, limits: isolate.Limits) -> str:
 
 
 def _refusal(legal: Program, target: Dialect, limits: isolate.Limits) -> str:
-    """What the pipeline says to this program; empty if it takes it."""
+    """The pipeline's reason against this program; empty if it accepts it."""
     try:
         _lowered(legal, target, limits)
     except (isolate.PipelineError, EmitError) as error:

@@ -1,6 +1,6 @@
-"""A module as machine code, in the helper process. Comes in: a request with a module, the steps to
-LLVM and a file with the bytes of the arguments; goes out: a reply with the results: numbers, and
-for a tensor its sizes and bytes.
+"""Compiles a module to machine code and calls it, in the helper process. The request holds the
+module, the steps to LLVM and a file with the bytes of the arguments. The reply holds the results:
+scalars, and the sizes and bytes of tensors.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ def run(request: Request) -> Reply:
             return failed
         from torch_mlir.execution_engine import ExecutionEngine
 
-        engine = ExecutionEngine(module, opt_level=0, shared_libs=[])  # ten times as fast
+        engine = ExecutionEngine(module, opt_level=0, shared_libs=[])  # compiles ten times as fast
         return {"results": _call(engine, request, shapes)}
 
 
 def _result_shape(kind: Any) -> tuple[int, int]:
-    """The rank and the bytes of an element; rank -1 is a plain number."""
+    """The rank and the bytes of an element; rank -1 stands for a scalar."""
     if isinstance(kind, ir.RankedTensorType):
         return kind.rank, _element_bytes(kind.element_type)
     return -1, _element_bytes(kind)
@@ -52,7 +52,7 @@ def _element_bytes(kind: Any) -> int:
 
 
 def _descriptor(rank: int) -> type[ctypes.Structure]:
-    """A ranked memref, as generated code sees it."""
+    """The C layout of a ranked memref descriptor."""
     fields: list[tuple[str, Any]] = [
         ("allocated", ctypes.c_void_p),
         ("aligned", ctypes.c_void_p),
@@ -75,7 +75,7 @@ def _call(engine: Any, request: Request, shapes: list[tuple[int, int]]) -> list[
     base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
     arguments = [_argument(spec, base) for spec in request["arguments"]]
     pointers = [a if _is_plain(a) else ctypes.pointer(a) for a in arguments]
-    if len(shapes) == 1 and shapes[0][0] < 0:  # a single number is returned, not written
+    if len(shapes) == 1 and shapes[0][0] < 0:  # a single scalar is returned, not written
         pointers.append(ctypes.pointer(results))
     elif shapes:
         pointers.insert(0, ctypes.pointer(ctypes.pointer(results)))

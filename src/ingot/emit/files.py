@@ -1,4 +1,4 @@
-"""Several files written together: all of them or none."""
+"""Writes several files: all of them or none."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ingot.errors import EmitError
 
 
 def write_all(files: Sequence[tuple[Path, Callable[[str], object]]]) -> tuple[Path, ...]:
-    """Every file under another name first, then all renamed."""
+    """Write every file under a temporary name, then rename all of them."""
     made: list[tuple[str, Path]] = []
     try:
         for path, write in files:
-            if path.is_dir():  # renaming would fail, when the others are in place
+            if path.is_dir():  # renaming would fail after other files are in place
                 raise IsADirectoryError(errno.EISDIR, f"{path} is a folder")
             handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
             os.close(handle)

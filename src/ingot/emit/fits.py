@@ -1,6 +1,6 @@
-"""Polynomials in the place of functions that no dialect has a word for. Comes in: a function of
-float64 tensors, run here by PyTorch itself, and an interval; goes out: a Fit, which is called with
-tensors of any floating-point dtype and is as exact as that dtype.
+"""Polynomial approximations of functions that no dialect has an op for. A function of float64
+tensors, evaluated by PyTorch itself, is fitted on an interval. The Fit is called with tensors of
+any floating-point dtype and is as accurate as that dtype.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from torch import Tensor
 from torch.utils._python_dispatch import _disable_current_modes
 
 NOISE = 1e-15
-"""How exact the function itself is."""
+"""The accuracy of the fitted function itself."""
 
 POINTS = 48
-"""Where the function is asked; smooth ones need no more."""
+"""Points at which the function is evaluated; smooth functions need no more."""
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,10 @@ class Fit:
     low: float
     high: float
     series: tuple[float, ...]
-    """Coefficients of Chebyshev's polynomials on the interval."""
+    """Coefficients of Chebyshev polynomials on the interval."""
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Holds inside the interval; outside of it the value means nothing."""
+        """Valid inside the interval only."""
         middle, half = (self.high + self.low) / 2, (self.high - self.low) / 2
         place = ((x - middle) / half).clamp(-1, 1)
         powers = _powers(self.series, torch.finfo(x.dtype).eps)
@@ -43,7 +43,7 @@ class Fit:
 
 @cache
 def _powers(series: tuple[float, ...], eps: float) -> tuple[float, ...]:
-    """As coefficients of powers, without those at the end that are too small to tell."""
+    """The coefficients of powers, without trailing terms below the dtype's accuracy."""
     numbers = np.array(series)
     sizes = np.abs(numbers) / np.abs(numbers).max()
     count = np.flatnonzero(sizes > max(eps / 16, NOISE)).max() + 1
@@ -52,7 +52,7 @@ def _powers(series: tuple[float, ...], eps: float) -> tuple[float, ...]:
 
 def fit(function: Callable[[Tensor], Tensor], low: float, high: float) -> Fit:
     def values(places: Any) -> Any:
-        with _disable_current_modes():  # whoever is the first to import this may be tracing
+        with _disable_current_modes():  # the first import may happen during tracing
             x = torch.from_numpy((places * (high - low) + (high + low)) / 2)
             return function(x).numpy()
 

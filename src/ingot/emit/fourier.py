@@ -1,7 +1,7 @@
-"""Fourier transforms by parts: products with matrices of cosines and sines, which are computed
-where they are used, so that the text stays short. A long transform is split into two by the
-factors of its size, and so on. What holds: sizes may be any; a dynamic size, and a large prime, is
-one product.
+"""Fourier transforms on real and imaginary parts: matmuls with matrices of cosines and sines. The
+matrices are computed where they are used, so that the text stays short. A long transform is split
+recursively by the factors of its size. Any size is supported; a dynamic size or a large prime is
+one matmul.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ aten = torch.ops.aten
 TRANSFORMS = (aten._fft_c2c.default, aten._fft_r2c.default, aten._fft_c2r.default)
 
 DIRECT = 64
-"""Up to this size a transform is one product."""
+"""Up to this size a transform is one matmul."""
 
 
 @on(aten._fft_c2c.default)
@@ -50,7 +50,7 @@ def real_to_complex(
 
 @on(aten._fft_c2r.default)
 def complex_to_real(op: Any, x: Pair, dims: Sequence[int], normalization: int, size: int) -> Tensor:
-    """The half that is not given is the conjugate of the other, backwards."""
+    """The missing half is the conjugate of the given half, reversed."""
     *others, last = dims
     for dim in others:
         x = _along(x, dim, 1)
@@ -67,7 +67,7 @@ def _along(x: Pair, dim: int, sign: int) -> Pair:
 
 
 def _scaled(x: Pair, dims: Sequence[int], normalization: int) -> Pair:
-    """PyTorch's numbers: 0 is as it is, 1 by the root of the size, 2 by the size."""
+    """PyTorch's normalization: 0 none, 1 by the root of the size, 2 by the size."""
     if normalization == 0:
         return x
     size = math.prod(x.re.shape[dim] for dim in dims)
@@ -76,7 +76,7 @@ def _scaled(x: Pair, dims: Sequence[int], normalization: int) -> Pair:
 
 
 def _transformed(x: Pair, sign: int) -> Pair:
-    """Along the last dim."""
+    """Transform along the last dim."""
     size = x.re.shape[-1]
     first = _factor(size)
     if first == 1:
@@ -88,7 +88,7 @@ def _transformed(x: Pair, sign: int) -> Pair:
 
 
 def _factor(size: int) -> int:
-    """The divisor nearest to the root, where the size is worth splitting."""
+    """The largest divisor up to the square root; 1 if the size is not worth splitting."""
     if not isinstance(size, int) or size <= DIRECT:
         return 1
     return next(n for n in range(math.isqrt(size), 0, -1) if size % n == 0)
@@ -99,7 +99,7 @@ def _each(x: Pair, change: Any) -> Pair:
 
 
 def _turns(rows: int, columns: int, size: int, sign: int, dtype: torch.dtype) -> Pair:
-    """Each product of a row's and a column's number as a part of the full turn."""
+    """Twiddle factors: cosine and sine of 2 pi * row * column / size."""
     steps = torch.remainder(torch.arange(rows).unsqueeze(1) * torch.arange(columns), size)
     near = torch.where(steps * 2 > size, steps - size, steps)
     angle = near.to(dtype) * (2 * math.pi / size)
@@ -107,7 +107,7 @@ def _turns(rows: int, columns: int, size: int, sign: int, dtype: torch.dtype) ->
 
 
 def _product(x: Pair, y: Pair) -> Pair:
-    """A real left side has no imaginary part at all."""
+    """A complex matmul; a real left operand has None as imaginary part."""
     re, im = _times(x.re, y.re), _times(x.re, y.im)
     if x.im is None:
         return Pair(re, im)

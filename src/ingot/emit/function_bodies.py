@@ -1,6 +1,6 @@
-"""Bodies for calls: the functions that the text of a module only declares after the pipelines are
-defined in the dialect's ops. They make tensors of computed sizes (`dynamic_sizes.py`), or hold what
-the user wrote for an operation of their own.
+"""Defines functions that the text of a module only declares after the pipelines: bodies in the
+dialect's ops that make tensors of computed sizes (`dynamic_sizes.py`), and the user's MLIR text for
+an op.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _defined(text: str, node: Node, dialect: str) -> str:
         re.MULTILINE,
     )
     found = declaration.search(text)
-    if found is None:  # nothing reads it
+    if found is None:  # the call was dead code
         return text
     body = node.meta[BODY]
     inputs, result = split_types(found["inputs"]), found["result"]
@@ -70,15 +70,15 @@ _FUNCTION = re.compile(
 
 
 def _users_own(text: str, node: Node, inputs: list[str], result: str) -> str:
-    """The user's function under the name of the call; it has to take and return what that does."""
+    """The user's function, renamed to the callee of the call. Its type has to match the call."""
     found = _FUNCTION.search(text)
     needed = f"({', '.join(inputs)}) -> {result}"
     if found is None:
-        raise problem_error(node, "its MLIR text holds no function", f"write one: {needed}")
+        raise problem_error(node, "its MLIR text contains no function", f"write one: {needed}")
     own = [argument.partition(":")[2].strip() for argument in split_types(found[1])]
     if own != inputs or found[2] != result:
         given = f"({', '.join(own)}) -> {found[2]}"
-        raise problem_error(node, f"its MLIR text is of type {given}", f"write one: {needed}")
+        raise problem_error(node, f"its MLIR function is of type {given}", f"it must be: {needed}")
     head = re.sub(
         r"(?:private\s+|public\s+)?@[\w.$-]+", f"private @{node.meta[CALL]}", found[0], count=1
     )

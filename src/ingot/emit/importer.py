@@ -1,8 +1,7 @@
-"""A legalized Program as a module in the torch dialect, by torch-mlir's importer. Comes in: a
-Program whose ops the importer knows; goes out: a module with one public function `main`. What
-holds: its arguments are the program's inputs, weights included, each with its name and kind as
-attributes; its results are the program's outputs that are not constant; every operation has the
-name of the node it comes from in its location.
+"""Imports a legalized Program into the torch dialect with torch-mlir's importer. The module has one
+public function `main`. Its arguments are the program's inputs, weights included, each with its name
+and kind as attributes; its results are the program's non-constant outputs. The location of every
+operation contains the name of its node.
 """
 
 from __future__ import annotations
@@ -56,10 +55,10 @@ def returned(program: Program) -> tuple[int, ...]:
 
 
 def _import_ready(module: GraphModule) -> None:
-    """What torch-mlir's importer expects of a graph, here and in branches."""
+    """Adapt a graph and its branches to torch-mlir's importer."""
     for node in module.graph.nodes:
         node.meta.pop("tensor_meta", None)
-        if isinstance(node.meta.get(BODY), Sized):  # it reads sizes off its witnesses
+        if isinstance(node.meta.get(BODY), Sized):  # it reads sizes from its witnesses
             node.args = map_arg(node.args, lambda n: n if _is_tensor(n) else 0)
     end = output_node(module.graph)
     end.args = (tuple(v for v in output_values(module.graph) if isinstance(v, Node)),)
@@ -90,7 +89,7 @@ def _size_text(program: Program, size: Any) -> str:
 
 
 class _Names(fx_importer.ContextCache):
-    """Locations that name the node and the user's line, so that a complaint finds its way back."""
+    """Locations with the node's name and the user's line, to map diagnostics back to nodes."""
 
     def get_node_location(self, node: Node) -> ir.Location:
         place = node_place(node)
@@ -103,7 +102,7 @@ class _Names(fx_importer.ContextCache):
 
 
 class _Literals(fx_importer.FxImporterHooks):
-    """Tensors by their bytes, whatever their dtype."""
+    """Tensors of any dtype, from their bytes."""
 
     def resolve_literal(self, importer: Any, value: Any, info: Any) -> Any:
         if not isinstance(value, torch.Tensor):
@@ -112,8 +111,8 @@ class _Literals(fx_importer.FxImporterHooks):
 
 
 def _operands(node: Node) -> list[Node]:
-    """What a call takes: a call that makes a tensor of a computed size takes no sizes, and the
-    inputs that have them."""
+    """The operands of a call. A call that makes a tensor of a computed size takes the inputs that
+    have the sizes as dimensions, not the sizes."""
     body = node.meta.get(BODY)
     if not isinstance(body, Sized):
         return list(node.all_input_nodes)

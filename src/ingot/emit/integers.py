@@ -1,7 +1,7 @@
-"""64-bit integers in TOSA. Comes in: a legalized graph; goes out: the same, with each sum that
-torch-mlir would compute in 32 bits, and that may need more, marked as a call whose body adds in 64
-(TOSA's extension `int64`). What is proven to fit, from shapes, symbols and constants, is left to be
-narrowed. A range is (least, largest); what nothing is known of has that of its dtype.
+"""64-bit integer sums in TOSA. torch-mlir computes them in 32 bits, so each sum that may overflow
+becomes a call whose body adds in 64 bits (TOSA's extension `int64`). Sums that provably fit, from
+the ranges of shapes, symbols and constants, are left to be narrowed. A range is (least, largest);
+an unknown value has the range of its dtype.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _as_tensor(draft: ProgramDraft, node: Node, operand: Any) -> Node:
 
 
 class _Ranges:
-    """What is known of each value."""
+    """The range of each value."""
 
     def __init__(self, draft: ProgramDraft) -> None:
         self.of: dict[Node, Range] = {}
@@ -97,7 +97,7 @@ class _Ranges:
                 self.of[node] = self._computed(node)
 
     def fits(self, node: Node) -> bool:
-        """The operands and the result of a sum are small."""
+        """Whether the operands and the result of a sum fit in 32 bits."""
         return all(_inside(self.value(v)) for v in (node, *node.args[:2]))
 
     def value(self, value: Any) -> Range:

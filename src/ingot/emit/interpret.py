@@ -1,6 +1,6 @@
-"""StableHLO's reference interpreter, in the helper process, for what upstream lowers to nothing
-else (sorting, scattering). Comes in: a request with a module, the steps that make its sizes known
-and a file with the bytes of the arguments; goes out: a reply with the results, as from
+"""Runs StableHLO's reference interpreter in the helper process, for ops that upstream does not
+lower further (sort, scatter). The request holds a module, the steps that make its sizes static and
+a file with the bytes of the arguments. The reply holds the results, in the format of
 `execution.py`.
 """
 
@@ -35,7 +35,7 @@ def interpret(request: Request) -> Reply:
 
 
 def _return_bits(function: Any) -> None:
-    """Results of types that Python cannot read come back as integers of as many bits."""
+    """Bitcast results of types that Python cannot read to integers of the same width."""
     end = list(function.entry_block.operations)[-1]
     kinds = []
     for i, value in enumerate(end.operands):

@@ -1,7 +1,7 @@
-"""The safe side of the helper process. Comes in: a module and pipelines; goes out: MLIR text or
-results, or an EmitError. What holds: whatever a pipeline does, this process lives on; a crash, a
-hang and a memory blow-up leave a reproducer on disk: the input, the pipeline, one command. The
-helper is started once and kept ready.
+"""The client of the helper process: runs pipelines on a module there and returns MLIR text or
+results. No pipeline failure ends this process. A crash, a hang or exhausted memory raises an
+EmitError and leaves a reproducer on disk: the input, the pipeline, one command. The helper is
+started once and kept ready.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ingot.forks import fork_safe_lock
 
 @dataclass(frozen=True)
 class Limits:
-    """What one request may use."""
+    """Resource limits of one request."""
 
     seconds: float = 300.0
     memory: int = 16 << 30
@@ -36,14 +36,14 @@ USUAL = Limits()
 
 @dataclass(frozen=True)
 class Complaint:
-    """What a pipeline said, and at which location."""
+    """A pipeline's diagnostic and its location."""
 
     location: str
     message: str
 
 
 class PipelineError(Exception):
-    """A pipeline that refused its input, with all it said."""
+    """A pipeline rejected its input; with all of its diagnostics."""
 
     def __init__(self, step: str, complaints: Sequence[Complaint]) -> None:
         self.step = step
@@ -53,11 +53,11 @@ class PipelineError(Exception):
 
 _lock = fork_safe_lock()
 _helper: tuple[int, subprocess.Popen[bytes], Connection] | None = None
-"""The process id it was started in, the helper, the line to it."""
+"""The id of the process that started it, the helper, the connection to it."""
 
 
 def start() -> None:
-    """Have the helper ready, without waiting for it."""
+    """Start the helper, without waiting for it."""
     with _lock:
         _connection()
 
@@ -65,7 +65,7 @@ def start() -> None:
 def lower(
     module: bytes | str, steps: Sequence[PipelineStep], limits: Limits, *, calls: bool = False
 ) -> str:
-    """The module behind all steps, as text. With `calls` it may call functions."""
+    """The module after all steps, as text. With `calls` it may call declared functions."""
     request = {"do": "lower", "module": module, "steps": _pairs(steps), "calls": calls}
     return str(_answer(request, limits)["text"])
 
@@ -81,8 +81,8 @@ def run(
     *,
     refine: bool = False,
 ) -> list[Any]:
-    """The results of `function`; arrays come and go as bytes. With `refine` its types are made
-    those of the arguments first."""
+    """The results of `function`; tensors are passed as bytes. `refine` first sets its types to
+    those of the arguments."""
     request = {
         "do": "run",
         "module": module,
@@ -104,7 +104,7 @@ def interpret(
     file: str,
     limits: Limits,
 ) -> list[Any]:
-    """The same by StableHLO's reference interpreter."""
+    """The same with StableHLO's reference interpreter."""
     request = {
         "do": "interpret",
         "module": module,

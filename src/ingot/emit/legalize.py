@@ -1,6 +1,6 @@
-"""Rewrites that bring a program to what torch-mlir's pipelines take. Comes in: a Program at aten
-level; goes out: one whose every op the importer and the dialect's pipeline know, with small
-constants inside and all other tensors as inputs.
+"""Rewrites a Program at aten level into a form that torch-mlir's pipelines take: the importer and
+the dialect's pipeline know every op, small constants are part of the graph, and all other tensors
+are inputs.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from ingot.program.program import OutputSpec, Program, Signature
 aten = torch.ops.aten
 
 SMALL = 64
-"""Constants of at most so many elements are written into the text."""
+"""Constants of at most this many elements are written into the text."""
 
 CHECKS: tuple[Any, ...] = (
     *ASSERTIONS,
@@ -56,7 +56,7 @@ WELL_KNOWN = (
     aten.t.default, aten.transpose.int, aten.addmm.default, aten.squeeze.default, aten.squeeze.dim,
     aten.squeeze.dims,
 )  # fmt: skip
-"""What the pipelines take as it is; not worth a trace."""
+"""Ops that the pipelines lower directly; decomposing them is not worth a trace."""
 
 
 FROM_PYTORCH = (
@@ -67,17 +67,17 @@ FROM_PYTORCH = (
     aten.squeeze_copy, aten.t_copy, aten.transpose_copy, aten.unbind_copy, aten.unfold_copy,
     aten.unsqueeze_copy, aten.split_with_sizes_copy,
 )  # fmt: skip
-"""What PyTorch takes apart well and torch-mlir does not ask it to."""
+"""Ops with a good decomposition in PyTorch that torch-mlir's table does not include."""
 
 
 Expansion = Callable[..., Any] | str
-"""How an op is taken apart: in Python, or by a function in the text of the dialect asked for."""
+"""A decomposition: a Python function, or the text of a function in the target dialect."""
 
 
 def legalize(
     program: Program, dialect: Dialect, extra: Mapping[Any, Expansion], checks: bool = False
 ) -> Program:
-    """`extra` takes more ops apart; with `checks` those of the program stay."""
+    """`extra`: more decompositions. `checks`: keep the program's runtime assertions."""
     texts = {op: how for op, how in extra.items() if isinstance(how, str)}
     functions = {op: how for op, how in extra.items() if not isinstance(how, str)}
     program = with_texts(program, texts)
@@ -128,8 +128,8 @@ def decompositions(dialect: str) -> dict[Any, Any]:
 
 @dataclass(frozen=True)
 class ValuesOnly(Pass):
-    """An output that is an overwritten input, or a view of one, is what was written; checks are
-    dropped, or those of ranges, which compute nothing."""
+    """Replace outputs that are mutated inputs, or views of them, by the values written. Drop all
+    checks, or with `checks` only those that compute nothing, such as checks of ranges."""
 
     name: ClassVar[str] = "values-only"
     checks: bool = False
@@ -168,7 +168,7 @@ class ValuesOnly(Pass):
 
 @dataclass(frozen=True)
 class Embed(Pass):
-    """Small constants that nothing overwrites become part of the graph."""
+    """Move small constants, which nothing mutates, into the graph."""
 
     name: ClassVar[str] = "embed"
 
@@ -188,7 +188,7 @@ class Embed(Pass):
 
 
 def _is_small(tensor: torch.Tensor) -> bool:
-    """Few numbers, of a kind that all dialects have literals of."""
+    """Few elements, of a dtype for which all dialects have literals."""
     kinds = (torch.uint8, torch.uint16, torch.uint32, torch.uint64)
     plain = not tensor.dtype.is_complex and tensor.dtype not in kinds
     return plain and tensor.numel() <= SMALL
@@ -214,7 +214,7 @@ class Respell(Pass):
 
 @dataclass(frozen=True)
 class Sweep(Pass):
-    """Drop what nothing reads."""
+    """Eliminate dead code."""
 
     name: ClassVar[str] = "sweep"
 

@@ -1,5 +1,5 @@
-"""The dialects a program can be written in, and the pipelines that lead there. Each is a list of
-named steps, so that an error can say which step complained and a reproducer can start there.
+"""The target dialects and the pipelines that lower to them. Each pipeline is a list of named steps,
+so that an error can name the step that failed and a reproducer can start there.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ _INLINE = PipelineStep("bodies of calls", _module("inline", "symbol-dce", "canon
 class Dialect:
     name: str
     steps: tuple[PipelineStep, ...]
-    """From the torch dialect as it is imported."""
+    """From the imported torch dialect to this one."""
     to_linalg: tuple[PipelineStep, ...]
-    """From here to linalg, to be run."""
+    """From this dialect to linalg, for execution."""
     interpreted: PipelineStep | None = None
-    """Upstream has an interpreter for it, and this makes its sizes known."""
+    """Makes sizes static for upstream's interpreter, if the dialect has one."""
     branches: bool = True
     """torch-mlir lowers branches to it."""
     complex: bool = True
     """torch-mlir lowers complex numbers to it."""
     sizes: bool = True
-    """torch-mlir computes with dynamic sizes in it."""
+    """torch-mlir supports dynamic sizes in it."""
     one_size: bool = False
-    """A reshape to it works out one dynamic size, and not two."""
+    """A reshape in it infers one dynamic size, and not two."""
     narrows: bool = False
     """torch-mlir adds 64-bit integers in 32 bits."""
     finish: PipelineStep = _INLINE
-    """Behind the bodies of calls."""
+    """Runs after the bodies of calls are inserted."""
     constant: str = ""
-    """Its word for a constant, where torch-mlir leaves some of arith's."""
+    """Its constant op, if torch-mlir leaves some of arith's in the output."""
 
 
 _BACKEND = PipelineStep(

@@ -1,4 +1,4 @@
-"""Tensors as MLIR constants, by their bytes: every dtype that MLIR has, no Python numbers."""
+"""Tensors as MLIR constants. Elements are written as raw bytes, which covers every MLIR dtype."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from torch_mlir.extras.fx_importer import TORCH_DTYPE_TO_MLIR_TYPE, ContextCache
 
 
 def literal(tensor: torch.Tensor, types: ContextCache) -> ir.Value:
-    """A `torch.vtensor.literal`; a location is set by the caller. A complex one is a view of its
-    parts: MLIR's bindings cannot hold the attribute."""
+    """A `torch.vtensor.literal`; the caller sets the location. A complex tensor is a view of a
+    literal of its parts: MLIR's Python bindings cannot hold the complex attribute."""
     with _disable_current_modes():
         plain = tensor.detach().contiguous()
         if tensor.dtype.is_complex:
@@ -31,7 +31,7 @@ def _elements(tensor: torch.Tensor) -> ir.Attribute:
     if tensor.numel() == 0:
         return ir.Attribute.parse(f"dense<> : {shaped}")
     flat = tensor.reshape(-1)
-    if tensor.dtype is torch.bool:  # MLIR packs its bits
+    if tensor.dtype is torch.bool:  # MLIR packs i1 into bits
         return ir.DenseElementsAttr.get([ir.BoolAttr.get(v) for v in flat.tolist()], shaped)
     data = flat.view(torch.uint8).numpy().tobytes()
     size = len(data) // tensor.numel()

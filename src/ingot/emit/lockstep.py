@@ -1,7 +1,6 @@
-"""Where a dialect's numbers part from eager's. Comes in: a program, a dialect, arguments; goes out:
-the first operation of the program, in its order, whose value differs, or None. The program is
-written and run once, with every value that it computes as a result, and run by PyTorch beside it:
-so a wrong lowering is found wherever it happened, in our legalization or in a pipeline.
+"""Finds the first operation, in program order, whose value differs from eager's. The program is
+emitted and run once with every value that it computes as an output, and compared with a run by
+PyTorch. This finds wrong lowerings in ingot's legalization as well as in a pipeline.
 """
 
 from __future__ import annotations
@@ -86,7 +85,7 @@ def first_difference(
 
 
 def _with_all_values(program: Program, dialect: Dialect) -> tuple[Program, list[Node]]:
-    """The program with every tensor that it computes and reads as an output."""
+    """The program with every tensor that it computes and uses as an output."""
     module = copy_module(program.graph_module)
     nodes = [node for node in module.graph.nodes if _is_watched(node, dialect)]
     output_node(module.graph).args = (tuple(nodes),)
@@ -96,8 +95,8 @@ def _with_all_values(program: Program, dialect: Dialect) -> tuple[Program, list[
 
 
 def _is_watched(node: Node, dialect: Dialect) -> bool:
-    """Not what has a size that the dialect has no word for: as a step on the way it may be gone
-    behind the legalization, as a result it could not."""
+    """Excludes values of a data-dependent size that the dialect cannot express: legalization may
+    eliminate such an intermediate value, but not an output."""
     val = node.meta.get("val")
     if node.op != "call_function" or not isinstance(val, torch.Tensor) or not node.users:
         return False

@@ -1,7 +1,6 @@
-"""Direct methods of linear algebra, step by step: factors of small matrices, and what is made of
-them (solutions, inverses, determinants). What holds: matrices are real, of a known size of at most
-LARGEST, and pivots are chosen as LAPACK chooses them. What iterates until it converges (singular
-values, eigenvalues) is not here.
+"""Direct methods of linear algebra, unrolled: factorisations of small matrices, and solutions,
+inverses and determinants from them. Matrices are real, of a static size of at most LARGEST; pivots
+are chosen as in LAPACK. Iterative methods (singular values, eigenvalues) are not included.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ LARGEST = 16
 
 
 def direct(*targets: Any) -> Callable[[Decomposition], Decomposition]:
-    """Register a function of matrices, which declines those that are too large or complex."""
+    """Register a function of matrices, which declines large and complex ones."""
 
     def register(function: Decomposition) -> Decomposition:
         @wraps(function)
@@ -47,7 +46,7 @@ def _columns(x: Tensor) -> Tensor:
 
 
 def _no_trouble(x: Tensor) -> Tensor:
-    """LAPACK's report for each matrix: all went well."""
+    """LAPACK's info for each matrix: success."""
     return torch.zeros(x.shape[:-2], dtype=torch.int32)
 
 
@@ -55,7 +54,7 @@ def _no_trouble(x: Tensor) -> Tensor:
 def lu_factor(
     a: Tensor, *, pivot: bool = True, check_errors: bool = False
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Each step brings the largest number of its column up and clears what is below."""
+    """Each step pivots on the largest element of its column and eliminates the rows below."""
     rows, columns, pivots = _rows(a), _columns(a), []
     for k in range(min(a.shape[-2:])):
         if pivot:
@@ -92,7 +91,7 @@ def _upper(lu: Tensor) -> Tensor:
 
 
 def _order(pivots: Tensor, size: int) -> Tensor:
-    """Which row of the matrix each row of its factors was."""
+    """For each row of the factors, its row in the matrix."""
     rows = torch.arange(size)
     order = rows.expand(*pivots.shape[:-1], size)
     for k in range(pivots.shape[-1]):
@@ -128,7 +127,7 @@ def lu(a: Tensor, *, pivot: bool = True) -> tuple[Tensor, Tensor, Tensor]:
 def solve_triangular(
     a: Tensor, b: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Tensor:
-    """One row of the solution after another, taken off all that is left."""
+    """Substitution: each step solves one row and subtracts it from the remaining ones."""
     if not left:
         turned = solve_triangular(a.mT, b.mT, upper=not upper, unitriangular=unitriangular)
         return turned.mT
@@ -190,7 +189,7 @@ def _diagonal(a: Tensor) -> Tensor:
 
 
 def _sign(pivots: Tensor) -> Tensor:
-    """Each exchange of rows turns the sign of the determinant."""
+    """Each exchange of rows flips the sign of the determinant."""
     exchanged = pivots != torch.arange(1, pivots.shape[-1] + 1)
     return 1 - 2 * (exchanged.to(torch.int64).sum(-1) % 2)
 
@@ -250,7 +249,7 @@ def cholesky_inverse(factor: Tensor, upper: bool = False) -> Tensor:
 
 @direct(aten.geqrf.default)
 def reflections(a: Tensor) -> tuple[Tensor, Tensor]:
-    """Householder's, one a column: R above, and below the vectors without their leading one."""
+    """Householder reflections, one per column: R above, the vectors without leading one below."""
     rows, columns, shares = _rows(a), _columns(a), []
     for k in range(min(a.shape[-2:])):
         column = a[..., k, None]
@@ -272,7 +271,7 @@ def reflections(a: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _reflected(a: Tensor, shares: Tensor, c: Tensor, *, forward: bool) -> Tensor:
-    """The reflections one after the other, on the left of c."""
+    """Apply the reflections one after the other to c from the left."""
     rows = torch.arange(a.shape[-2]).unsqueeze(1)
     count = shares.shape[-1]
     for k in range(count) if forward else reversed(range(count)):
@@ -312,7 +311,7 @@ def qr(a: Tensor, mode: str = "reduced") -> tuple[Tensor, Tensor]:
 
 @direct(aten.linalg_matrix_exp.default)
 def matrix_exp(a: Tensor) -> Tensor:
-    """Halved until it is small, a short series, and squared as often."""
+    """Scaling and squaring: halve until the norm is small, sum a short series, square as often."""
     size = a.abs().sum(-2).amax(-1)[..., None, None]
     halved = []
     for _ in range(12):

@@ -1,5 +1,4 @@
-"""`Program.to_mlir` and `Program.verify`: emission for users, from whatever level their program is
-at."""
+"""`Program.to_mlir` and `Program.verify`, for programs of any level."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A program written in MLIR. What holds: the function `main` of the text takes the inputs of
-`program`, in order, and returns the outputs that `returned` lists; weights are among the inputs,
-beside the text and never in it.
+"""The result of emission: MLIR text and the program it was made from. The function `main` takes the
+inputs of `program`, in order, and returns the outputs listed in `returned`. Weights are inputs;
+they are stored beside the text, never in it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class MlirModule:
     returned: tuple[int, ...]
     """The program's outputs that the function returns; the others are constants."""
     runnable: str
-    """The text to run it by: the same, but for StableHLO's loops, which are scf's."""
+    """The text to execute: the same, with scf's loops in place of StableHLO's."""
 
     def __str__(self) -> str:
         return self.text
@@ -37,7 +37,7 @@ class MlirModule:
         return self.text
 
     def weights(self) -> dict[str, torch.Tensor]:
-        """The tensors that belong to the model, by the `ingot.name` of their argument."""
+        """The model's tensors, by the `ingot.name` of their argument."""
         found = {}
         for spec, node in zip(self.program.signature.inputs, placeholders(self.program.graph)):
             if spec.target is not None:
@@ -45,7 +45,7 @@ class MlirModule:
         return found
 
     def save(self, path: str | os.PathLike[str]) -> tuple[Path, ...]:
-        """Write the text to `path` and the weights beside it as safetensors; both or nothing."""
+        """Write the text to `path` and the weights beside it as safetensors: both files or none."""
         from safetensors.torch import save_file
 
         text = Path(path)

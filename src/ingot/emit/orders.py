@@ -1,5 +1,5 @@
-"""What asks for an order: medians, running extremes, modes, places in a sorted row. Each is said
-with a sort, or with comparisons of all pairs, which every dialect has.
+"""Decompositions of order statistics: medians, running extremes, modes, searchsorted. Each uses a
+sort, or comparisons of all pairs, which every dialect has.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def cummin(x: Tensor, dim: int) -> tuple[Tensor, Tensor]:
 
 
 def _running(x: Tensor, dim: int, better: Any, worst: Any) -> tuple[Tensor, Tensor]:
-    """Each step takes the better of two that lie twice as far apart; of equals, the later."""
+    """Inclusive scan by doubling; of equal elements the later one stays."""
     if x.dim() == 0:
         return x.clone(), torch.zeros_like(x, dtype=torch.int64)
     size = known_size(x, dim)
@@ -79,7 +79,7 @@ def median(x: Tensor) -> Tensor:
 
 @decomposes(aten.median.dim)
 def median_along(x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """A NaN is the median of every row that has one."""
+    """The median of a row with a NaN is NaN."""
     size = 1 if x.dim() == 0 else known_size(x, dim)
     if not size:
         return NotImplemented
@@ -100,7 +100,7 @@ def nanmedian(x: Tensor) -> Tensor:
 
 @decomposes(aten.nanmedian.dim)
 def nanmedian_along(x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """NaNs are sorted behind all others, and the middle is that of the others."""
+    """NaNs are sorted to the end, and the median is that of the other elements."""
     if x.dim() == 0 or not x.dtype.is_floating_point:
         return median_along(x, dim, keepdim)
     missing = _isnan(x)
@@ -114,7 +114,7 @@ def nanmedian_along(x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor,
 
 @decomposes(aten.mode.default)
 def mode(x: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """The smallest of the most frequent values, and the last place that has it."""
+    """The smallest of the most frequent values, and the last index that has it."""
     if x.dim() == 0:
         return x.clone(), torch.zeros_like(x, dtype=torch.int64)
     size = known_size(x, dim)
@@ -131,7 +131,7 @@ def mode(x: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tenso
 
 @decomposes(aten.sort.default, aten.sort.stable, dialect="tosa")
 def sort(x: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
-    """Of integers: each goes to the place that is the count of those before it."""
+    """Of integers: the position of an element is the number of elements that sort before it."""
     if x.dim() == 0:
         return x.clone(), torch.zeros_like(x, dtype=torch.int64)
     if x.dtype.is_floating_point:
@@ -195,7 +195,7 @@ def argmin(x: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
 
 @decomposes(aten.nonzero_static.default)
 def nonzero_static(x: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
-    """The count of those before it is the row of each place that is not zero."""
+    """The row of a nonzero element is the number of nonzero elements before it."""
     if x.dim() == 0 or not all(isinstance(n, int) for n in x.shape):
         return NotImplemented
     hit = (x != 0).reshape(-1)
@@ -215,7 +215,7 @@ def searchsorted(
     row: Tensor, x: Tensor, *, out_int32: bool = False, right: bool = False,
     side: str | None = None, sorter: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
-    """How many of the sorted row are smaller, or not larger."""
+    """The number of elements of the sorted row that are smaller, or with `right` not larger."""
     if sorter is not None:
         row = row.gather(-1, sorter)
     right = right or side == "right"

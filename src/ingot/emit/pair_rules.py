@@ -1,5 +1,5 @@
-"""Arithmetic of complex numbers by their two parts. One rule for each op: called with the op and
-its arguments, of which complex tensors are Pairs; returns a Pair, or a tensor for a real result.
+"""Complex arithmetic on real and imaginary parts. One rule for each op: it takes the op and its
+arguments, with complex tensors as Pairs, and returns a Pair, or a tensor for a real result.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def on(*targets: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 def pair(value: Any) -> Pair:
-    """Any operand: a real one has no imaginary part."""
+    """Any operand as a Pair; a real one has a zero imaginary part."""
     if isinstance(value, Pair):
         return value
     if isinstance(value, Tensor):
@@ -234,14 +234,14 @@ BY_PARTS: tuple[Any, ...] = (
     aten.constant_pad_nd.default, aten.sigmoid.default,
     torch.ops.prims.convert_element_type.default,
 )  # fmt: skip
-"""What torch-mlir does not lower although the dialect has complex numbers."""
+"""Ops that torch-mlir does not lower for complex dtypes although the dialect has them."""
 
 FROM_REAL = (aten._fft_r2c.default,)
-"""Those that make complex numbers of real ones."""
+"""Ops with real operands and complex results."""
 
 
 def by_parts(op: Any, otherwise: Callable[..., Any] | None) -> Callable[..., Any]:
-    """A decomposition of the op on complex tensors; `otherwise` is that on all others."""
+    """A decomposition of the op on complex tensors; `otherwise` handles all others."""
 
     def decomposition(*args: Any, **kwargs: Any) -> Any:
         if op not in FROM_REAL and not any(map(_is_complex, args)):
@@ -255,7 +255,7 @@ def by_parts(op: Any, otherwise: Callable[..., Any] | None) -> Callable[..., Any
 
 
 def _is_complex(value: Any) -> bool:
-    """A complex tensor, or a complex dtype that is asked for."""
+    """A complex tensor, or a complex dtype as an argument."""
     dtype = value.dtype if isinstance(value, Tensor) else value
     return isinstance(dtype, torch.dtype) and dtype.is_complex
 

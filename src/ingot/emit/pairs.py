@@ -1,7 +1,7 @@
-"""Complex numbers as pairs of reals, for dialects that have none. Comes in: a program; goes out:
-the same without complex values. Each op on them is traced as arithmetic of their two parts
-(`pair_rules.py`). What holds: a complex input, weight or result becomes a real one whose last
-dimension of two is the parts, which is how PyTorch lays it out in memory anyway.
+"""Complex numbers as pairs of reals, for dialects without complex types. Each op on complex values
+is traced as arithmetic on their two parts (`pair_rules.py`). A complex input, weight or result
+becomes a real one whose last dimension, of size two, holds the parts; PyTorch's memory layout is
+the same.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ingot.program.graph import fake_mode, output_node, output_values, placehold
 aten = torch.ops.aten
 
 PAIRS = "ingot_pairs"
-"""The key of an input's meta that says it is pairs now."""
+"""Key of an input's meta that marks it as pairs."""
 
 
 def is_complex(value: Any) -> bool:
@@ -41,13 +41,13 @@ def has_pair_form(node: Node) -> bool:
 
 
 def as_pairs(node: Node, value: Any) -> Any:
-    """A value for this input, which may be pairs by now."""
+    """The value for this input, as pairs if the input is marked so."""
     return torch.view_as_real(value.resolve_conj()) if PAIRS in node.meta else value
 
 
 @dataclass(frozen=True)
 class Pairs(Pass):
-    """Does nothing if there is an op that has no such form: the check then tells which."""
+    """Does nothing if an op has no form as pairs; the check then reports that op."""
 
     name: ClassVar[str] = "pairs"
 
@@ -77,7 +77,7 @@ class Pairs(Pass):
 
 
 def _input_parts(draft: ProgramDraft, node: Node) -> Pair:
-    """Once all ops are taken apart, the input is pairs."""
+    """Selects the parts; the input is marked as pairs once all ops are decomposed."""
     val = torch.view_as_real(node.meta["val"])
     after = next(n for n in draft.graph.nodes if n.op != "placeholder")
     sides = [draft.call(after, aten.select.int, (node, -1, i), val.select(-1, i)) for i in range(2)]

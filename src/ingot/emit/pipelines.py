@@ -1,6 +1,6 @@
-"""MLIR's pipelines, as the helper process runs them. Comes in: a request with a module as text or
-bytecode and named steps; goes out: a reply with the text behind them, or with what the first step
-that failed has said.
+"""Runs MLIR pass pipelines in the helper process. The request holds a module as text or bytecode
+and named steps. The reply holds the resulting text, or the diagnostics of the first step that
+failed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def parse(context: ir.Context, data: bytes | str) -> ir.Module:
     torch_dialect.register_dialect(context)
     stablehlo.register_dialect(context)
     context.enable_multithreading(False)
-    # The tm_tensor dialect has no bindings: a pass that uses it brings it in.
+    # The tm_tensor dialect has no bindings: running a pass that uses it loads it.
     with ir.Location.unknown():
         passmanager.PassManager.parse("builtin.module(func.func(tm-tensor-bufferize))").run(
             ir.Module.create().operation
@@ -36,8 +36,8 @@ def parse(context: ir.Context, data: bytes | str) -> ir.Module:
 
 
 def fix_sizes(function: Any, arguments: list[dict[str, Any]]) -> None:
-    """Give the function's arguments the sizes they have this time; upstream's passes carry them
-    on to all other values."""
+    """Set the types of the function's arguments to the sizes of this run; upstream passes propagate
+    them to all other values."""
     kinds = []
     for argument, spec in zip(function.arguments, arguments):
         if "shape" in spec:
@@ -50,7 +50,7 @@ def fix_sizes(function: Any, arguments: list[dict[str, Any]]) -> None:
 
 
 CALLS_REFUSED = ("failed to legalize operation 'func.call'", "Module does not conform to the")
-"""What the last pass of torch-mlir's pipelines, which only looks, says to calls."""
+"""Diagnostics about calls from the verification pass that ends torch-mlir's pipelines."""
 
 
 def run_steps(module: ir.Module, steps: list[tuple[str, str]], calls: bool = False) -> Reply:

@@ -1,5 +1,5 @@
-"""`torch.cond` for torch-mlir's importer, which has none: a `torch.prim.If` whose branches call the
-functions of the branches' own graphs.
+"""Imports `torch.cond`, which torch-mlir's importer does not support, as a `torch.prim.If` whose
+branches call the functions of the branch graphs.
 """
 
 from __future__ import annotations

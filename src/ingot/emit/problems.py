@@ -1,6 +1,6 @@
-"""What a dialect cannot take, as one list. Comes in: nodes with reasons, or what a pipeline said;
-goes out: one EmitError with every problem: operation, the user's line, dtype and shape, why, what
-to do.
+"""One EmitError for everything that a dialect cannot take. A problem comes from a check of a node
+or from a pipeline's diagnostic. It names the operation, the user's line, dtype and shape, the
+reason and a hint.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Problem:
     hint: str = ""
     place: Place | None = None
     node: str = field(default="", compare=False)
-    """Its name in the legalized graph."""
+    """The node's name in the legalized graph."""
 
     def as_text(self) -> str:
         lines = [f"{self.op} -> {self.value}: {self.why}"]
@@ -81,6 +81,6 @@ def _from_complaint(complaint: Complaint, nodes: dict[str, Node], step: str) -> 
 
 
 def _plain(message: str) -> str:
-    """The first line without the printed operation behind it."""
+    """The first line, without the printed operation that follows it."""
     text = message.strip().splitlines()[0]
     return re.sub(r": %\d.*$", "", text)[:300]

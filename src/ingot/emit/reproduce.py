@@ -1,6 +1,6 @@
-"""A request that ended badly, on disk. Comes in: what the helper process was asked, and its limits;
-goes out: a folder with the input, the pipelines and the arguments, and one command that does the
-same again under the same limits, in a process of its own: it ends as the helper's did.
+"""Reproducers: a request that crashed the helper's fork or exceeded its limits, on disk. The folder
+holds the input, the pipelines, the arguments and one command. The command repeats the request under
+the same limits in a process of its own, which ends as the fork did.
 
     python -m ingot.emit.reproduce FOLDER
 """
@@ -21,7 +21,7 @@ REQUEST, DATA = "request.json", "arguments.bin"
 
 
 def write_reproducer(request: dict[str, Any]) -> str:
-    """Leave the request on disk; the command that repeats it, or why there is none."""
+    """Write the request to disk. Returns the command that repeats it, or why there is none."""
     try:
         return _written(request, Path(tempfile.mkdtemp(prefix="ingot-reproducer-")))
     except OSError as error:
@@ -43,7 +43,7 @@ def _written(request: dict[str, Any], folder: Path) -> str:
 
 
 def reproduce(folder: Path) -> dict[str, Any]:
-    """Handle the request in this very process, which may well die of it."""
+    """Handle the request in this process, which may crash."""
     from ingot.emit.worker import HANDLERS
 
     request = json.loads((folder / REQUEST).read_text())

@@ -1,5 +1,5 @@
-"""Spellings that torch-mlir does not take, each as one that it does. One rule for each family of
-ops; a rule looks only at its own op.
+"""Rewrites of op forms that torch-mlir does not take into forms that it does. One rule for each
+family of ops; a rule matches only its own op.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from ingot.program.shapes import arguments_of
 aten = torch.ops.aten
 
 END = 2**63 - 1
-"""Of a slice that goes on to the last element."""
+"""The end of a slice up to the last element."""
 early_rules = RuleTable()
-"""Before ops are taken apart."""
+"""Applied before ops are decomposed."""
 spelling_rules = RuleTable()
-"""After."""
+"""Applied after ops are decomposed."""
 
 
 @spelling_rules.on(
@@ -43,7 +43,8 @@ def copy_is_its_source(draft: ProgramDraft, node: Node) -> Node | None:
 
 @spelling_rules.on(aten.index.Tensor)
 def mask_is_where_it_holds(draft: ProgramDraft, node: Node) -> Node | None:
-    """`x[mask]` reads at the places where the mask holds, in one row of all it covers."""
+    """`x[mask]` is a gather at the nonzero positions of the mask, with the dims it covers
+    flattened."""
     source, indices = args_of(node)
     masks = [i for i in indices if i is not None and i.meta["val"].dtype is torch.bool]
     if not masks or len(indices) != 1:
@@ -60,7 +61,7 @@ def mask_is_where_it_holds(draft: ProgramDraft, node: Node) -> Node | None:
 
 
 def _flattened(draft: ProgramDraft, before: Node, value: Node, dims: int) -> Node:
-    """With its first dims as one."""
+    """`value` with its first `dims` dims flattened."""
     if dims == 1:
         return value
     flat = value.meta["val"].flatten(0, dims - 1)
@@ -69,7 +70,7 @@ def _flattened(draft: ProgramDraft, before: Node, value: Node, dims: int) -> Nod
 
 @early_rules.on(aten.masked_select.default)
 def selected_is_masked(draft: ProgramDraft, node: Node) -> Node | None:
-    """`masked_select(x, mask)` is `x[mask]` of both spread to one shape."""
+    """`masked_select(x, mask)` is `x[mask]` with both broadcast to one shape."""
     values = list(args_of(node))
     shape = torch.broadcast_shapes(*(value.meta["val"].shape for value in values))
     for i, value in enumerate(values):
@@ -81,7 +82,7 @@ def selected_is_masked(draft: ProgramDraft, node: Node) -> Node | None:
 
 @early_rules.on(aten.index.Tensor)
 def crossed_rows_are_picked_in_turn(draft: ProgramDraft, node: Node) -> Node | None:
-    """`x[i, j]` where `i` and `j` vary along dims of their own picks rows, then columns."""
+    """`x[i, j]` with `i` and `j` varying along different dims selects rows, then columns."""
     source, indices = args_of(node)
     vals = [i.meta["val"] for i in indices if i is not None]
     if len(vals) < 2 or len(vals) != len(indices) or any(v.dtype is torch.bool for v in vals):
@@ -107,7 +108,7 @@ def crossed_rows_are_picked_in_turn(draft: ProgramDraft, node: Node) -> Node | N
 
 
 def _own_dims(val: torch.Tensor, rank: int) -> list[int]:
-    """Where an index varies, among the dims of all indices together."""
+    """The dims of the broadcast indices along which this index varies."""
     return [
         rank - val.dim() + i for i, n in enumerate(val.shape) if not (isinstance(n, int) and n == 1)
     ]
@@ -115,7 +116,7 @@ def _own_dims(val: torch.Tensor, rank: int) -> list[int]:
 
 @early_rules.on(aten.sum.default, aten.sum.dim_IntList)
 def sum_of_masked_is_masked_sum(draft: ProgramDraft, node: Node) -> Node | None:
-    """`x[mask].sum()` needs no size that depends on values."""
+    """`x[mask].sum()` as a masked sum, which needs no data-dependent size."""
     picked = args_of(node)[0]
     if picked.target is not aten.index.Tensor or picked.meta["val"].dim() != 1:
         return None
@@ -135,7 +136,7 @@ def _dtype_of(node: Node) -> dict[str, Any]:
 
 @early_rules.on(aten.full.default, aten.full_like.default)
 def filled_with_a_value(draft: ProgramDraft, node: Node) -> Node | None:
-    """A fill value that is computed is a tensor, spread."""
+    """A computed fill value is a tensor: broadcast it."""
     number, val = node.args[1], node.meta["val"]
     if not isinstance(number, Node) or number.target is not aten._local_scalar_dense.default:
         return None
@@ -152,7 +153,7 @@ _BY_NUMBER: dict[Any, Any] = {
     aten.mul.Scalar: aten.mul.Tensor,
     aten.div.Scalar: aten.div.Tensor,
 }
-"""Ops with a number, and the same with a tensor."""
+"""Scalar overloads and the corresponding Tensor overloads."""
 
 
 @early_rules.on(*_BY_NUMBER, *_BY_NUMBER.values())
@@ -168,7 +169,7 @@ def number_of_a_tensor_is_the_tensor(draft: ProgramDraft, node: Node) -> Node | 
 
 
 def _as_tensor(draft: ProgramDraft, node: Node, number: Node) -> Node:
-    """The tensor of one number that `number` was read from, in the dtype of `node`."""
+    """The 0-d tensor from which `number` was read, in the dtype of `node`."""
     source, dtype = args_of(number)[0], node.meta["val"].dtype
     val = source.meta["val"]
     if val.dim():
@@ -181,7 +182,7 @@ def _as_tensor(draft: ProgramDraft, node: Node, number: Node) -> Node:
 
 @spelling_rules.on(aten.empty.memory_format, aten.empty_strided.default)
 def unwritten_is_zero(draft: ProgramDraft, node: Node) -> Node | None:
-    """What nobody has written may be anything."""
+    """Uninitialised elements may have any value."""
     val = node.meta["val"]
     if not all(isinstance(size, int) for size in val.shape):
         return None
@@ -203,7 +204,7 @@ _SYMMETRIC = (aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor, aten.div.Tensor
 
 @spelling_rules.on(*_SYMMETRIC, aten.eq.Scalar, aten.ne.Scalar, aten.fill.Scalar)
 def complex_number_is_a_tensor(draft: ProgramDraft, node: Node) -> Node | None:
-    """The importer has no complex numbers; a constant tensor has."""
+    """The importer does not take complex scalars; a constant tensor may be complex."""
     number = args_of(node)[1]
     if not isinstance(number, complex):
         return None
@@ -216,7 +217,7 @@ def complex_number_is_a_tensor(draft: ProgramDraft, node: Node) -> Node | None:
 
 @spelling_rules.on(aten.neg.default)
 def negative_integer_is_a_product(draft: ProgramDraft, node: Node) -> Node | None:
-    """Upstream's lowering of TOSA's negation knows no 64-bit integers."""
+    """Upstream's lowering of `tosa.negate` does not support 64-bit integers."""
     val = node.meta["val"]
     if not isinstance(val, torch.Tensor) or val.dtype.is_floating_point or val.dtype.is_complex:
         return None
@@ -238,7 +239,7 @@ def complex_length_of_parts(draft: ProgramDraft, node: Node) -> Node | None:
 
 @spelling_rules.on(aten.add.Tensor, aten.sub.Tensor)
 def complex_sum_of_parts(draft: ProgramDraft, node: Node) -> Node | None:
-    """torch-mlir scales the second operand of a sum as an integer where it is complex."""
+    """torch-mlir scales a complex second operand of a sum as an integer."""
     val = node.meta["val"]
     operands = args_of(node)[:2]
     if not val.dtype.is_complex or not all(isinstance(o, Node) for o in operands):
@@ -273,12 +274,12 @@ _POOLS: dict[Any, int] = {
     aten.avg_pool2d.default: 2,
     aten.avg_pool3d.default: 3,
 }
-"""Pools and the dims they run over."""
+"""Pooling ops and the number of their spatial dims."""
 
 
 @spelling_rules.on(*_POOLS)
 def pool_with_every_size(draft: ProgramDraft, node: Node) -> Node | None:
-    """An empty stride means the kernel's size; a single number means the same for every dim."""
+    """An empty stride means the kernel's size; a single value holds for every dim."""
     dims = _POOLS[node.target]
     kernel = _spread(node.args[1], dims)
     stride = _spread(node.args[2], dims) if len(node.args) > 2 and node.args[2] else kernel
@@ -312,7 +313,7 @@ def _fake_like(node: Node, constant: Node, draft: ProgramDraft) -> torch.Tensor:
 
 @spelling_rules.on(aten.copy.default)
 def copy_of_the_same_kind_is_its_source(draft: ProgramDraft, node: Node) -> Node | None:
-    """Otherwise it spreads and converts."""
+    """A copy of another shape or dtype stays: it broadcasts and converts."""
     old, new = (value.meta["val"] for value in args_of(node)[:2])
     alike = old.dtype == new.dtype and same_numbers(old.shape, new.shape)
     return args_of(node)[1] if alike else None
@@ -320,8 +321,8 @@ def copy_of_the_same_kind_is_its_source(draft: ProgramDraft, node: Node) -> Node
 
 @spelling_rules.on(aten.slice_scatter.default)
 def open_end_is_joined(draft: ProgramDraft, node: Node) -> Node | None:
-    """torch-mlir counts up to the end, on its way to StableHLO, even where that is 2^63 - 1. What
-    is written as far as the end stands behind what is in front of it."""
+    """torch-mlir's lowering to StableHLO counts up to the end, even if that is 2^63 - 1. A write up
+    to the last element is a concatenation with the part in front of it."""
     given = arguments_of(node)
     source, dim, start = given["self"], given["dim"], given["start"] or 0
     if given["end"] not in (None, END) or not isinstance(start, int) or start < 0:

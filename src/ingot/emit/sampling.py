@@ -1,5 +1,5 @@
-"""Reading an image between its places: `grid_sample` of volumes, which torch-mlir has only for
-planes. Each of the eight places around a point is read and weighed.
+"""Decomposition of `grid_sample` on volumes; torch-mlir lowers it for planes only. Bilinear mode
+gathers and weights the eight neighbours of each point.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def grid_sampler_3d(x: Tensor, grid: Tensor, mode: int, padding: int, align: boo
 
 
 def _unnormalized(place: Tensor, size: int, align: bool) -> Tensor:
-    """From -1 ... 1 to places."""
+    """Coordinates in -1 ... 1 as element positions."""
     return (place + 1) / 2 * (size - 1) if align else ((place + 1) * size - 1) / 2
 
 
@@ -63,7 +63,7 @@ def _reflected(place: Tensor, low: float, span: float) -> Tensor:
 
 
 def _read(x: Tensor, places: list[Tensor]) -> Tensor:
-    """What lies outside is zero."""
+    """Gather at integral positions; zero outside of the volume."""
     sizes = x.shape[2:]
     valid = torch.ones((), dtype=torch.bool)
     flat = torch.zeros((), dtype=torch.int64)

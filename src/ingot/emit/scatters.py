@@ -1,6 +1,6 @@
-"""Writes to computed places where the dialect has none, or none of this kind: every place is
-compared with every index, and what hits it is reduced. What holds: sizes along the written dim are
-known; of several writes to one place the last one stays, as in eager.
+"""Scatters for dialects without one, or without this kind: every position is compared with every
+index, and the matching writes are reduced. Sizes along the written dim are static. Of several
+writes to one position the last one stays, as in eager.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ aten = torch.ops.aten
 
 @dataclass(frozen=True)
 class Hits:
-    """Which of the writes go to which place; writes are the last dim."""
+    """A mask of the writes to each position; writes are the last dim."""
 
     hit: Tensor
     dim: int
 
     def reduced(self, source: Tensor, neutral: Any, reduce: Callable[..., Tensor]) -> Tensor:
-        """What all writes to each place give together."""
+        """The reduction of all writes to each position."""
         rows = source.movedim(self.dim, -1).unsqueeze(-2)
         kept = torch.where(self.hit, rows, torch.full((), neutral, dtype=source.dtype))
         return reduce(kept, -1).movedim(-1, self.dim)
@@ -40,7 +40,7 @@ class Hits:
         return self.hit.to(torch.int64).sum(-1).movedim(-1, self.dim)
 
     def last(self, source: Tensor) -> Tensor:
-        """The last write to each place."""
+        """The last write to each position."""
         size = self.hit.shape[-1]
         places = torch.arange(size)
         order = torch.where(self.hit, places, 0).amax(-1).movedim(-1, self.dim)
@@ -48,7 +48,7 @@ class Hits:
 
 
 def _hits(x: Tensor, dim: int, index: Tensor) -> Hits | None:
-    """Of an index that has x's sizes in all other dims."""
+    """The hits of an index that has x's sizes in all other dims."""
     size, count = known_size(x, dim), known_size(index, dim)
     if size is None or count is None or not count:
         return None
@@ -57,7 +57,7 @@ def _hits(x: Tensor, dim: int, index: Tensor) -> Hits | None:
 
 
 def _fitted(x: Tensor, dim: int, index: Tensor, source: Any) -> tuple[Tensor, Tensor] | None:
-    """Index and source with x's sizes in all other dims; what is added hits nothing."""
+    """Index and source, padded to x's sizes in all other dims; the padding hits no position."""
     sizes = [*x.shape, *index.shape]
     if x.dim() == 0 or not all(isinstance(size, int) for size in sizes):
         return None
@@ -72,7 +72,7 @@ def _fitted(x: Tensor, dim: int, index: Tensor, source: Any) -> tuple[Tensor, Te
 
 
 def _written(x: Tensor, dim: int, index: Tensor, source: Any, reduce: str) -> Any:
-    """`reduce` as scatter_reduce names it, without x itself; "" keeps the last."""
+    """`reduce` as in scatter_reduce, over the writes without x; "" keeps the last write."""
     fitted = _fitted(x, dim, index, source)
     hits = _hits(x, dim, fitted[0]) if fitted is not None else None
     if fitted is None or hits is None:
@@ -102,7 +102,7 @@ def _sum(x: Tensor, dim: int) -> Tensor:
 
 
 def _product(x: Tensor, dim: int) -> Tensor:
-    """One by one: dialects differ in whether they have products along a dim."""
+    """Unrolled, since not all dialects have a product reduction."""
     made = x.select(dim, 0)
     for i in range(1, x.shape[dim]):
         made = made * x.select(dim, i)
@@ -164,7 +164,7 @@ def scatter_by_name(x: Tensor, dim: int, index: Tensor, source: Any, *, reduce: 
 
 
 def _whole_rows(x: Tensor, dim: int, index: Tensor) -> Tensor:
-    """An index of whole rows as one of single numbers."""
+    """An index of whole rows as an index of single elements."""
     shape = [1] * x.dim()
     shape[dim] = index.numel()
     sizes = list(x.shape)
@@ -194,7 +194,7 @@ def _has_gaps(node: Node) -> bool:
 def index_put_behind(
     x: Tensor, indices: list[Tensor | None], values: Tensor, accumulate: bool = False
 ) -> Tensor:
-    """With the indexed dims in front, where values have as many dims as the result asks for."""
+    """Moves the indexed dim to the front, with the values expanded and moved alike."""
     dims = [dim for dim, index in enumerate(indices) if index is not None]
     given = [index for index in indices if index is not None]
     if None not in indices or len(given) != 1 or given[0].dtype is torch.bool:
@@ -233,7 +233,7 @@ def diagonal_scatter(
 def as_strided_scatter(
     x: Tensor, source: Tensor, size: list[int], stride: list[int], offset: int | None = None
 ) -> Tensor:
-    """Which number of the source each place gets, if any, is known."""
+    """The source element that each position gets, if any, is known statically."""
     if not x.is_contiguous() or not all(isinstance(n, int) for n in (*x.shape, *size)):
         return NotImplemented
     places = [offset or 0]
@@ -251,7 +251,7 @@ def as_strided_scatter(
 def index_put(
     x: Tensor, indices: list[Tensor | None], values: Tensor, accumulate: bool = False
 ) -> Tensor:
-    """The indexed dims as one, in front, and numbers in rows behind it."""
+    """Flattens the indexed dims into one leading dim and scatters whole rows."""
     dims = [dim for dim, index in enumerate(indices) if index is not None]
     given = [index for index in indices if index is not None]
     if any(index.dtype is torch.bool for index in given):

@@ -1,6 +1,6 @@
 """Special functions by polynomials, each fitted to PyTorch's own in float64 (`fits.py`), with the
-known forms for large arguments and for negative ones. What holds: half types and integers are
-computed in float32; infinities and NaNs are eager's.
+known formulas for large and for negative arguments. Half-precision types and integers are computed
+in float32; infinities and NaNs match eager's.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TINY = 1e-12
 def defines(
     *targets: Any, dialect: str = ""
 ) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
-    """Register a function that is given tensors of float32 or float64."""
+    """Register a function of float32 or float64 tensors; other dtypes are widened."""
 
     def register(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
         @wraps(function)
@@ -142,7 +142,7 @@ def digamma(x: Tensor) -> Tensor:
 
 
 def _cotangent_series(order: int) -> list[float]:
-    """The derivative of this order of the cotangent, as powers of the cotangent."""
+    """The derivative of this order of the cotangent, as a polynomial in the cotangent."""
     powers = [0.0, 1.0]
     for _ in range(order):
         slope = [i * p for i, p in enumerate(powers)][1:]
@@ -154,7 +154,7 @@ _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730)
 
 
 def _upper_polygamma(order: int, x: Tensor) -> Tensor:
-    """Of numbers that are not negative: some terms of the sum, and Euler's formula for the rest."""
+    """For non-negative x: some terms of the sum, and the Euler-Maclaurin formula for the rest."""
     total = torch.zeros_like(x)
     for _ in range(8):
         total = total + x ** -(order + 1)

@@ -1,4 +1,4 @@
-"""Bodies of calls in StableHLO. Sizes are `tensor<i32>`."""
+"""Bodies of calls in StableHLO. A size is a `tensor<i32>`."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class StablehloBody(BodyWriter):
         )
 
     def pick(self, body: Sized) -> str:
-        """Number by number out of one long row: a gather's slices are of fixed sizes."""
+        """Gathers single elements of the flattened source: a gather's slices have static sizes."""
         _, before, rows, behind, count = body.fill
         _, integer = shape_and_element(self.inputs[1])
         cube, shape = f"tensor<?x?x?x{integer}>", [before, count, behind]
@@ -129,7 +129,7 @@ class StablehloBody(BodyWriter):
         return self._numbers_at(place, plane, rows * size, body)
 
     def _numbers_at(self, places: str, kind: str, long: Size, body: Sized) -> str:
-        """The numbers of the first argument, seen as one long row, at these places."""
+        """The elements of the first argument, flattened, at these indices."""
         sizes, _ = shape_and_element(kind)
         _, element = shape_and_element(self.inputs[0])
         row, made = f"tensor<?x{element}>", f"tensor<{'x'.join([*sizes, element])}>"

@@ -1,4 +1,4 @@
-"""Sums over pairs and bags: distances, embedding bags, histograms."""
+"""Decompositions of distances, embedding bags and histograms."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ aten = torch.ops.aten
 
 
 def _norm(x: Tensor, p: float) -> Tensor:
-    """Along the last dim, of numbers that are not negative."""
+    """The p-norm along the last dim; the elements are non-negative."""
     if p == 0:
         return (x != 0).to(x.dtype).sum(-1)
     if p == math.inf:
@@ -54,7 +54,7 @@ def embedding_bag(
     mode: int = 0, sparse: bool = False, per_sample_weights: Tensor | None = None,
     include_last_offset: bool = False, padding_idx: int = -1,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
-    """A bag is a row of which indices it has; mode 0 adds, 1 is the mean, 2 the largest."""
+    """A bag is a row of a mask over the indices. Modes: 0 sum, 1 mean, 2 max."""
     count = known_size(indices, 0)
     if count is None or count == 0 or known_size(offsets, 0) is None:
         return NotImplemented
@@ -81,7 +81,7 @@ def embedding_bag(
 
 @decomposes(aten.histc.default)
 def histc(x: Tensor, bins: int = 100, low: float = 0, high: float = 0) -> Tensor:
-    """Bounds that are equal are those of the values."""
+    """Equal bounds stand for the minimum and the maximum of the input."""
     if not x.dtype.is_floating_point or x.numel() == 0:
         return NotImplemented
     flat = x.reshape(-1)

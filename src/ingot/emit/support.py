@@ -1,7 +1,6 @@
-"""What a dialect has no word for, told before any pipeline runs. Comes in: a legalized program and
-a dialect; goes out: every problem. The tables hold what no legalization can mend; an op that a
-pipeline turns out not to take is found by `probe`, which tries each kind of op by itself, so that
-the error lists all of them at once.
+"""Checks a legalized program for ops and values that a dialect cannot express, before any pipeline
+runs. The tables hold what no legalization can fix. Ops that a pipeline rejects are found by
+`probe`, which lowers each kind of op on its own, so that one error lists all of them.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from ingot.passes.expand import inputs_and_key
 from ingot.program.program import InputSpec, Level, OutputSpec, Program, Signature
 
 Check = Callable[[Node], tuple[str, str] | None]
-"""Why the node cannot be taken and what to do, or None."""
+"""The reason against lowering the node and a hint, or None."""
 
 
 def check(program: Program, dialect: str) -> list[Problem]:
@@ -43,7 +42,7 @@ def _custom_op(node: Node) -> tuple[str, str] | None:
     if isinstance(target, OpOverload) and target.namespace not in ("aten", "prims"):
         return (
             "a custom operation has no form in MLIR",
-            "decompositions={op: function} takes it apart, partial=True keeps it as a call",
+            "decompositions={op: function} decomposes it, partial=True keeps it as a call",
         )
     return None
 
@@ -77,7 +76,7 @@ def _size_from_values(node: Node) -> tuple[str, str] | None:
 
 
 def _computed_size(node: Node) -> tuple[str, str] | None:
-    """What makes a tensor of such a size is a call with a body by now (`dynamic_sizes.py`)."""
+    """Ops that make tensors of computed sizes are calls with bodies by now (`dynamic_sizes.py`)."""
     if node.op != "call_function" or isinstance(node.meta.get("val"), torch.SymInt):
         return None
     if any(isinstance(source.meta.get("val"), torch.SymInt) for source in node.all_input_nodes):
@@ -93,7 +92,7 @@ def _ordered_integers(node: Node) -> tuple[str, str] | None:
         return None
     return (
         "it orders integers, and the dialect's lowering orders floating-point numbers only",
-        "order them as float32 where they are below 2**24, or as float64",
+        "order them as float32 if they are below 2**24, or as float64",
     )
 
 
@@ -101,7 +100,7 @@ _ORDERING = (torch.ops.aten.sort.default, torch.ops.aten.sort.stable, torch.ops.
 
 
 def _far_index(node: Node) -> tuple[str, str] | None:
-    """Indices are 32-bit integers there; one is smaller than what it counts."""
+    """The dialect's indices are 32-bit integers; an index is smaller than the size of its dim."""
     if node.target not in _INDEXING:
         return None
     source: Any = node.args[0]
@@ -134,7 +133,7 @@ def _control_flow(node: Node) -> tuple[str, str] | None:
 
 
 def _complex_number(node: Node) -> tuple[str, str] | None:
-    """Those with a form as pairs of reals are named only if all are."""
+    """Reports the ops without a form as pairs of reals; one of them keeps all others complex."""
     if touches_complex(node) and not has_pair_form(node):
         return (
             "the dialect has no complex arithmetic, and this has no form as pairs of reals",
@@ -169,7 +168,7 @@ _CHECKS: dict[str, tuple[Check, ...]] = {
 
 
 def probe(program: Program, refuses: Callable[[Program], str]) -> list[Problem]:
-    """Every op, by itself, that `refuses` has something against."""
+    """A problem for every op that `refuses` rejects on its own."""
     found, tried = [], {}
     for node in program.graph.nodes:
         plain = node.op == "call_function" and isinstance(node.target, OpOverload)

@@ -1,4 +1,4 @@
-"""Bodies of calls in TOSA. Sizes are `!tosa.shape<1>`; several of them make one shape."""
+"""Bodies of calls in TOSA. A size is a `!tosa.shape<1>`; several are concatenated to one shape."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class TosaBody(BodyWriter):
         return self.add(f"tosa.{op}_shape {x}, {y} : ({one}, {one}) -> {one}")
 
     def shape(self, sizes: Sequence[Size], body: Sized) -> tuple[str, str]:
-        """All sizes, and their type."""
+        """The sizes as one shape, and its type."""
         kind = f"!tosa.shape<{len(sizes)}>"
         parts = [self.size(size, body) for size in sizes]
         if len(parts) == 1:
@@ -41,7 +41,7 @@ class TosaBody(BodyWriter):
         return self.reshaped("%a0", self.inputs[0], body.sizes, self.result, body)
 
     def tiled(self, value: str, sizes: Sequence[str], element: str, body: Sized) -> str:
-        """`value` of these sizes, repeated where it is of size 1 and the result is not."""
+        """`value` of these sizes, broadcast to the sizes of the result by `tosa.tile`."""
         wanted, _ = shape_and_element(self.result)
         times = [
             size if have == "1" and want != "1" else 1
@@ -92,7 +92,7 @@ class TosaBody(BodyWriter):
         )
 
     def pick(self, body: Sized) -> str:
-        """TOSA picks rows of (batch, rows, numbers), by 32-bit indices, and no truth values."""
+        """`tosa.gather` reads rows of (batch, rows, elements) at 32-bit indices, but not of i1."""
         _, before, rows, behind, count = body.fill
         _, element = shape_and_element(self.inputs[0])
         plain = "i8" if element == "i1" else element
@@ -134,7 +134,7 @@ class TosaBody(BodyWriter):
         return self.add(f"tosa.concat {values} {axis} : ({kinds}) -> {self.result}")
 
     def convert(self, body: Sized) -> str:
-        """A cast rounds, and PyTorch cuts off."""
+        """`tosa.cast` rounds, and PyTorch truncates."""
         kind, value = self.inputs[0], "%a0"
         sizes, element = shape_and_element(kind)
         _, wanted = shape_and_element(self.result)
@@ -187,7 +187,7 @@ class TosaBody(BodyWriter):
         return self.add(f"tosa.cast {value} : ({kind}) -> {made}")
 
     def scalar(self, body: Sized) -> str:
-        """TOSA has no way from a shape to a number but to count."""
+        """TOSA cannot convert a shape to a tensor: sum a vector of ones of that size."""
         element = shape_and_element(self.result)[1]
         count = self.size(body.sizes[0], body)
         one, many = f"tensor<1x{element}>", f"tensor<?x{element}>"

@@ -1,4 +1,4 @@
-"""Functions that TOSA has no word for, by those it has: exp, log, sqrt and polynomials."""
+"""Functions that TOSA has no op for, by exp, log, sqrt and polynomials."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _with_sign_of(x: Tensor, size: Tensor) -> Tensor:
 
 
 def _atan_of_ratio(y: Tensor, x: Tensor) -> Tensor:
-    """atan2 of two numbers that are not negative."""
+    """atan2 of non-negative values."""
     large, small = torch.maximum(x, y), torch.minimum(x, y)
     both = (x == math.inf) & (y == math.inf)
     ratio = torch.where(large == 0, 0, small / torch.where(large == 0, 1, large))

@@ -1,6 +1,6 @@
-"""`while_loop` for dialects that have a loop and no lowering to it. While the pipelines run, a loop
-is a call of a function that is only declared; its condition and body are functions of their own.
-Behind the pipelines the declaration gets a body here: the dialect's own loop around calls of those.
+"""`while_loop` for dialects that have a loop op but no lowering to it. During the pipelines a loop
+is a call of a declared function; its condition and body are separate functions. After the
+pipelines the declaration gets a body: the dialect's loop op around calls of those two.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def import_loop(importer: Any, loc: ir.Location, node: Node) -> None:
     module: Any = node.graph.owning_module
     names = [known[id(module.get_submodule(str(f.target)))] for f in (cond, body)]  # type: ignore[union-attr]
     attributes = {"ingot.cond": names[0], "ingot.body": names[1]}
-    for function in names:  # they must outlive the pipelines, though nothing calls them yet
+    for function in names:  # public: uncalled, they must survive the pipelines
         operation = importer.fx_importer.symbol_table[function].operation
         if "sym_visibility" in operation.attributes:
             del operation.attributes["sym_visibility"]
@@ -38,7 +38,7 @@ def import_loop(importer: Any, loc: ir.Location, node: Node) -> None:
 
 
 def give_loops_bodies(text: str, dialect: str) -> str:
-    """`dialect` may be "scf", to run what has no lowering of its own loop."""
+    """`dialect` may be "scf", to run a dialect whose own loop upstream cannot lower."""
     return _DECLARATION.sub(lambda match: _definition(match, dialect), text)
 
 
@@ -46,7 +46,7 @@ LOOPS = {
     "stablehlo": ("stablehlo.while", "stablehlo.return"),
     "tosa": ("tosa.while_loop", "tosa.yield"),
 }
-"""Each dialect's loop, and what ends its regions."""
+"""Each dialect's loop op and the terminator of its regions."""
 
 
 @dataclass(frozen=True)
@@ -79,13 +79,13 @@ def _numbered(name: str, count: int) -> str:
 
 
 def _call(function: str, inputs: Sequence[str], carried: int, results: str) -> str:
-    """Carried values are named %c0 ..., what does not change %a."""
+    """Loop-carried operands are named %c0 ..., loop-invariant ones %a."""
     values = [f"%c{i}" if i < carried else f"%a{i}" for i in range(len(inputs))]
     return f"func.call @{function}({', '.join(values)}) : ({', '.join(inputs)}) -> {results}"
 
 
 def _loop(names: tuple[str, str], inputs: list[str], results: list[str], parts: _Parts) -> str:
-    """In the generic form, which all dialects share."""
+    """The loop in MLIR's generic form, which all dialects share."""
     loop, end = names
     count = len(results)
     several = f":{count}" if count > 1 else ""

@@ -1,6 +1,6 @@
-"""Pools by their windows: the numbers of each window become a last dim, picked by places that are
-known, and are reduced. For where a dialect's own pools do not go: indices, odd borders, one and
-three dims, sizes that adapt. What holds: sizes of the pooled dims are known.
+"""Decompositions of pooling into static gathers: the elements of each window become a last dim,
+which is reduced. They cover what a dialect's own pooling ops do not: returned indices, ceil mode,
+uncounted padding, one and three dims, adaptive sizes. The pooled dims have static sizes.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ def _sizes(x: Tensor, dims: int) -> list[int] | None:
 
 
 def _count(size: int, kernel: int, stride: int, padding: int, dilation: int, ceil: bool) -> int:
-    """How many windows; the last one begins inside or in the border before."""
+    """The number of windows; the last one begins inside the input or in the leading padding."""
     rest = size + 2 * padding - dilation * (kernel - 1) - 1
     count = (rest + (stride - 1 if ceil else 0)) // stride + 1
     return count - 1 if ceil and (count - 1) * stride >= size + padding else count
 
 
 class Windows:
-    """Where each window of a pool lies, dim by dim."""
+    """The positions of a pool's windows, dim by dim."""
 
     def __init__(self, sizes: Sequence[int], kernel: Any, stride: Any, padding: Any,
                  dilation: Any, ceil: bool) -> None:  # fmt: skip
@@ -56,7 +56,7 @@ class Windows:
         return range(begin, begin + self.counts[dim] * step, step)
 
     def of(self, x: Tensor, fill: float) -> Tensor:
-        """The numbers of all windows, each a row in a last dim."""
+        """The elements of all windows, each window a row of the last dim."""
         dims = len(self.sizes)
         for dim in range(dims):
             axis, kernel, step = x.dim() - dims + dim, self.kernel[dim], self.dilation[dim]
@@ -74,7 +74,7 @@ class Windows:
         return x.permute(order).flatten(-dims)
 
     def places(self, picked: Tensor) -> Tensor:
-        """The place in the image of the number that was picked of each window."""
+        """The flat index in the image of the element chosen from each window."""
         made, dims = torch.zeros_like(picked), len(self.sizes)
         for dim in range(dims):
             inner = math.prod(self.kernel[dim + 1 :])
@@ -86,8 +86,8 @@ class Windows:
         return made
 
     def divisors(self, with_border: bool) -> list[int]:
-        """How many numbers each window counts: none beyond the border, and of the border none or
-        all."""
+        """The number of elements that each window averages: padding counts if `with_border`,
+        positions beyond the padding never."""
         spans = []
         for dim, size in enumerate(self.sizes):
             border = self.padding[dim] if with_border else 0
@@ -130,7 +130,7 @@ def _index_is_read(node: Node) -> bool:
 
 
 def _plain(node: Node, ceil: int) -> bool:
-    """A pool that all dialects have: no odd border, no border beyond half a window."""
+    """A pool that all dialects have: no ceil mode. PyTorch limits padding to half a window."""
     return not (len(node.args) > ceil and node.args[ceil])
 
 
@@ -160,7 +160,7 @@ def avg_pool3d(*args: Any) -> Any:
 
 
 def _inside(size: int, count: int) -> Tensor:
-    """Whether a place is in a window: (windows, places)."""
+    """Whether a position is in a window: a mask of shape (windows, positions)."""
     windows = torch.arange(count).unsqueeze(1)
     begin = torch.div(windows * size, count, rounding_mode="floor")
     end = torch.div((windows + 1) * size + count - 1, count, rounding_mode="floor")
@@ -169,7 +169,7 @@ def _inside(size: int, count: int) -> Tensor:
 
 
 def adaptive_avg_pool(x: Tensor, counts: Any) -> Tensor:
-    """One product for each dim."""
+    """One matmul for each dim."""
     sizes = _sizes(x, len(counts))
     if sizes is None or not all(isinstance(count, int) for count in counts):
         return NotImplemented
@@ -182,7 +182,7 @@ def adaptive_avg_pool(x: Tensor, counts: Any) -> Tensor:
 
 
 def adaptive_max_pool(x: Tensor, counts: Any) -> tuple[Tensor, Tensor]:
-    """Of the whole image, with all that is outside of a window masked."""
+    """Each window reduces the whole image, with the elements outside of the window masked."""
     sizes = _sizes(x, len(counts))
     if sizes is None or not all(isinstance(count, int) for count in counts):
         return NotImplemented

@@ -1,7 +1,7 @@
-"""The helper process that runs MLIR's pipelines and the code that comes of them. Started with a
-file descriptor to listen on; every request is answered from a fork with limits on its memory and
-time, so a crash, a hang or a memory blow-up ends the fork and leaves the helper as it was. Imports
-no torch: it is ready in a fraction of a second.
+"""The helper process that runs MLIR pipelines and the machine code compiled from them. It listens
+on the file descriptor given as its argument and answers each request in a fork with limits on
+memory and time: a crash, a hang or exhausted memory ends the fork, not the helper. It does not
+import torch, so it is ready in a fraction of a second.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ HANDLERS: dict[str, Callable[[Request], Reply]] = {
 
 
 def answer(request: Request) -> Reply:
-    """Handle the request in a fork; what it printed comes with a crash."""
+    """Handle the request in a fork. The reply includes the fork's output."""
     ours, theirs = Pipe()
     with tempfile.TemporaryFile() as printed:
         pid = os.fork()
@@ -67,14 +67,14 @@ def _in_fork(request: Request, pipe: Connection, printed: int) -> None:
 
 
 def _is_full(usage: resource.struct_rusage, limit: int) -> bool:
-    """Whether a fork had used nearly all the address space it may have: an allocation that failed
-    often ends as a crash somewhere else."""
+    """Whether a fork used nearly all of its address space: a failed allocation often surfaces as a
+    crash elsewhere."""
     size, resident = (int(n) * resource.getpagesize() for n in _pages()[:2])
     return size + usage.ru_maxrss * 1024 - resident > 0.9 * limit
 
 
 def _pages() -> list[str]:
-    """What this process, which the fork started as, has in use."""
+    """Pages in use by this process, and by the fork when it started."""
     with open("/proc/self/statm") as file:
         return file.read().split()
 

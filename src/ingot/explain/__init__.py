@@ -1,8 +1,8 @@
-"""What was captured, fused, called and left to PyTorch, and why:
+"""Reports what was captured, fused, called and left to PyTorch, and why:
 
     print(ingot.explain(model, args))
 
-The package has the name of the function it is there for, so it can be called like it.
+The package has the name of its function, so the package itself is callable.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class _Callable(ModuleType):
-    """Importing a submodule binds the package's name in `ingot`, over any function of that name."""
+    """Importing a submodule binds the package to its name in `ingot`, replacing any function."""
 
     def __call__(
         self,

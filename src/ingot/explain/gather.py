@@ -1,6 +1,6 @@
-"""Steps to rows. Comes in: every graph that was compiled and the milliseconds of its steps; goes
-out: one row for each distinct kernel and one for each operation of a source line that PyTorch runs.
-A region that did not compile is a row of calls: one operation left to PyTorch for each node.
+"""Turns the steps of all compiled graphs and their times into report rows: one for each distinct
+kernel, and one for each operation of a source line that runs as a call. A region that did not
+compile is a row of calls: one operation left to PyTorch for each node.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CONTROL_FLOW = "the host steers: a step of a body is PyTorch's, or a size in it 
 
 
 class _Call(NamedTuple):
-    """What the calls of one row have in common."""
+    """The key by which calls are grouped into rows."""
 
     op: str
     kind: str
@@ -78,7 +78,7 @@ def _kernel(graph: Compiled, region: Region) -> Kernel | None:
 
 
 def choice_rows(graphs: Sequence[Compiled]) -> tuple[ChoiceRow, ...]:
-    """What was chosen, the user's dispatched operations first, each once."""
+    """The choices, each once, the user's dispatched operations first."""
     rows: dict[ChoiceRow, None] = {}
     for graph in graphs:
         for entry in graph.fused.program.journal.entries:
@@ -113,7 +113,7 @@ def _call_row(call: _Call, found: Sequence[tuple[fx.Node, float]]) -> CallRow:
 def _calls(
     graph: Compiled, step: KernelStep | CallStep, ms: float, native: str | None
 ) -> Iterator[tuple[fx.Node, _Call, float]]:
-    """What PyTorch runs in a step, and the milliseconds of each."""
+    """The calls of a step, and the milliseconds of each."""
     if isinstance(step, CallStep):
         if native == "control":
             return
@@ -133,8 +133,8 @@ def _calls(
 
 
 def native_steps(graph: Compiled) -> dict[int, str]:
-    """Calls that native code runs: the numbers of their steps, and whether they are `native` or
-    `control` flow."""
+    """Calls that native code runs, by the number of their step: `native` kernels or `control`
+    flow."""
     found: dict[int, str] = {}
     if graph.plan is None:
         return found

@@ -1,7 +1,7 @@
-"""`ingot.explain`: compile a model afresh, listen to what the compiler makes of it, run it a few
-times, and write the report. What holds: the user's own compiled functions, random state, inputs and
-buffers are as before; the model is called a few dozen times at most, so a function that trains does
-that as often.
+"""`ingot.explain`: compiles a model in a cache of its own, records the compiler's events, runs the
+model a few times and writes the report. The user's compiled functions, random state, inputs and
+buffers are left as they were. The model is called a few dozen times at most; a function that trains
+does as many training steps.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from ingot.stages import Compiled
 LEAST_RUNS = 3
 MOST_RUNS = 20
 SECONDS = 0.5
-"""Timed calls after the one that compiles: as many as fit in these seconds, within the bounds."""
+"""Time for the timed calls after the one that compiles; their number stays within the bounds."""
 BUSY = 1.5
-"""Of the number of cores: the load from which on threads wait for each other, not for memory."""
+"""Load per core above which threads wait for each other, not for memory."""
 
 
 def explain(
@@ -64,7 +64,7 @@ def explain(
 
 
 class _Session:
-    """One compilation of one model, and what was heard of it."""
+    """One compilation of one model, and the events recorded from it."""
 
     def __init__(self, options: Options):
         from torch._dynamo.utils import counters
@@ -74,12 +74,12 @@ class _Session:
         self.backend_ms = 0.0
         self.inside_ms = 0.0
         self.steps_ms: list[list[list[float]]] = []
-        """By run, graph and step."""
+        """Milliseconds by run, graph and step."""
         self.recompiles: list[Recompile] = []
         self.fallbacks: list[events.Fallback] = []
         self._in_backend = False
         self._told = {kind: counters[kind] for kind in ("graph_break", "unimplemented")}
-        """What Dynamo says of where it stopped, and how often: what it cut, what it left whole."""
+        """Dynamo's counts of graph breaks and of functions that it left to Python, by reason."""
         self._told_before = {kind: Counter(told) for kind, told in self._told.items()}
 
     def heard(self, compiled: Compiled) -> None:
@@ -88,10 +88,10 @@ class _Session:
             self.inside_ms += sum(compiled.timings.values())
 
     def compiled(self, model: Callable[..., Any]) -> Callable[..., Any]:
-        """The model, compiled in a cache of its own: the user's is not ours to read or fill."""
+        """The model, compiled in a cache of its own; the user's is neither read nor filled."""
         from torch._dynamo.eval_frame import innermost_fn
 
-        from ingot import pipeline  # noqa: F401  (its imports are no part of any graph's time)
+        from ingot import pipeline  # noqa: F401  (its imports must not count as any graph's time)
         from ingot.machine_guard import protect_from_amx
         from ingot.passes.decompose import decomposition_table
 
@@ -111,9 +111,7 @@ class _Session:
             self.backend_ms += 1e3 * (time.perf_counter() - start)
 
     def time_runs(self, call: Callable[[], Any]) -> float:
-        """The milliseconds of the fastest call; those of every step are noted. Noise only ever
-        adds.
-        """
+        """Milliseconds of the fastest call, since noise only adds; records those of every step."""
         elapsed: list[float] = []
         while len(elapsed) < LEAST_RUNS or (
             sum(elapsed) < 1e3 * SECONDS and len(elapsed) < MOST_RUNS
@@ -125,7 +123,7 @@ class _Session:
         return min(elapsed)
 
     def _step_times(self) -> list[list[float]]:
-        """The least that each step took in any run since its graph was compiled."""
+        """The minimum time of each step over all runs since its graph was compiled."""
         return [
             [
                 min(run[g][s] for run in self.steps_ms if g < len(run))
@@ -171,7 +169,7 @@ class _Session:
 
 
 def _milliseconds(graph: Compiled) -> list[float]:
-    """Of each step; what native code runs as part of another step takes none of its own."""
+    """Milliseconds of each step; a step that runs as part of another takes 0."""
     missing = len(graph.fused.steps) - len(graph.seconds)
     return [1e3 * s for s in graph.seconds] + [0.0] * missing
 
@@ -232,7 +230,7 @@ def _timed(call: Callable[[], Any]) -> tuple[float, Any]:
 
 @contextmanager
 def _left_as_found(model: Any, args: Any, kwargs: Any) -> Iterator[None]:
-    """Inputs, the module's buffers and the random state, put back where the runs changed them."""
+    """Restore inputs, the module's buffers and the random state if the runs changed them."""
     held = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
     if isinstance(model, torch.nn.Module):
         held += list(model.buffers())

@@ -1,6 +1,5 @@
-"""Where nodes come from, in the user's words. Comes in: nodes as AOTAutograd and the passes left
-them; goes out: names of the ATen operations the user called, paths of modules with the numbers of
-repeated layers as ranges, source lines.
+"""Maps nodes, as AOTAutograd and the passes left them, to the user's program: the ATen operations
+that the user called, module paths with the numbers of repeated layers as ranges, and source lines.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _VARIANTS = (
     ),
     (re.compile(r"(\w+)_with_indices(_backward)?"), r"\1\2"),
 )
-"""Names of an operation's inner forms, and the name users know."""
+"""Names of an operation's internal variants, and its public name."""
 _ROOT = re.compile(r"^[LG]\['\w+'\](?:\.__closure__\[\d+\]\.cell_contents)?\.?")
 
 
@@ -42,7 +41,7 @@ def op_name(target: Any) -> str:
 
 
 def user_op(node: fx.Node) -> str:
-    """The operation the user called, of which the node may be a part."""
+    """The operation that the user called; the node may be part of its decomposition."""
     return op_name(node.meta.get("original_aten") or node.target)
 
 
@@ -56,7 +55,7 @@ def places_of(nodes: Iterable[fx.Node]) -> tuple[Place, ...]:
 
 
 def module_path(node: fx.Node) -> str:
-    """The path of the innermost module, `""` outside of all."""
+    """The path of the innermost module, `""` outside of all modules."""
     stack = node.meta.get("nn_module_stack") or node.meta.get("fwd_nn_module_stack")
     if not stack:
         return ""
@@ -65,13 +64,13 @@ def module_path(node: fx.Node) -> str:
 
 
 def module_paths(nodes: Iterable[fx.Node]) -> tuple[str, ...]:
-    """The modules the nodes belong to, without those that only contain another."""
+    """The modules of the nodes, without those that only contain another."""
     paths = list(dict.fromkeys(path for node in nodes if (path := module_path(node))))
     return tuple(p for p in paths if not any(q.startswith(p + ".") for q in paths))
 
 
 def ranges_of(paths: Iterable[str]) -> tuple[str, ...]:
-    """Paths that differ in numbers only, as one: `layer.0.fc`, `layer.1.fc` as `layer.0–1.fc`."""
+    """Merge paths that differ in numbers only: `layer.0.fc`, `layer.1.fc` to `layer.0–1.fc`."""
     groups: dict[tuple[str, ...], list[list[str]]] = {}
     for path in paths:
         parts = path.split(".")

@@ -1,7 +1,6 @@
-"""The report: what a program became, as a frozen record of plain numbers and strings that outlives
-the graphs it was made from. Counts come first, for tests and tables; the rows behind them say which
-operations share a kernel, which are calls, where in the user's program each comes from, and what a
-run of them costs. `as_text` is for people.
+"""The report on a compiled program: a frozen record of plain numbers and strings that outlives the
+graphs it was made from. Counts come first, for tests and tables. The rows list the operations of
+each kernel and call, their lines in the user's program and their time. `as_text` is for people.
 """
 
 from __future__ import annotations
@@ -22,17 +21,17 @@ class KernelRow:
     nodes: int
     """Operations of one region after decomposition."""
     domain: str
-    """What it loops over: `32×512`, or `32 rows of 128` where it reduces."""
+    """The iteration domain: `32×512`, or `32 rows of 128` for a reduction."""
     regions: int
-    """How many regions share it."""
+    """Number of regions that share it."""
     modules: tuple[str, ...]
-    """Paths of the modules it computes, layers that repeat as ranges."""
+    """Paths of the modules it computes, with repeated layers as ranges."""
     places: tuple[Place, ...]
     """Lines of the user's program."""
     ms: float
-    """Of one call of the model, all its regions together."""
+    """Milliseconds in one call of the model, for all its regions together."""
     bytes: int | None
-    """Loaded and stored in that call; None where a size depends on data."""
+    """Bytes loaded and stored in that call; None if a size depends on data."""
 
     @property
     def gb_per_s(self) -> float | None:
@@ -41,18 +40,18 @@ class KernelRow:
 
 @dataclass(frozen=True)
 class CallRow:
-    """One operation of one source line that PyTorch runs."""
+    """One operation of one source line that runs as a call."""
 
     op: str
     kind: str
     """native (a kernel family runs it), library, fallback, host or view, as in CallStep."""
     reason: str
-    """Why there is no native code."""
+    """Why the operation has no native code."""
     count: int
     modules: tuple[str, ...]
     place: Place | None
     ms: float
-    """Of one call of the model, all of them together."""
+    """Milliseconds in one call of the model, for all of them together."""
 
 
 @dataclass(frozen=True)
@@ -60,26 +59,26 @@ class ChoiceRow:
     """A choice between implementations, by size."""
 
     name: str
-    """Of the operation or of the compiler's own choice."""
+    """The operation, or the compiler's builtin choice."""
     setting: str
-    """What it holds for, besides the size."""
+    """The conditions for the choice, besides the size."""
     candidates: tuple[str, ...]
     served: tuple[str, ...]
-    """Which sizes are served by which of them, and why."""
+    """The candidate for each range of sizes, and the reason."""
     times: tuple[str, ...] = ()
-    """Of each at each size that was measured."""
+    """The time of each candidate at each measured size."""
 
 
 @dataclass(frozen=True)
 class CompileTimes:
-    """Milliseconds of the first call, less those of a later one."""
+    """Milliseconds of the first call minus those of a later one."""
 
     dynamo: float
-    """Dynamo's, and whatever else is nobody's below."""
+    """Dynamo, and all time not counted below."""
     autograd: float
-    """AOTAutograd's, decompositions included."""
+    """AOTAutograd, decompositions included."""
     steps: Mapping[str, float]
-    """ingot's own, by step, all graphs together."""
+    """ingot, by step, all graphs together."""
 
     @property
     def ingot(self) -> float:

@@ -1,7 +1,6 @@
-"""The report as text for a terminal: what was made of the program in one paragraph, the time to
-compile and to run, then a table each for kernels, library calls, operations left to PyTorch (with
-the reason), eager steps, and choices that sizes decide. Lines keep to the width; long source lines
-and paths are cut, never wrapped.
+"""The report as text for a terminal: a summary, the time to compile and to run, then a table each
+for kernels, library calls, operations left to PyTorch (with the reason), eager steps, and choices
+by size. Lines keep to the width; long source lines and paths are cut, never wrapped.
 """
 
 from __future__ import annotations
@@ -79,7 +78,7 @@ def _compile(report: Report, width: int) -> list[str]:
 
 
 def _run(report: Report, width: int) -> list[str]:
-    """Who takes how much of a call."""
+    """The share of each kind of step in the time of a call."""
     shares = {"kernels": sum(row.ms for row in report.kernel_rows)}
     for kind, name in SHARES.items():
         shares[name] = sum(row.ms for row in report.call_rows if row.kind == kind)
@@ -161,7 +160,7 @@ def _choices(report: Report, width: int) -> list[str]:
 
 
 def _reasons(title: str, reasons: Sequence[str], width: int) -> list[str]:
-    """Dynamo's, each with its explanation and the first of its hints."""
+    """Reasons in Dynamo's format, each with its explanation and its first hint."""
     if not reasons:
         return []
     lines = [title]
@@ -175,7 +174,7 @@ def _reasons(title: str, reasons: Sequence[str], width: int) -> list[str]:
     return lines
 
 
-# -- words ---------------------------------------------------------------------------------------
+# -- formatting ----------------------------------------------------------------------------------
 
 
 def _place(place: Place) -> str:
@@ -183,7 +182,7 @@ def _place(place: Place) -> str:
 
 
 def _short_path(file: str) -> str:
-    """Relative where it lies under the working directory; the last two parts elsewhere."""
+    """Relative to the working directory; the last two parts if the file is outside of it."""
     relative = os.path.relpath(file)
     if not relative.startswith(".."):
         return relative if len(relative) <= 40 else os.path.join(*relative.split(os.sep)[-2:])
@@ -200,7 +199,7 @@ def _wrapped(text: str, width: int, head: str, indent: str) -> list[str]:
 
 
 def _listed(parts: Iterable[str], width: int) -> list[str]:
-    """Parts between dots; a line breaks between parts where it can."""
+    """Parts joined by dots; lines break between parts if possible."""
     lines = [""]
     for part in parts:
         longer = f"{lines[-1]} · {part}" if lines[-1] else f"  {part}"
@@ -221,7 +220,7 @@ def _number(count: int, noun: str) -> str:
 
 
 def _time(ms: float) -> str:
-    """A cell of a table; what did not run, such as a backward, took no time at all."""
+    """A cell of a table; a step that did not run, such as a backward, has time 0."""
     return f"{ms:8.3f}" if ms else "not run".rjust(8)
 
 

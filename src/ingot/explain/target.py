@@ -1,6 +1,5 @@
-"""What `ingot explain module:callable --input 8x128` names. Comes in: the words of a command line;
-goes out: a model and the arguments to call it with. Whatever does not fit is told in the user's own
-words, with what would.
+"""The target of `ingot explain module:callable --input 8x128`: resolves a command line to a model
+and the arguments to call it with. Errors quote the rejected argument and say what is accepted.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ Workload = tuple[Any, Sequence[Any], Mapping[str, Any]]
 
 
 def find_target(name: str) -> Any:
-    """`package.module:attribute` or `folder/file.py:attribute`; the working directory counts as a
-    place to import from."""
+    """`package.module:attribute` or `folder/file.py:attribute`; the working directory is on the
+    import path."""
     module_name, colon, path = name.partition(":")
     if not (module_name and colon and path):
         raise click.BadParameter(f"{name!r} is not of the form module:callable")
@@ -54,7 +53,7 @@ def _imported(name: str) -> Any:
 
 
 def workload_of(target: Any, name: str, inputs: Sequence[str]) -> Workload:
-    """The target with random inputs or, if none are asked for, what it returns when called."""
+    """The target with random inputs or, without inputs, the result of calling the target."""
     if inputs:
         return target, tuple(random_input(text) for text in inputs), {}
     try:
@@ -82,7 +81,7 @@ def _is_workload(made: Any) -> bool:
 
 
 def random_input(text: str) -> torch.Tensor:
-    """`8x128:int64` as a tensor: normal numbers, small integers or coin tosses."""
+    """`8x128:int64` as a tensor: normally distributed values, or random zeros and ones."""
     sizes, _, dtype_name = text.partition(":")
     dtype = getattr(torch, dtype_name or "float32", None)
     try:

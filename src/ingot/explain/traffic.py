@@ -1,6 +1,6 @@
-"""How much memory a kernel touches. Comes in: a kernel and the sizes that symbols had in the run;
-goes out: bytes loaded and stored. What holds: a buffer counts once, however often a loop comes back
-to it; a lookup in a large table counts the elements looked up, not the table.
+"""The memory traffic of a kernel: bytes loaded and stored, at the symbols' values in the run. A
+buffer counts once, however often a loop rereads it. A lookup in a large table counts the elements
+read, not the table.
 """
 
 from __future__ import annotations

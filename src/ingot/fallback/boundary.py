@@ -1,9 +1,9 @@
-"""The stage boundary: the one place where a failure of the compiler's own is caught. It decides
-whether PyTorch may run the program in place of what failed, says so once for each kind of failure,
-with a reproducer, and tells the listeners of events.py every time.
+"""The stage boundary: the only place that catches failures of the compiler itself. It decides
+whether PyTorch may run the program in place of the failed part, warns once per kind of failure,
+with a reproducer, and notifies the listeners of events.py every time.
 
-Not caught: what eager would raise as well or the user has to mend (options, dispatch, capture,
-arguments), running out of memory, interrupts, and the exceptions by which Dynamo steers itself.
+Not caught: errors that eager would raise as well or that the user has to fix (options, dispatch,
+capture, arguments), running out of memory, interrupts, and Dynamo's control-flow exceptions.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ NOT_OURS = (OptionError, DispatchError, CaptureError, InputError, MismatchError,
 OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "out of memory")
 _log = logging.getLogger("ingot")
 _announced: dict[tuple[str, ...], str] = {}
-"""Kinds of failures to their reproducers."""
+"""The reproducer of each kind of failure."""
 _lock = threading.Lock()
 
 
@@ -55,7 +55,7 @@ def may_fall_back(error: BaseException) -> bool:
 
 @contextmanager
 def blaming(stage: str = "", step: object = None) -> Iterator[None]:
-    """A failure inside remembers the innermost stage and step that it happened in."""
+    """Attach the innermost stage and step to a failure inside."""
     try:
         yield
     except Exception as error:
@@ -71,15 +71,15 @@ def blamed_step(error: BaseException) -> Any:
 
 
 class Boundary:
-    """Of one compilation."""
+    """The boundary of one compilation."""
 
     def __init__(self, source: Source, options: Options):
         self.source = source
         self.options = options
 
     def attempt(self, stage: str, run: Callable[[], T], otherwise: Callable[[Exception], T]) -> T:
-        """`run`, or where it fails and may, `otherwise` of the failure: that has to say what it did
-        about it (`fell_back`)."""
+        """The result of `run`; if it fails and may fall back, that of `otherwise`, which has to
+        announce what it did about the failure (`fell_back`)."""
         try:
             with blaming(stage):
                 return run()
@@ -93,7 +93,7 @@ class Boundary:
         return not self.options.strict and may_fall_back(error)
 
     def fell_back(self, scope: str, error: Exception) -> str:
-        """Announce what is done about a failure; its reason, in one line."""
+        """Announce the remedy for a failure; returns the reason, in one line."""
         stage = str(error.__dict__.get("ingot_stage", "the compiler"))
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         kind = (type(error).__name__, *_origin(error))
@@ -115,7 +115,7 @@ class Boundary:
         return reason
 
     def _reproducer(self, stage: str, error: Exception) -> tuple[str, str]:
-        """Where it is, or why there is none."""
+        """Its path, or why there is none."""
         try:
             return str(write_reproducer(self.source, self.options, stage, error)), ""
         except Exception as trouble:  # a read-only disk, a graph without a text
@@ -123,13 +123,13 @@ class Boundary:
 
 
 def _origin(error: BaseException) -> tuple[str, ...]:
-    """The innermost line of ours."""
+    """The innermost line of ingot's own code."""
     root = str(Path(__file__).parent.parent)
     frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename.startswith(root)]
     return (f"{frames[-1].filename}:{frames[-1].lineno}",) if frames else ()
 
 
 def forget_announcements() -> None:
-    """Every kind of failure is warned of anew."""
+    """Warn again of every kind of failure."""
     with _lock:
         _announced.clear()

@@ -1,4 +1,4 @@
-"""Fallbacks, for `explain` and the tests to listen to."""
+"""Fallback events, which `explain` and the tests listen to."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from ingot.listeners import Listeners
 
 @dataclass(frozen=True)
 class Fallback:
-    """A failure of the compiler's that PyTorch's kernels made up for."""
+    """A failure of the compiler that PyTorch's kernels compensated for."""
 
     stage: str
-    """Which failed: capture, passes, fuse, plan …"""
+    """The stage that failed: capture, passes, fuse, plan …"""
     scope: str
-    """What runs through PyTorch's kernels, or is left undone, in place of what was meant."""
+    """What runs through PyTorch's kernels, or is skipped, as a result."""
     reason: str
     reproducer: str
-    """The folder that repeats the failure; empty where none could be written."""
+    """The script that repeats the failure; empty if none could be written."""
 
     def __str__(self) -> str:
         path = f" (reproducer: {self.reproducer})" if self.reproducer else ""

@@ -1,4 +1,4 @@
-"""A graph that runs op by op through PyTorch's kernels, in the place of one that was compiled."""
+"""Run a graph op by op through PyTorch's kernels, in place of a compiled one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ Run = Callable[[list[Any]], Sequence[Any]]
 
 
 def interpreted_graph(gm: fx.GraphModule, reason: str) -> Compiled:
-    """Of AOTAutograd's graph, which does its writes itself. No Program is needed for that."""
+    """A graph from AOTAutograd, which performs its writes itself: no functional Program is
+    needed."""
     inputs = tuple(InputSpec(node.name, "user") for node in placeholders(gm.graph))
     outputs = tuple(OutputSpec("user") for _ in output_values(gm.graph))
     program = Program(
@@ -33,7 +34,7 @@ def interpreted_program(program: Program, reason: str) -> Compiled:
 
 
 def graph_run(gm: fx.GraphModule) -> Run:
-    """As the graph is now: nobody's later edits count."""
+    """Runs a copy of the graph: later edits have no effect."""
     module = copy_module(gm)
 
     def run(inputs: list[Any]) -> Sequence[Any]:

@@ -1,7 +1,7 @@
-"""A failure while a compiled program runs: planning for new sizes, packing weights. The text of a
-runner hands over what it was given; where nothing was written yet and every input is still there,
-the same call runs through PyTorch's kernels. Errors that eager raises as well (operations that
-PyTorch runs, checks, indices out of range) are none of ours and pass.
+"""Recovery from a failure while a compiled program runs, such as in planning for new sizes or
+packing weights. The runner passes its local variables; if nothing was written yet and every input
+still exists, the same call runs through PyTorch's kernels. Errors that eager raises as well (ops
+that PyTorch runs, checks, indices out of range) are not ingot's and propagate.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from ingot.program.spec import is_pure
 RUNNER = "<ingot runner>"
 _PACKAGE = str(Path(__file__).parent.parent)
 _EAGER = (str(Path("runtime", "outcome.py")), str(Path("plan", "host_ops.py")))
-"""Files whose errors are eager's: they raise them for it, or run its operations."""
+"""Files whose errors are eager's: they raise on its behalf, or run its ops."""
 WRITES = "  # writes"
-"""Ends each line of a runner that may write to an input, draw random numbers or do anything else
+"""Ends each line of a runner that may write to an input, sample random numbers or do anything else
 that must not be done twice."""
 
 Run = Callable[[list[Any]], Sequence[Any]]
@@ -32,7 +32,7 @@ Recover = Callable[[Exception, Mapping[str, Any]], "Sequence[Any] | None"]
 
 
 def guarded(source: str) -> str:
-    """The text of a runner, with one line in front of its own, so that failures come here."""
+    """The source of a runner inside a try statement, with one line added in front of its body."""
     head, *body = source.splitlines()
     lines = [
         head,
@@ -53,7 +53,7 @@ def no_recovery(error: Exception, names: Mapping[str, Any]) -> Sequence[Any] | N
 def recovery(
     boundary: Boundary, program: Program, source: str, reference: Callable[[], Run]
 ) -> Recover:
-    """For the runner of this text; `reference` makes what runs the same program in eager."""
+    """For the runner of this source; `reference` makes the eager equivalent of the program."""
     count = len(program.signature.inputs)
     last = None if _is_pure(program) else _first_write(source)
 
@@ -72,14 +72,14 @@ def recovery(
 
 
 def _first_write(source: str) -> int:
-    """The line of the guarded text up to which nothing was written. What fails in that line failed
-    before it wrote: native code gives no exceptions."""
+    """The line of the guarded source up to which nothing was written. A failure in that line occurs
+    before its write: native code raises no exceptions."""
     lines = source.splitlines()
     return 1 + next((k for k, line in enumerate(lines, 1) if line.endswith(WRITES)), len(lines))
 
 
 def _own_line(error: Exception) -> int | None:
-    """The line of the runner in which it failed, if what failed is the compiler's own."""
+    """The line of the runner that failed, if the failure is the compiler's own."""
     frames = list(_frames(error.__traceback__))
     runners = [k for k, (file, _) in enumerate(frames) if file == RUNNER]
     if not runners:
@@ -100,8 +100,8 @@ def _frames(trace: TracebackType | None) -> Iterator[tuple[str, int]]:
 
 
 def _is_pure(program: Program) -> bool:
-    """May it run twice? It writes to nothing, draws no random numbers and calls nothing that could
-    do so unseen."""
+    """May it run twice? It writes to nothing, samples no random numbers and calls nothing that
+    could do so undetected."""
     if any(spec.kind != "user" for spec in program.signature.outputs):
         return False
     modules = [m for m in program.graph_module.modules() if isinstance(m, fx.GraphModule)]

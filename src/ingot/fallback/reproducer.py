@@ -1,10 +1,10 @@
-"""A failure of the compiler's on disk: a folder with one script that repeats it, the options, the
-versions and the traceback.
+"""Write a failure of the compiler to disk: a folder with one script that repeats it, the options,
+the versions and the traceback.
 
     python FOLDER/reproduce.py
 
-The script holds the graph as Python text and the metadata of its inputs (shapes, dtypes, strides);
-no value of the user's is written but small constants of the graph.
+The script holds the graph as Python text and the metadata of its inputs (shapes, dtypes, strides).
+No value of the user's is written, except small constants of the graph.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from ingot.program.graph import placeholders
 
 SCRIPT = "reproduce.py"
 MOST_ELEMENTS = 256
-"""Of a constant that is written as text; of larger ones, only what they are."""
+"""Of a constant written as text; larger ones are described by their metadata only."""
 _CLASS = re.compile(r"^class (.+?)\(torch\.nn\.Module\):", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Source:
-    """What was to be compiled."""
+    """The graph to be compiled."""
 
     module: fx.GraphModule
     level: str
-    """Of a Program, or "dynamo": the graph that Dynamo captured."""
+    """The level of a Program, or "dynamo" for the graph that Dynamo captured."""
     static: tuple[int, ...] = ()
     """Inputs that are the module's own tensors."""
     grad: bool = False
@@ -46,7 +46,7 @@ class Source:
 
 
 def write_reproducer(source: Source, options: Options, stage: str, error: BaseException) -> Path:
-    """The script."""
+    """Returns the script."""
     folder = Path(tempfile.mkdtemp(prefix="ingot-reproducer-"))
     trace = "".join(traceback.format_exception(error))
     about = {
@@ -107,7 +107,7 @@ def _literal(options: dict[str, Any]) -> str:
 
 
 def _input(node: fx.Node) -> str:
-    """A call that makes a value like it; of a dynamic size, the one that it was traced with."""
+    """A call that makes a value like it, with the traced value of each dynamic size."""
     value = node.meta.get("val", node.meta.get("example_value"))
     if isinstance(value, torch.SymInt | int):
         return f"number({_hint(value)})"

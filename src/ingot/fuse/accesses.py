@@ -1,9 +1,9 @@
-"""Accesses of generated code that sizes decide. A rule says which element of an operand an element
-of its result reads; that the operand has it follows from the sizes of both. Where that cannot be
-proven for all values of the symbols, the access becomes a condition on the sizes of a call.
+"""Bounds of accesses that depend on sizes. A rule says which element of an operand an element of
+its result reads; that the operand has it follows from the sizes of both. If that cannot be proven
+for all values of the symbols, the access becomes a condition on the sizes of a call.
 
-What is checked is each op by itself: if for every index into its result every index into its
-operands is inside, then so it is in any region that is made of such ops.
+Each op is checked by itself: if every index into its result leads to indices inside its operands,
+the same holds in any region made of such ops.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Condition:
     index: Index
     size: Size
     node: fx.Node
-    """Whose operand it is about."""
+    """The node whose operand is read."""
 
     def symbols(self) -> set[sympy.Symbol]:
         found = set() if isinstance(self.size, int) else set(self.size.free_symbols)
@@ -57,7 +57,7 @@ class Condition:
 
 
 def conditions_of(node: fx.Node) -> list[Condition]:
-    """What generated code for the node takes for granted of sizes, and nothing proves."""
+    """The assumptions about sizes in generated code for the node that are not proven."""
     if not _is_dynamic(node):
         return []
     found: dict[tuple[Index, Size], Condition] = {}
@@ -69,11 +69,11 @@ def conditions_of(node: fx.Node) -> list[Condition]:
 
 
 def equal(a: Size, b: Size, node: fx.Node) -> list[Condition]:
-    """That two sizes are the same."""
+    """The conditions under which two sizes are the same."""
     if same_size(a, b):
         return []
     if isinstance(a, int) and isinstance(b, int):
-        raise CompileError(f"{node} ({node.target}) pairs a dimension of {a} with one of {b}")
+        raise CompileError(f"{node} ({node.target}) combines a dimension of {a} with one of {b}")
     return [Condition(ix.of(a - 1), b, node), Condition(ix.of(b - 1), a, node)]
 
 
@@ -90,7 +90,7 @@ def _proven(index: Index, size: Size) -> bool:
 
 
 def _is_quotient(index: Index, size: Size) -> bool:
-    """Is it i // by, where i goes up to by · size at most?"""
+    """Is it i // by with 0 <= i < by · size?"""
     if index.const != 0 or len(index.terms) != 1:
         return False
     ((atom, factor),) = index.terms.items()
@@ -101,11 +101,11 @@ def _is_quotient(index: Index, size: Size) -> bool:
     return same_size(inner[1] + 1, atom.by * size)
 
 
-# -- what is read ----------------------------------------------------------------------------------
+# -- reads -----------------------------------------------------------------------------------------
 
 
 def _reads(node: fx.Node) -> Iterable[tuple[fx.Node, Point, frozenset[int]]]:
-    """(operand, index of the element, dimensions along which guards keep to the operand)"""
+    """(operand, index of the element, dimensions in which guards keep it inside the operand)"""
     own = tuple(
         ix.ZERO if size == 1 else ix.of(Var(f"n{k}", size)) for k, size in enumerate(shape_of(node))
     )
@@ -113,7 +113,7 @@ def _reads(node: fx.Node) -> Iterable[tuple[fx.Node, Point, frozenset[int]]]:
         mapped = view_rules[node.target](node, own)
         return [] if mapped is None else [(base_of(node), mapped, frozenset())]
     if reduction_of(node) is not None or scan_of(node) is not None or not is_elementwise(node):
-        return []  # goes through its operand by that one's own sizes
+        return []  # iterates over its operand by the operand's own sizes
     recorder = _Recorder()
     element_of(recorder, node, own)
     guarded = _guarded(node)
@@ -122,7 +122,7 @@ def _reads(node: fx.Node) -> Iterable[tuple[fx.Node, Point, frozenset[int]]]:
 
 
 class _Recorder:
-    """Writes down what a rule asks for, as it asks. Serves as the rules' Context."""
+    """Records the reads of a rule as they are, views included. Serves as the rules' Context."""
 
     def __init__(self) -> None:
         self.reads: list[tuple[fx.Node, Point]] = []
@@ -145,7 +145,7 @@ def _guarded(node: fx.Node) -> frozenset[int]:
 
 
 def _end(node: fx.Node) -> list[tuple[fx.Node, Point, frozenset[int]]]:
-    """The last piece of a concatenation has no guard of its own: it ends where the result does."""
+    """The last piece of a concatenation has no guard: it ends where the result does."""
     if node.target is not aten.cat.default:
         return []
     arguments = arguments_of(node)
@@ -179,7 +179,7 @@ def _number(size: Size, values: Values) -> int:
 
 
 def _extremes(index: Index, values: Values) -> tuple[int, int]:
-    """The least and the largest value; the first above the second where there is none."""
+    """The least and the largest value; the first exceeds the second if there is none."""
     low = high = _number(index.const, values)
     for atom, factor in index.terms.items():
         least, most = _atom_extremes(atom, values)
@@ -196,7 +196,7 @@ def _atom_extremes(atom: ix.Atom, values: Values) -> tuple[int, int]:
     least, most = _extremes(atom.index, values)
     by = _number(atom.by, values)
     if most < least or by <= 0:
-        return 1, 0  # nothing is divided by the size of a dimension without elements
+        return 1, 0  # a dimension without elements has no index
     if isinstance(atom, Div):
         return least // by, most // by
     if least // by == most // by:

@@ -1,5 +1,5 @@
-"""Nodes that no kernel computes: what kind of call each is, and whether its place in the order
-counts."""
+"""Nodes that no kernel computes: the kind of each call, and whether its order among the others
+matters."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def _values(value: Any) -> list[Any]:
 
 
 def is_effect(node: fx.Node) -> bool:
-    """Random, mutating or otherwise not a pure function of its operands: keeps its place in the
-    order."""
+    """Is it random, mutating or otherwise not a pure function of its operands? Such nodes keep
+    their order."""
     target = node.target
     if isinstance(target, torch._ops.HigherOrderOperator):
         return True

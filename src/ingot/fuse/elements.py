@@ -1,7 +1,6 @@
-"""What one element of a node is. Comes in: a node that is no view, and an index into it; goes out:
-the expression of that element in terms of its operands' elements. What holds: a rule looks only at
-its own op and asks the context for operands; what it cannot say natively it refuses with an
-UnsupportedError, whose text the report shows.
+"""Element rules: the expression of one element of a node in terms of its operands' elements, for
+nodes that are not views. A rule looks only at its own op and asks the context for operands. What it
+cannot express natively it rejects with an UnsupportedError, whose text the report shows.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ ZERO_DIVISION, OUT_OF_RANGE, OUT_OF_BOUNDS = 1, 2, 3
 
 
 class Context(Protocol):
-    """What a rule may ask for."""
+    """The interface of a rule to its operands."""
 
     def value(self, node: fx.Node, index: tuple[Index, ...]) -> Expr:
         """Element `index` of an operand."""
@@ -72,8 +71,8 @@ def element_of(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Exp
 def broadcast(
     index: tuple[Index, ...], shape: Sequence[Size], operand: Sequence[Size]
 ) -> tuple[Index, ...]:
-    """The index of the operand's element under PyTorch's broadcasting: a size that is not known to
-    be one is the result's, however it is written."""
+    """The index of the operand's element under PyTorch's broadcasting. A size that is not known to
+    be 1 equals the result's, however it is written."""
     lead = len(shape) - len(operand)
     return tuple(ix.ZERO if s == 1 else i for i, s in zip(index[lead:], operand, strict=True))
 
@@ -97,8 +96,8 @@ def _pointwise(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Exp
 def _beside_halves(
     context: Context, value: Any, operand: Any, half: torch.dtype, single: bool
 ) -> Any:
-    """Eager brings every tensor to the half first, or one of one element, where `single` says so,
-    to f32."""
+    """Eager first converts every tensor to the half-precision dtype, but with `single` a tensor of
+    one element to f32."""
     if not isinstance(value, fx.Node) or not isinstance(value.meta["val"], torch.Tensor):
         return operand
     keeps = single and all(size == 1 for size in shape_of(value))
@@ -115,8 +114,8 @@ def _operand(context: Context, value: Any, index: tuple[Index, ...], shape: Sequ
 
 
 def symbolic(context: Context, value: Any) -> Any:
-    """A number given in the graph: a Python number, or one made of sizes as an expression in int64
-    or float64."""
+    """A scalar from the graph: a Python number, or for one made of sizes an expression in int64 or
+    float64."""
     meta = value.meta["val"] if isinstance(value, fx.Node) else value
     if isinstance(meta, torch.SymInt):
         return context.make(FromIndex, torch.int64, ix.of(size_of(meta)))
@@ -134,7 +133,7 @@ _FLOAT_ARITHMETIC = {
 
 
 def _symbolic_float(context: Context, expr: Any) -> Expr:
-    """As Python counts: in double precision."""
+    """In double precision, as in Python."""
     double = torch.float64
     if expr.is_Number:
         return context.make(Number, double, float(expr))
@@ -168,7 +167,7 @@ def copied(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
     return context.value(base, index)
 
 
-# -- made from nothing -----------------------------------------------------------------------------
+# -- factories -------------------------------------------------------------------------------------
 
 
 @element(
@@ -210,7 +209,7 @@ def counted(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
     return cast_to(context, value, dtype)
 
 
-# -- looked up -------------------------------------------------------------------------------------
+# -- gathers ---------------------------------------------------------------------------------------
 
 
 def _looked(
@@ -230,7 +229,7 @@ def _looked(
 
 def _with_checks(context: Context, value: Expr, gathered: Sequence[Index]) -> Expr:
     """The value, with the checks of those indices that it does not depend on: a dimension of size
-    one, an expanded one or a constant needs no index, but eager still refuses one out of range."""
+    1, an expanded one or a constant needs no index, but eager still rejects one out of range."""
     used = set(ordered([value]))
     for index in gathered:
         for atom in index.gathered():
@@ -250,7 +249,7 @@ _look_up: set[Any] = set()
 
 
 def _lookup(*targets: Any) -> Callable[[Element], Element]:
-    """As `element`, for what may find an index outside of what it looks up in."""
+    """As `element`, for ops whose indices may be out of range."""
     _look_up.update(targets)
     return element(*targets)
 
@@ -267,7 +266,7 @@ def gather(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
     if not shape or not shape_of(indices):
         raise UnsupportedError("gather on a 0-dimensional tensor")
     dim = arguments["dim"] % len(shape)
-    # A loss that was taken apart raises its own kind of error.
+    # A decomposed loss raises its own kind of error.
     own = str(node.meta.get("original_aten", node.target)) == str(node.target)
     failure = OUT_OF_BOUNDS if own else OUT_OF_RANGE
     found = _looked(context, indices, index, shape[dim], wraps=False, failure=failure)
@@ -325,7 +324,7 @@ def index_tensor(context: Context, node: fx.Node, index: tuple[Index, ...]) -> E
     return _with_checks(context, context.value(base, tuple(result)), gathered)
 
 
-# -- joined and padded -----------------------------------------------------------------------------
+# -- concatenation and padding ---------------------------------------------------------------------
 
 
 @element(aten.cat.default)
@@ -385,7 +384,7 @@ def why_not_native(node: fx.Node) -> str | None:
         return "no rule for this op"
     operands = [reduction.operand] if reduction is not None else []
     if node.target in POSITIONS and tensor_of(operands[0]).dtype is torch.bool:
-        return "eager has no position of an extreme of bool"
+        return "eager has no argmax or argmin of bool"
     for value in (node, *node.all_input_nodes, *operands):
         reason = _why_not_value(value.meta.get("val"))
         if reason is not None:

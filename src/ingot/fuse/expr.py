@@ -1,6 +1,6 @@
-"""What one element of a region's value is: a small expression graph over loads, index values,
-pointwise ops and reductions. What holds: expressions are interned, so equal ones are one object and
-identity is equality; each knows the loop variables that it depends on.
+"""Expressions for one element of a region's value: small graphs over loads, index values, pointwise
+ops and reductions. Expressions are interned, so equal ones are one object and identity is equality;
+each knows the loop variables that it depends on.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class FromIndex(Expr):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Apply(Expr):
-    """A pointwise rule on operands by schema name."""
+    """A pointwise rule applied to operands, which are named as in the schema."""
 
     target: Any
     names: tuple[str, ...]
@@ -78,7 +78,7 @@ class Apply(Expr):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Guarded(Expr):
-    """`inside` where low <= index < high, else `outside`; `inside` is not evaluated elsewhere."""
+    """`inside` if low <= index < high, else `outside`; `inside` is not evaluated elsewhere."""
 
     index: Index
     low: Size
@@ -95,14 +95,14 @@ class Guarded(Expr):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Checked(Expr):
-    """A gathered-up index made safe: negative ones count from the end where `wraps`; outside the
-    range is a failure."""
+    """A gather index made safe: a negative one counts from the end if `wraps`; one out of range is
+    a failure."""
 
     value: Expr
     size: Size
     wraps: bool
     failure: int
-    """The error code of an index outside the range."""
+    """The error code of an index out of range."""
 
     def children(self) -> Iterator[Expr]:
         return iter((self.value,))
@@ -128,7 +128,7 @@ class Reduce(Expr):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Scan(Expr):
-    """The combination of all elements up to this one along a loop, whose variable `position` is."""
+    """The combination of all elements up to this one along the loop of the variable `position`."""
 
     kind: str
     operand: Expr
@@ -145,7 +145,7 @@ _VARIABLES: weakref.WeakKeyDictionary[Expr, frozenset[Var]] = weakref.WeakKeyDic
 
 
 class ExprTable:
-    """Makes expressions, each only once. One table serves one region."""
+    """Interns expressions. One table serves one region."""
 
     def __init__(self) -> None:
         self._made: dict[Any, Expr] = {}
@@ -229,8 +229,8 @@ def rewritten(
 
 
 def ordered(roots: Iterable[Expr], stop: Callable[[Expr], bool] = lambda _: False) -> list[Expr]:
-    """Every expression below the roots, children first; not below those where `stop` says so.
-    Expressions inside looked up indexes count as children."""
+    """Every expression below the roots, children first; none below those for which `stop` holds.
+    Expressions inside gather indices count as children."""
     seen: set[Expr] = set()
     result: list[Expr] = []
 
@@ -249,7 +249,7 @@ def ordered(roots: Iterable[Expr], stop: Callable[[Expr], bool] = lambda _: Fals
 
 
 def all_children(expr: Expr) -> Iterator[Expr]:
-    """Operands, and the expressions that its indexes look up."""
+    """Operands, and the values of its gather indices."""
     yield from expr.children()
     for index in expr.indexes():
         yield from (atom.value for atom in index.gathered())

@@ -1,7 +1,6 @@
-"""Whether a node's elements fall on a region's domain. Comes in: a region and a node's template;
-goes out: the node's variables in terms of the domain's, or None. What holds: a node uses every
-domain variable, or all but the reduced ones; all reductions and scans of a region run over the same
-ones.
+"""Whether a node's elements fall on a region's domain: the node's variables in terms of the
+domain's, or None. A node uses every domain variable, or all but the reduced ones; all reductions
+and scans of a region run over the same variables.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ LONG_ROW = 16384
 
 
 def placed(region: Region, template: Template) -> dict[Var, Index] | None:
-    """The node's variables in terms of the region's: by a member that it reads, else by the
-    same shape."""
+    """The node's variables in terms of the region's: through a member that it reads, else through
+    an equal shape."""
     for read, point in template.reads:
         if read in region.members:
             values = solve(template.vars, point, region.members[read], region.domain)
@@ -32,7 +31,7 @@ def placed(region: Region, template: Template) -> dict[Var, Index] | None:
 
 
 def _same_shape(region: Region, template: Template) -> dict[Var, Index] | None:
-    """Side by side: the same domain and at least one read in common."""
+    """Beside the region: the same domain and at least one read in common."""
     sizes = [v.size for v in region.domain]
     if not same_size(ix.product(sizes), template.numel()):
         return None
@@ -53,7 +52,7 @@ def fitted(
     values: dict[Var, Index],
     templates: dict[fx.Node, Template],
 ) -> dict[Var, Index] | None:
-    """The values with which the node may join. A reduction may split the region's variables."""
+    """The values with which the node may join, or None. A reduction may split variables."""
     if template.reduction is not None:
         return _reduction_fits(region, template, values)
     fits = _pointwise_fits(region, template, values, templates)
@@ -92,8 +91,8 @@ def _after_reduction(region: Region, node: fx.Node, templates: dict[fx.Node, Tem
 def _reduction_fits(
     region: Region, template: Template, values: dict[Var, Index]
 ) -> dict[Var, Index] | None:
-    """The node's variables once every domain variable is either kept or reduced; None where
-    that cannot be."""
+    """The node's variables once every domain variable is either kept or reduced; None if that is
+    impossible."""
     assert template.reduction is not None
     dims = set(template.reduction.dims)
     for _ in range(4):
@@ -126,7 +125,7 @@ def _reduction_fits(
 
 
 def _divisor(index: Index, var: Var) -> int | None:
-    """The radix at which `index` takes `var` apart."""
+    """The radix at which `index` decomposes `var`."""
     for atom in index.terms:
         if isinstance(atom, ix.Div | ix.Mod):
             if (
@@ -142,8 +141,7 @@ def _divisor(index: Index, var: Var) -> int | None:
 
 
 def _scan_fits(region: Region, template: Template, values: dict[Var, Index]) -> bool:
-    """A scan runs along one loop, which must be the one that the region reduces over, if it
-    does."""
+    """A scan runs along one loop, which must be the reduced one if the region has any."""
     if template.scan is None or template.shape[template.scan.dim] == 1:
         return True
     var = values[template.vars[template.scan.dim]].as_var()

@@ -1,5 +1,5 @@
-"""Fused: a program as an ordered list of steps, each a region to be compiled or a call of PyTorch's
-own kernel."""
+"""Fused: a program as an ordered list of steps. A step is a region to be compiled, or a call of
+PyTorch's own kernel."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class CallStep:
 
     node: fx.Node
     kind: str
-    """library (what ATen does best: products, convolutions, sorting …), view, host (Python),
+    """library (ops that ATen does best: matmuls, convolutions, sorting …), view, host (Python),
     fallback."""
     reason: str
     """Why no native code was generated."""
     bodies: tuple[Fused, ...] = field(default=(), compare=False)
-    """Of control flow: what its branches or iterations run."""
+    """For control flow: the graphs of its branches or of its loop."""
     native: bool = True
-    """May a kernel of our own run it? Not where planning one failed."""
+    """May a kernel of our own run it? False once planning one failed."""
 
     def as_text(self) -> str:
         arguments = ", ".join(str(a) for a in self.node.args)
@@ -60,7 +60,7 @@ class Fused:
         return sum(isinstance(s, CallStep) and s.kind == kind for s in self.steps)
 
     def regions(self) -> list[Region]:
-        """Those of bodies included."""
+        """Including those of bodies."""
         found = [s.region for s in self.steps if isinstance(s, KernelStep)]
         calls = [s for s in self.steps if isinstance(s, CallStep)]
         return found + [r for call in calls for body in call.bodies for r in body.regions()]

@@ -1,10 +1,10 @@
-"""Fusion: nodes in, an ordered list of steps out. Nodes are taken in program order; each joins the
+"""Fusion: nodes in, an ordered list of steps out. Nodes are visited in program order. Each joins a
 region that computes what it reads, if its elements fall on that region's domain and no path through
-another step leads back, or starts a region of its own. What no rule claims becomes a call, with the
-reason kept.
+another step leads back; otherwise it starts a region of its own. Nodes that no rule claims become
+calls, with the reason kept.
 
-What holds: every value read outside its region is stored; views are never copied; random and other
-effects keep their order.
+Every value read outside its region is stored; views are never copied; random ops and other effects
+keep their order.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ from ingot.program.symbols import makers, symbol_names
 MOST_MEMBERS = 160
 MOST_READS = 48
 MOST_COST = 300
-"""Rough instructions for one element: LLVM's time grows faster than the length of a block."""
+"""Rough instructions per element: LLVM's time grows faster than the length of a block."""
 
 
 class Unit:
-    """A step in the making, with the steps it waits for."""
+    """A step under construction, with the steps it waits for."""
 
     def __init__(self, order: int, content: Region | CallStep):
         self.order = order
         self.content = content
         self.waits: set[Unit] = set()
         self.ancestors = 0
-        """Bit k: waits, directly or not, for unit k."""
+        """Bit k: waits, directly or transitively, for unit k."""
 
     def reaches(self, other: Unit) -> bool:
-        """Does this step wait, directly or not, for `other`?"""
+        """Does this step wait, directly or transitively, for `other`?"""
         return self is other or bool(self.ancestors >> other.order & 1)
 
 
@@ -65,7 +65,7 @@ def fuse(program: Program, options: Options) -> Fused:
 
 
 def _is_given(node: fx.Node) -> bool:
-    """An input, a constant, or made of those before the first step."""
+    """Is it an input, a constant, or computed from those before the first step?"""
     return node.op in ("placeholder", "get_attr") or bool(node.meta.get(FROZEN))
 
 
@@ -80,7 +80,7 @@ class Grouper:
         self.last_effect: Unit | None = None
         self.units_gone: set[Unit] = set()
         self.waited = 0
-        """Bit k: some unit waits, directly or not, for unit k."""
+        """Bit k: some unit waits, directly or transitively, for unit k."""
         self.required: set[fx.Node] = set()
         """Nodes that calls or the output need as tensors."""
         self.makers = makers(program.graph)
@@ -124,8 +124,8 @@ class Grouper:
         return None
 
     def _take_other(self, node: fx.Node) -> None:
-        """A node that gives no single tensor: sizes are computed when asked for, pairs by their
-        parts."""
+        """A node that does not return a single tensor: sizes are computed on demand, pairs through
+        their items."""
         value = node.meta.get("val")
         if isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool | int | float | bool):
             if is_effect(node):
@@ -182,8 +182,8 @@ class Grouper:
                 later.ancestors |= gained
 
     def materialize(self, node: fx.Node) -> Unit | None:
-        """Make sure that `node` exists as a tensor (or number) of its own; the step that makes it,
-        None for inputs."""
+        """Ensure that `node` exists as a tensor (or scalar) of its own. Returns the step that
+        computes it, None for inputs."""
         if _is_given(node):
             return None
         unit = self.owner.get(node)
@@ -202,7 +202,7 @@ class Grouper:
         self._open(template)
 
     def _candidates(self, template: Template) -> list[Unit]:
-        """Regions that compute what is read, latest first; then those that read the same memory."""
+        """Regions that compute the operands, latest first; then those that read the same memory."""
         makers = {
             self.owner[n]
             for n, _ in template.reads
@@ -257,8 +257,8 @@ class Grouper:
         return True
 
     def _merge(self, first: Unit, second: Unit, leaves: list[tuple[fx.Node, Point]]) -> None:
-        """Make one region of two over the same domain, of which a node of the second is about to
-        read the first, among its `leaves`; nothing changes where that cannot be."""
+        """Merge two regions over the same domain, if a node about to join the second reads the
+        first, among its `leaves`. Does nothing if they cannot be merged."""
         mapped = mapped_region(first.content, second.content)  # type: ignore[arg-type]
         if mapped is None or self._between(first, second):
             return
@@ -281,8 +281,7 @@ class Grouper:
             self._wait(second, source)
 
     def _between(self, first: Unit, second: Unit) -> bool:
-        """Is there a step that must run after the first and before the second, or the other way
-        round?"""
+        """Is there a step that must run after the first and before the second, or vice versa?"""
         if first.reaches(second):
             return True
         mask = second.ancestors
@@ -300,8 +299,8 @@ class Grouper:
         point: Point,
         inlined: set[tuple[fx.Node, Point]],
     ) -> list[tuple[fx.Node, Point]] | None:
-        """What the joining node, or one computed again for it, reads from memory when its iteration
-        space is at `point`; None where that would go in a circle."""
+        """The reads from memory of the joining node, or of one recomputed for it, when its
+        iteration space is at `point`; None if they would close a cycle."""
         region = unit.content
         assert isinstance(region, Region)
         result: list[tuple[fx.Node, Point]] = []
@@ -324,7 +323,7 @@ class Grouper:
         return result
 
     def _maker(self, node: fx.Node) -> Unit | None:
-        """The step that `node`, or what it is a view or a part of, comes from."""
+        """The step that computes `node`, or the value that it is a view or an item of."""
         chain = view_chain(node, lambda n: is_view(n) or is_item(n))
         return next((self.owner[n] for n in chain if n in self.owner), None)
 
@@ -360,7 +359,7 @@ class Grouper:
         self.owner[node] = unit
 
     def _sizes_from(self, node: fx.Node) -> set[Unit]:
-        """The steps that tell the sizes of a node and of what it reads."""
+        """The steps that determine the sizes of a node and of its operands."""
         if not self.makers:
             return set()
         names = symbol_names([n.meta.get("val") for n in (node, *node.all_input_nodes)])
@@ -370,8 +369,8 @@ class Grouper:
     # -- order -------------------------------------------------------------------------------------
 
     def steps(self) -> list[Step]:
-        """Units in an order that respects what they wait for, as close to the program's as can
-        be."""
+        """Units in an order that respects what they wait for, as close to the program's as
+        possible."""
         self._decide_stores()
         done = set(self.units_gone)
         result: list[Step] = []
@@ -380,7 +379,7 @@ class Grouper:
         return result
 
     def _decide_stores(self) -> None:
-        """A member leaves its region where a call, the output or another region wants it."""
+        """Store the members that a call, the output or another region reads."""
         regions = [
             u.content
             for u in self.units
@@ -407,7 +406,7 @@ class Grouper:
                 elif content.stored:
                     result.append(KernelStep(content))
                 continue
-            assert current not in opened, "steps wait for each other"
+            assert current not in opened, "cycle between steps"
             opened.add(current)
             stack.append((current, True))
             waits = sorted(current.waits - done, key=lambda u: -u.order)
@@ -415,7 +414,7 @@ class Grouper:
 
 
 def _reason(node: fx.Node) -> str:
-    """Why a node that costs nothing inside a region is a call of its own."""
+    """Why a node that costs nothing inside a region becomes a call."""
     if MAKES_SIZE in node.meta:
         return why_not_native(node) or "its size depends on values"
     if is_view(node):

@@ -1,8 +1,8 @@
-"""Index arithmetic. Comes in: loop variables and sizes; goes out: integer expressions that say
-which element of a buffer a loop iteration touches. What holds: an Index is a sum of atoms with
-coefficients plus a constant, always in normal form, immutable and hashable, so that two reads are
-the same element exactly when their Indexes are equal. Sizes and coefficients are ints, or sympy
-expressions where a dimension is dynamic.
+"""Index arithmetic: integer expressions over loop variables and sizes, which say which element of a
+buffer a loop iteration accesses. An Index is a sum of atoms with coefficients plus a constant,
+always in normal form, immutable and hashable, so that two reads are the same element exactly when
+their Indexes are equal. Sizes and coefficients are ints, or sympy expressions where a dimension is
+dynamic.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ class Mod:
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """An index that is looked up in a tensor: element `at` of `tensor`. `value` is it as an Expr,
-    known to be in 0 … size - 1 when it is used; what is looked up tells two of them apart."""
+    """An index read from a tensor: element `at` of `tensor`. `value` is the same as an Expr, known
+    to be in 0 … size - 1 when it is used; comparisons ignore it."""
 
     tensor: Any
     at: tuple[Index, ...]
     size: Size
     safety: tuple[bool, int]
-    """Whether a negative one counts from the end, and the error code of one outside the range."""
+    """Whether a negative index counts from the end, and the error code of one out of range."""
     value: Any = field(compare=False)
 
     def __repr__(self) -> str:
@@ -119,7 +119,7 @@ class Index:
         if by == 1:
             return self
         if by == 0:
-            return ZERO  # of a dimension without elements any index will do
+            return ZERO  # in a dimension without elements any index will do
         whole, rest = self._divided(by)
         if not rest.terms and _is_int(rest.const) and _is_int(by):
             return whole + rest.const // by
@@ -158,7 +158,7 @@ class Index:
         return Index(whole, quotient), Index(rest)
 
     def substitute(self, values: Mapping[Var, Index]) -> Index:
-        """This index with variables replaced, in normal form again."""
+        """This index with variables replaced, in normal form."""
         if not any(_mentions(atom, values) for atom in self.terms):
             return self
         result = Index({}, self.const)
@@ -167,7 +167,7 @@ class Index:
         return result
 
     def gathered(self) -> Iterator[Gathered]:
-        """The gathered-up atoms in it."""
+        """The gather atoms in it."""
         for atom in self.terms:
             if isinstance(atom, Gathered):
                 yield atom
@@ -178,7 +178,7 @@ class Index:
         return any(True for _ in self.gathered())
 
     def map_gathered(self, change: Callable[[Gathered], Gathered]) -> Index:
-        """This index with every gathered-up atom replaced."""
+        """This index with every gather atom replaced."""
         terms: dict[Atom, Size] = {}
         for atom, c in self.terms.items():
             if isinstance(atom, Gathered):
@@ -202,7 +202,7 @@ class Index:
         return found
 
     def as_var(self) -> Var | None:
-        """The variable that this index is, or None."""
+        """The variable, if this index is one; else None."""
         if self.const == 0 and len(self.terms) == 1:
             ((atom, c),) = self.terms.items()
             if c == 1 and isinstance(atom, Var):
@@ -210,7 +210,7 @@ class Index:
         return None
 
     def as_quotient(self) -> Div | None:
-        """The division that this index is, or None."""
+        """The division, if this index is one; else None."""
         if self.const == 0 and len(self.terms) == 1:
             ((atom, c),) = self.terms.items()
             if c == 1 and isinstance(atom, Div):
@@ -218,7 +218,7 @@ class Index:
         return None
 
     def coefficient(self, var: Var) -> Size | None:
-        """How far one step of `var` moves this index; None where that is not constant."""
+        """The change of this index per step of `var`; None if it is not constant."""
         for atom in self.terms:
             if not isinstance(atom, Var) and _mentions(atom, {var: ZERO}):
                 return None
@@ -257,7 +257,7 @@ def _substitute_atom(atom: Atom, values: Mapping[Var, Index]) -> Index:
 
 
 def exact_quotient(value: Size, by: Size) -> Size | None:
-    """value / by where that is a whole number for every value of the symbols, else None."""
+    """value / by if it is an integer for every value of the symbols, else None."""
     if isinstance(value, int) and isinstance(by, int):
         return value // by if value % by == 0 else None
     if isinstance(value, int) and value == 0:
@@ -270,7 +270,7 @@ def exact_quotient(value: Size, by: Size) -> Size | None:
 
 
 def bounds(index: Index) -> tuple[Size, Size] | None:
-    """The least and the largest value that `index` can take, or None where they are not known."""
+    """The least and the largest value that `index` can take, or None if they are not known."""
     low = high = index.const
     for atom, c in index.terms.items():
         top = _atom_upper(atom)
@@ -305,7 +305,7 @@ def _not_negative(value: Size) -> bool:
 
 
 def within(index: Index, size: Size) -> bool:
-    """Is 0 <= index < size certain?"""
+    """Is 0 <= index < size proven?"""
     known = bounds(index)
     if known is None or not _not_negative(known[0]):
         return False
@@ -322,7 +322,7 @@ def product(sizes: Sequence[Size]) -> Size:
 
 
 def linear(index: Sequence[Index], strides: Sequence[Size], offset: Size = 0) -> Index:
-    """The element that `index` means in memory."""
+    """The element in memory that `index` addresses."""
     total = of(offset)
     for i, stride in zip(index, strides, strict=True):
         total = total + i * stride
@@ -332,11 +332,10 @@ def linear(index: Sequence[Index], strides: Sequence[Size], offset: Size = 0) ->
 def reshaped(
     index: Sequence[Index], shape: Sequence[Size], target: Sequence[Size]
 ) -> tuple[Index, ...] | None:
-    """The index in `target` of the element that `index` names in `shape`; None where the factors
-    cannot be matched.
+    """The index in `target` of the element at `index` in `shape`; None if the factors cannot be
+    matched.
 
-    Dimensions are matched in the smallest groups of equal size, so that no division appears that
-    need not.
+    Dimensions are matched in the smallest groups of equal size, to avoid needless divisions.
     """
     result: list[Index] = []
     i = j = 0

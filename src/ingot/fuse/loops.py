@@ -1,7 +1,6 @@
-"""A region as a loop nest. Comes in: a region with its stored values; goes out: loops in order, the
-variable that runs along the vector, and what each iteration stores. What holds: divisions in
-indexes are gone where splitting a loop removes them; neighbouring loops that every access walks as
-one are one loop.
+"""A region as a loop nest: loops in order, the variable that runs along the vector, and the stores
+of each iteration. Loops are split where that removes divisions from indexes; adjacent loops that
+every access traverses as one are merged.
 """
 
 from __future__ import annotations
@@ -34,18 +33,18 @@ class Store:
 @dataclass(frozen=True)
 class Nest:
     outer: tuple[Var, ...]
-    """Loops that every value has, outermost first."""
+    """Loops shared by all values, outermost first."""
     inner: tuple[Var, ...]
     """Loops that the reductions run over."""
     vector: Var | None
-    """The loop that runs along the vector; last of `outer` or last of `inner`. None: nothing to
-    loop over."""
+    """The loop that runs along the vector: last of `outer` or last of `inner`. None if there is no
+    loop."""
     stores: tuple[Store, ...]
     split: bool
-    """Few rows, long ones: the reduction itself is cut in pieces."""
+    """Few long rows: the reduction itself is split into pieces."""
     across: Var | None = None
-    """The loop that some loads walk by ones while the stores walk `vector`: such a nest goes tile
-    by tile."""
+    """The loop along which some loads are contiguous while the stores are along `vector`: such a
+    nest runs tile by tile."""
 
     def expressions(self) -> list[Expr]:
         """Everything the nest computes, operands first."""
@@ -61,7 +60,7 @@ def make_nest(region: Region) -> Nest:
 
 
 def plain_nest(region: Region) -> Nest:
-    """With a loop for each of the region's variables, and none along the vector yet."""
+    """The nest before a loop is vectorised and loops are merged."""
     context = RegionContext(region)
     stores = tuple(
         Store(n, ix.linear(point := region.members[n], strides_of(n)), context.value(n, point))
@@ -89,7 +88,7 @@ def _moved(nest: Nest, values: dict[Var, Index], into: dict[Var, tuple[Var, ...]
 
 
 def _split_loops(nest: Nest) -> Nest:
-    """Take loops apart where indexes divide them."""
+    """Split loops whose variables are divided in indexes."""
     for _ in range(MOST_SPLITS):
         found = _first_division(nest)
         if found is None:
@@ -136,8 +135,8 @@ def _division(index: Index) -> tuple[Var, int] | None:
 
 
 def _ordered(nest: Nest) -> Nest:
-    """Loops by the strides of what is stored, or read where a reduction stores little; size 1 goes
-    away."""
+    """Order loops by the strides of stores, or of loads where a reduction stores little; loops of
+    size 1 are removed."""
     ones = {v: ix.ZERO for v in (*nest.outer, *nest.inner) if v.size == 1}
     if ones:
         nest = _moved(nest, ones, {v: () for v in ones})
@@ -156,7 +155,7 @@ def _by_stride(loops: tuple[Var, ...], accesses: Sequence[Index]) -> tuple[Var, 
 
 
 def _with_vector(nest: Nest) -> Nest:
-    """Pick the loop that most accesses walk by ones, and move it to the end of its kind."""
+    """Move the loop along which most accesses are contiguous to the end of its kind."""
     loops = (*nest.outer, *nest.inner)
     if not loops:
         return nest
@@ -170,7 +169,7 @@ def _with_vector(nest: Nest) -> Nest:
 
 
 def _score(var: Var, accesses: Sequence[Index], stores: int) -> float:
-    """For it count steps by ones and, where something is read, short ones. Stores come first."""
+    """Unit strides count for a loop, and in loads short ones. Stores weigh more."""
     total = everything = 0.0
     for k, access in enumerate(accesses):
         stored = k < stores
@@ -195,8 +194,8 @@ def _ease(step: Size | None, stored: bool) -> float:
 
 
 def _elements(access: Index) -> float:
-    """How many elements an access touches over the whole nest; unknown sizes count as a common
-    one."""
+    """The number of elements that an access touches over the whole nest; unknown sizes count as
+    COMMON_SIZE."""
     total = 1.0
     for var in access.variables():
         total *= var.size if isinstance(var.size, int) else COMMON_SIZE
@@ -222,8 +221,8 @@ def _merged(nest: Nest) -> Nest:
 
 
 def merged_pair(nest: Nest, a: Var, b: Var, always: bool = False) -> Nest | None:
-    """One loop for a and the b inside it, where every access steps evenly through both. With
-    `always`, other accesses work out a and b from it."""
+    """Merge a and the loop b inside it, if every access has one stride through both. With `always`,
+    other accesses recompute a and b from the merged loop."""
     exprs = nest.expressions()
     guards = [e for e in exprs if isinstance(e, Guarded)]
     indexes = [i for e in exprs if not isinstance(e, Guarded) for i in e.indexes()]
@@ -274,7 +273,7 @@ def _even(index: Index, a: Var, b: Var) -> bool:
 
 
 def _tiled(nest: Nest) -> Nest:
-    """Mark a nest in which a transposition is hidden."""
+    """Mark a nest that contains a transpose."""
     if nest.inner or nest.vector is None or not _long_enough(nest.vector):
         return nest
     weights: dict[Var, float] = {}
@@ -291,7 +290,7 @@ def _tiled(nest: Nest) -> Nest:
 
 
 def crosswise(nest: Nest, index: Index) -> Var | None:
-    """The loop that walks `index` by ones, where the vector does not."""
+    """The loop along which `index` is contiguous, if it is not along the vector."""
     assert nest.vector is not None
     if index.coefficient(nest.vector) in (0, 1, None):
         return None

@@ -1,5 +1,5 @@
-"""What a reduction and a running sum are. Comes in: a node; goes out: its kind, its operand and the
-dimensions it runs over, or None where it is neither. What holds: half types accumulate in f32.
+"""Reductions and scans: the kind, operand and dimensions of a node, or None if it is neither.
+Half-precision types accumulate in f32.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ aten = torch.ops.aten
 
 @dataclass(frozen=True)
 class Reduction:
-    """A reduction node, spelled out."""
+    """The properties of a reduction node."""
 
     kind: str
     """sum, prod, max, min, any, all, argmax, argmin, spread"""
     operand: fx.Node
     dims: tuple[int, ...]
-    """Dimensions of the operand that go away."""
+    """Dimensions of the operand that are reduced."""
     accumulate: torch.dtype
     part: int
     """0: the value, 1: the index of the value."""
@@ -37,7 +37,7 @@ def _sum(node: fx.Node) -> Reduction:
     operand = arguments["self"]
     dtype = tensor_of(node).dtype
     wide = torch.float32 if dtype in (torch.bfloat16, torch.float16) else dtype
-    kind = "any" if dtype is torch.bool else "sum"  # one bit would count modulo two
+    kind = "any" if dtype is torch.bool else "sum"  # a sum in one bit wraps modulo two
     return Reduction(kind, operand, _dims(operand, arguments.get("dim")), wide, 0)
 
 
@@ -111,8 +111,8 @@ _PAIRS = {aten.max.dim: "argmax", aten.min.dim: "argmin"}
 
 
 def reduction_of(node: fx.Node) -> Reduction | None:
-    """The node as a reduction, or None. max.dim and min.dim are two: one for each of their
-    results."""
+    """The node as a reduction, or None. max.dim and min.dim are two reductions, one for each
+    result."""
     if node.op != "call_function":
         return None
     if node.target is operator.getitem:
@@ -131,7 +131,7 @@ def reduction_of(node: fx.Node) -> Reduction | None:
 
 @dataclass(frozen=True)
 class Running:
-    """A node each of whose elements combines all before it along `dim`."""
+    """A node whose elements each combine all elements up to that one along `dim`."""
 
     kind: str
     operand: fx.Node
@@ -149,6 +149,6 @@ def scan_of(node: fx.Node) -> Running | None:
     arguments = arguments_of(node)
     dtype = tensor_of(node).dtype
     if dtype is torch.bool:
-        return None  # a running sum of one bit would count modulo two
+        return None  # a running sum in one bit wraps modulo two
     dim = arguments["dim"] % len(shape_of(node))
     return Running(scan_rules[node.target], arguments["self"], dim, _WIDER.get(dtype, dtype))

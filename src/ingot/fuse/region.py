@@ -1,7 +1,6 @@
-"""A region: one iteration domain and the nodes computed over it. What holds: every member has an
-index in terms of the domain's variables, and each of its elements is computed exactly once;
-`reduced` variables are those that the region's reductions sum over, all of them over the same ones;
-members that need the reductions' results come after.
+"""A region: one iteration domain and the nodes computed over it. Every member has an index in terms
+of the domain's variables, and each of its elements is computed exactly once. All reductions of a
+region run over the same variables, `reduced`; members that need their results come after them.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ Read = tuple[fx.Node, Point]
 
 
 class Template:
-    """A node over loop variables of its own: what it reads, and where."""
+    """A node over loop variables of its own, with its reads and their indices."""
 
     def __init__(self, node: fx.Node):
         self.node = node
@@ -45,7 +44,7 @@ class Template:
         self.reads = _recorded(self, point)
 
     def kept(self, point: Point) -> Point:
-        """The node's own index, given that of its iteration space."""
+        """The node's own index, for an index of its iteration space."""
         if self.reduction is None:
             return point
         gone = set(self.reduction.dims)
@@ -60,7 +59,7 @@ class Template:
 
 
 class Recorder:
-    """Writes down what a rule asks for. Serves as the rules' Context."""
+    """Records the reads of a rule. Serves as the rules' Context."""
 
     def __init__(self) -> None:
         self.reads: list[Read] = []
@@ -74,8 +73,8 @@ class Recorder:
 
 
 def reads_at(template: Template, point: Point) -> list[Read]:
-    """What a node reads when its iteration space is at `point`: exactly what RegionContext will
-    read."""
+    """The reads of a node when its iteration space is at `point`: exactly those of
+    RegionContext."""
     renamed = _renaming(template, point)
     if renamed is not None:
         return [(n, tuple(i.substitute(renamed) for i in at)) for n, at in template.reads]
@@ -94,8 +93,8 @@ def _recorded(template: Template, point: Point) -> list[Read]:
 
 
 def _renaming(template: Template, point: Point) -> dict[Var, Index] | None:
-    """The variables of the template by those of `point`, where these are as many and as large: then
-    no index can be simpler than it was."""
+    """The template's variables by those of `point`, if these are as many and as large: then no
+    index can be simplified further."""
     values: dict[Var, Index] = {}
     for var, index in zip(template.vars, point, strict=True):
         if var.size == 1:
@@ -118,13 +117,13 @@ class Region:
         self.spaces: dict[fx.Node, Point] = {}
         """For reductions: the index of the operand's element."""
         self.inlined: set[Read] = set()
-        """Values of other regions that are computed again here, point by point."""
+        """Values of other regions that are recomputed here, each at one point."""
         self.stored: dict[fx.Node, None] = {}
         """Members whose values leave the region, in order."""
         self.reads: set[Read] = set()
         self.scanned = False
         self.needs_split = False
-        """Few rows, long ones: the reduction itself is cut in pieces, and nothing full-size may
+        """Few long rows: the reduction itself is split into pieces, and no full-size member may
         follow it."""
 
     def outer(self) -> list[Var]:
@@ -134,7 +133,7 @@ class Region:
         return [v for v in self.domain if v in self.reduced]
 
     def split_variable(self, var: Var, by: int) -> None:
-        """Replace `var` by two: var == high * by + low."""
+        """Replace `var` by two variables: var == high * by + low."""
         size = ix.exact_quotient(var.size, by)
         assert size is not None
         high, low = Var(f"{var.name}h", size), Var(f"{var.name}l", by)
@@ -154,12 +153,12 @@ class Region:
         self.inlined = {(n, moved(p)) for n, p in self.inlined}
 
     def cost(self) -> int:
-        """Rough instructions for one element of everything."""
+        """Rough instructions per element, over all members."""
         rules = (pointwise_rules.get(node.target) for node in self.members)  # type: ignore[call-overload]
         return sum(rule.cost for rule in rules if rule is not None)
 
     def absorb(self, other: Region) -> None:
-        """Take over the members of a region that is written in this one's variables."""
+        """Take over the members of a region that uses this one's variables."""
         self.members = {**other.members, **self.members}
         self.spaces = {**other.spaces, **self.spaces}
         self.inlined |= other.inlined
@@ -182,7 +181,7 @@ class Region:
 
 
 def mapped_region(first: Region, second: Region) -> Region | None:
-    """`first` in the variables of `second`; None where the two cannot be one region."""
+    """`first` in the variables of `second`; None if the two cannot be merged."""
     if (
         len(first.domain) != len(second.domain)
         or len(first.members) + len(second.members) > MOST_MERGED
@@ -209,7 +208,7 @@ def mapped_region(first: Region, second: Region) -> Region | None:
 
 
 class RegionContext:
-    """Pulls a region's stored values as expressions. Serves as the rules' Context."""
+    """Builds the expressions of a region's stored values. Serves as the rules' Context."""
 
     def __init__(self, region: Region):
         self.region = region
@@ -255,8 +254,9 @@ class RegionContext:
         return cast_to(self, value, tensor_of(node).dtype)
 
     def _accumulated(self, node: fx.Node, rule: Reduction | Running, value: Expr) -> Expr:
-        """An element as it is accumulated. A sum or product with a dtype of its own converts its
-        elements to that dtype first, as eager does, although halves are added in f32."""
+        """An element as it is accumulated. A sum or product with a dtype of its own first converts
+        its elements to that dtype, as eager does, although half-precision types accumulate in
+        f32."""
         if rule.kind in ("sum", "prod"):
             value = cast_to(self, value, tensor_of(node).dtype)
         return cast_to(self, value, rule.accumulate)
@@ -278,7 +278,7 @@ class RegionContext:
 
 
 def covers(point: Iterable[Index], size: Size) -> bool:
-    """Do the variables of `point` run through exactly `size` combinations?"""
+    """Do the variables of `point` take exactly `size` combinations of values?"""
     found: set[Var] = set()
     for i in point:
         found |= i.variables()

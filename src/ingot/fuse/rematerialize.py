@@ -1,5 +1,5 @@
-"""When a value is cheaper to compute again than to store and load. What holds: only elementwise
-nodes whose operands are in memory anyway, and never a chain whose cost could multiply."""
+"""Whether a value is cheaper to recompute than to store and load. Only elementwise nodes whose
+operands are in memory anyway qualify, and never a chain whose cost could multiply."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from ingot.program.shapes import shape_of
 CHEAP = 4
 CHEAP_ROW = 12
 """For a value that its user broadcasts, so that it is computed outside the inner loop, or of which
-it wants only a small part."""
+the user needs only a small part."""
 MOST_DEPTH = 6
 MOST_COST = 60
 MOST_LOADS = 4
-"""For a value that nobody else reads, and of which no more elements are wanted than it has."""
+"""For a value with one user, which needs no more elements than the value has."""
 
 
 def worth_inlining(
@@ -32,8 +32,8 @@ def worth_inlining(
     same_region: bool,
     present: Container[fx.Node],
 ) -> bool:
-    """Should `user`, which lies in another region than `node` or reads it at other points, perhaps
-    through other values, compute it again? `present` are the values that its region has anyway."""
+    """Should `user` recompute `node`, which lies in another region or is read at other points,
+    perhaps through other values? `present` are the values that the user's region has anyway."""
     cost, loads = _chain(node, templates, present, MOST_DEPTH)
     if cost is None:
         return False
@@ -50,8 +50,7 @@ def worth_inlining(
 def _chain(
     node: fx.Node, templates: Mapping[fx.Node, Template], present: Container[fx.Node], depth: int
 ) -> tuple[int | None, int]:
-    """(instructions for one element or None where it cannot be inlined, full-size loads) down to
-    memory."""
+    """(instructions per element, None if it cannot be inlined; full-size loads) down to memory."""
     template = templates.get(node)
     if template is None or not is_elementwise(node) or depth == 0 or node.meta.get(STORED):
         return None, 0

@@ -1,7 +1,7 @@
-"""Where a node's elements lie in a region's domain. Comes in: what the node reads in terms of its
-own variables, and the domain's index of what is read; goes out: each of the node's variables in
-terms of the domain's. A read is taken apart digit by digit (a reshape is a change of radix); the
-answer is checked by substitution, so a wrong guess is no answer.
+"""Map a node's elements onto a region's domain: given a read in the node's variables and the
+domain's index of the same value, find each of the node's variables in terms of the domain's. A read
+is decomposed digit by digit (a reshape is a change of radix); the answer is checked by
+substitution, so a wrong guess is rejected.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ def solve(
     variables: list[Var], read: tuple[Index, ...], target: tuple[Index, ...], free: list[Var]
 ) -> dict[Var, Index] | None:
     """Values for `variables` with read(values) == target. A variable that the read does not
-    determine (a broadcast) takes the next of the domain's variables that the others leave
-    `free`."""
+    determine (a broadcast) takes the next of the domain's `free` variables that no other one
+    uses."""
     values = _from_digits(variables, read, target)
     if values is None:
         return None

@@ -1,7 +1,6 @@
-"""When two regions are the same kernel. Comes in: a region; goes out: a key that is equal for
-regions with equal code, and the nodes that the key counts. What holds: the key names every op,
-argument, dtype, size and stride the code depends on; nodes appear only by number, so the layers of
-a model give one key.
+"""Structural keys: equal for regions that have the same kernel. A key names every op, argument,
+dtype, size and stride that the code depends on; nodes appear only by number, so the layers of a
+model share one key.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ Key = tuple[Any, ...]
 
 
 def structural_key(region: Region) -> tuple[Key, list[fx.Node]]:
-    """(key, nodes by number): under equal keys, node k of one region plays the part of node k of
-    the other."""
+    """(key, nodes by number): under equal keys, node k of one region corresponds to node k of the
+    other."""
     describer = _Describer(region)
     sizes = tuple((v.name, str(v.size), v in region.reduced) for v in region.domain)
     members = tuple((describer.number(n), repr(point)) for n, point in region.members.items())
@@ -37,7 +36,7 @@ def structural_key(region: Region) -> tuple[Key, list[fx.Node]]:
 
 
 class _Describer:
-    """Numbers nodes as it meets them, and says what each is."""
+    """Numbers nodes as it meets them, and describes each."""
 
     def __init__(self, region: Region):
         self.region = region
@@ -70,12 +69,12 @@ class _Describer:
         elif not isinstance(value, list | tuple):
             return str(value)
         more = tuple((k, self._argument(v)) for k, v in node.kwargs.items())
-        if node.target is torch.ops.aten.gather.default:  # what it raises depends on whose it is
+        if node.target is torch.ops.aten.gather.default:  # its error depends on the original op
             more = (*more, ("of", str(node.meta.get("original_aten"))))
         return node.target, layout, tuple(self._argument(a) for a in node.args), more
 
     def _is_inside(self, node: fx.Node) -> bool:
-        """Is it computed, or looked through, rather than loaded?"""
+        """Is it computed, or a view, rather than loaded?"""
         return node in self.region.members or node in self._inlined or is_view(node)
 
     def _argument(self, value: Any) -> Any:

@@ -1,6 +1,5 @@
-"""The bodies of control flow, fused like programs of their own. Comes in: a call of cond,
-while_loop, scan or map; goes out: a Fused for each of its bodies. What holds: each output of a body
-is a value of its own, laid out as the one that it becomes.
+"""Fuse the bodies of control flow (cond, while_loop, scan, map) like programs of their own. Each
+output of a body is a value of its own, in the layout of the result that it becomes.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ def fused_bodies(
     options: Options,
     fuse: Callable[[Program, Options], Fused],
 ) -> tuple[Fused, ...]:
-    """The bodies, each through the passes and fused."""
+    """The bodies, each lowered by the passes and fused."""
     frozen = program.frozen_inputs()
     static = [i for i, operand in enumerate(control.operands()) if operand in frozen]
     fused = []
@@ -45,7 +44,7 @@ def fused_bodies(
 
 
 def _layouts(node: fx.Node, control: Control, number: int, body: Program) -> list[Any]:
-    """For each output of a body, the strides that are wanted; None where any will do."""
+    """For each output of a body, the strides required of it; None if any will do."""
     results = list(node.meta["val"])
     if control.kind == "branch":
         return [_strides(value) for value in results]
@@ -62,7 +61,7 @@ def _strides(value: Any) -> tuple[Any, ...] | None:
 
 
 def own_outputs(graph: fx.Graph, layouts: list[Any]) -> None:
-    """Copy each output that is an input, a view, another output or laid out otherwise."""
+    """Copy each output that is an input, a view, another output or in another layout."""
     end = output_node(graph)
     (values,) = end.args
     alone = not isinstance(values, list | tuple)

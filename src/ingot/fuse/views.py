@@ -1,5 +1,5 @@
-"""Views as index maps. Comes in: a view node and an index into its result; goes out: the index of
-the same element in its base, or None where that cannot be written. What holds: no view copies.
+"""Views as index maps: from an index into a view's result to the index of the same element in its
+base, or None if it cannot be expressed. No view copies.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ Forward = Callable[[fx.Node, tuple[Index, ...]], "tuple[Index, ...] | None"]
 
 view_rules: dict[Any, Forward] = {}
 MAKES_SIZE = "ingot_makes_size"
-"""In the meta of a call that is the first to tell a size: where a view of data-dependent bounds
-begins and ends, PyTorch works out."""
+"""In the meta of a call that is the first to determine a size: PyTorch computes where a view with
+data-dependent bounds begins and ends."""
 
 
 def view(*targets: Any) -> Callable[[Forward], Forward]:
@@ -45,8 +45,8 @@ def is_view(node: fx.Node) -> bool:
 
 
 def resolve(node: fx.Node, index: tuple[Index, ...]) -> tuple[fx.Node, tuple[Index, ...]]:
-    """Through all views: the node that computes the element, and its index there. A view whose map
-    cannot be written stands for itself."""
+    """Follow views to the node that computes the element, and its index there. A view whose map
+    cannot be expressed stands for itself."""
     while is_view(node):
         mapped = view_rules[node.target](node, index)
         if mapped is None:
@@ -73,7 +73,7 @@ def same(node: fx.Node, index: tuple[Index, ...]) -> tuple[Index, ...]:
 
 @view(aten.as_strided.default)
 def as_strided(node: fx.Node, index: tuple[Index, ...]) -> tuple[Index, ...] | None:
-    """Only where it is a reshape of a contiguous base; otherwise it depends on how the base lies in
+    """Only as a reshape of a contiguous base; anything else depends on the base's layout in
     memory."""
     arguments = arguments_of(node)
     base = base_of(node)
@@ -88,7 +88,7 @@ def as_strided(node: fx.Node, index: tuple[Index, ...]) -> tuple[Index, ...] | N
 
 
 def _is_dense(shape: Sequence[Size], strides: Sequence[Size]) -> bool:
-    """Row by row, without gaps."""
+    """Is it contiguous, row by row?"""
     expected: Size = 1
     for size, stride in zip(reversed(shape), reversed(strides), strict=True):
         if size == 1:
@@ -136,7 +136,7 @@ def expand(node: fx.Node, index: tuple[Index, ...]) -> tuple[Index, ...]:
 
 
 def _start(value: Any, size: Size) -> Size | None:
-    """A slice's or select's start counted from the front; None where its sign is not known."""
+    """A slice's or select's start counted from the front; None if its sign is unknown."""
     if value is None:
         return 0
     start = size_of(value)
@@ -192,7 +192,7 @@ def unfold(node: fx.Node, index: tuple[Index, ...]) -> tuple[Index, ...]:
     return (*index[:dim], moved, *index[dim + 1 : -1])
 
 
-# -- maps that are no views in eager, but need no copy either --------------------------------------
+# -- copies in eager that are index maps here ------------------------------------------------------
 
 
 @view(aten.flip.default)

@@ -1,3 +1,3 @@
-"""Op semantics that passes, fusion and code generation share: the pointwise rules and what each one
-costs, the arithmetic behind them, facts about dtypes and about the shapes native kernels take.
-Imports nothing above program/ but the machine and its libraries."""
+"""Op semantics shared by passes, fusion and code generation: the pointwise rules and their costs,
+the arithmetic behind them, facts about dtypes and about the shapes that native kernels take.
+Imports nothing above program/ except the machine and its libraries."""

@@ -1,5 +1,5 @@
 """Dtypes in native code: which have arithmetic, their types in registers and in memory, and how a
-number rounds to each. Half types are held in f32 registers."""
+number rounds to each. Half-precision types are held in f32 registers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def rounded(value: float, dtype: torch.dtype) -> float:
 
 def f32_bits(value: float, dtype: torch.dtype) -> int:
     """The bits, as f32, of `value` rounded to f32, and from there to f16 or bf16, as PyTorch does.
-    Not by torch: this runs under fake tensor modes."""
+    Avoids torch, because this runs under fake tensor modes."""
     if math.isnan(value):
         return 0x7FC00000
     bits = _packed(value, "<f", "<I", 0x7F800000)

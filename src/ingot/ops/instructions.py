@@ -1,6 +1,6 @@
-"""Ops on values in registers, written one by one. Comes in: calls such as `b.add(x, y)`; goes out:
-MLIR text in the arith, math, vector, scf and llvm dialects. What holds: a value knows its torch
-dtype and how many lanes it has (1 is a scalar, uniform over the vector); mixing lanes broadcasts.
+"""A builder for ops on values in registers: calls such as `b.add(x, y)` write MLIR text in the
+arith, math, vector, scf and llvm dialects. A value knows its torch dtype and its number of lanes (1
+is a scalar, uniform over the vector); operands of different lanes are broadcast.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ HANDS_NANS_ON = frozenset(
 
 
 class OpBuilder:
-    """Writes the body of one function. `lanes` is the width that vector code of this function
-    uses."""
+    """Writes the body of one function. `lanes` is the width of its vector code."""
 
     def __init__(self, lanes: int):
         self.lanes = lanes
@@ -31,7 +30,7 @@ class OpBuilder:
         self.declarations: dict[str, str] = {}
         self.failures: list[tuple[Val, int]] = []
         self.short_nans: set[str] = set()
-        """Names of f32 values that are no NaN or one with nothing in its lower 16 bits."""
+        """Names of f32 values that are not NaN, or a NaN whose lower 16 bits are zero."""
         self._constants: dict[tuple[str, str], str] = {}
         self._count = 0
         self._depth = 2
@@ -57,7 +56,7 @@ class OpBuilder:
         self._depth -= 1
 
     def constant_lines(self) -> list[str]:
-        """The constants the body used; they go to the function's top."""
+        """The constants of the body, for the top of the function."""
         lines = []
         for (text, kind), name in self._constants.items():
             typed = text if kind == "i1" else f"{text} : {kind}"
@@ -73,7 +72,7 @@ class OpBuilder:
     # -- constants and lanes -----------------------------------------------------------------------
 
     def const(self, value: complex, dtype: torch.dtype, lanes: int = 1) -> Val:
-        """A number, rounded to `dtype`; the bits are written, so that NaN, -0.0 and the last ulp
+        """A number, rounded to `dtype` and written as bits, so that NaN, -0.0 and the last ulp
         survive."""
         element = REGISTER[dtype]
         text = literal(value, dtype)
@@ -91,7 +90,7 @@ class OpBuilder:
         return self._nans_of([x], self.assign(text, x.dtype, lanes))
 
     def _nans_of(self, operands: Sequence[Val], result: Val) -> Val:
-        """A processor hands a NaN on with its bits, and makes new ones without any."""
+        """A processor propagates a NaN with its payload, and creates NaNs without one."""
         if all(operand.name in self.short_nans for operand in operands):
             self.short_nans.add(result.name)
         return result
@@ -123,14 +122,13 @@ class OpBuilder:
         return self._by_kind("arith.mulf", "arith.muli", x, y)
 
     def div(self, x: Val, y: Val) -> Val:
-        """True division of floats; truncating division of integers (the divisor must not be 0, nor
-        MIN / -1)."""
+        """True division of floats; truncating division of integers (neither by 0, nor MIN / -1)."""
         return self._by_kind(
             "arith.divf", "arith.divui" if x.dtype in UNSIGNED else "arith.divsi", x, y
         )
 
     def rem(self, x: Val, y: Val) -> Val:
-        """C's remainder of integers."""
+        """The remainder of integers, as in C."""
         return self.op("arith.remui" if x.dtype in UNSIGNED else "arith.remsi", x, y)
 
     def fma(self, x: Val, y: Val, z: Val) -> Val:
@@ -142,7 +140,7 @@ class OpBuilder:
         )
 
     def maximum(self, x: Val, y: Val) -> Val:
-        """NaN wins, as in torch.maximum."""
+        """Propagates NaN, like torch.maximum."""
         return self._by_kind("arith.maximumf", _signed("arith.max{}i", x.dtype), x, y)
 
     def minimum(self, x: Val, y: Val) -> Val:
@@ -171,15 +169,15 @@ class OpBuilder:
         return self.op("arith.shrui", x, y)
 
     def math(self, name: str, *operands: Val) -> Val:
-        """An op of the math dialect that LLVM has as one instruction: sqrt, floor, ceil, trunc,
+        """An op of the math dialect that LLVM lowers to one instruction: sqrt, floor, ceil, trunc,
         roundeven, absf, copysign, fma, ctpop."""
         return self.op(f"math.{name}", *operands)
 
     # -- comparison and choice ---------------------------------------------------------------------
 
     def cmp(self, predicate: str, x: Val, y: Val) -> Val:
-        """eq, ne, lt, le, gt, ge; on floats ordered, but `ne`, which is true on NaN. `uno`: either
-        is NaN."""
+        """eq, ne, lt, le, gt, ge; ordered on floats except `ne`, which is true for NaN. `uno`:
+        either operand is NaN."""
         a, b = self.same_lanes(x, y)
         if is_float(x.dtype):
             code = {"ne": "une", "uno": "uno"}.get(predicate, "o" + predicate)
@@ -199,13 +197,13 @@ class OpBuilder:
         return self.cmp("uno", x, x)
 
     def fail_if(self, condition: Val, code: int) -> None:
-        """Ask for an error where `condition` holds: 1 is ZeroDivisionError, 2 an index out of
-        range. The loop nest reads `failures`, leaves out the lanes that its mask turned off, and
-        reports the code."""
+        """Request an error where `condition` holds: 1 is ZeroDivisionError, 2 an index out of
+        range. The loop nest reads `failures`, ignores lanes that its mask disables, and reports the
+        code."""
         self.failures.append((condition, code))
 
     def any(self, condition: Val) -> Val:
-        """Whether one lane at least is true."""
+        """Whether at least one lane is true."""
         if condition.lanes == 1:
             return condition
         return self.assign(
@@ -213,8 +211,8 @@ class OpBuilder:
         )
 
     def branch(self, condition: Val, then: Callable[[], Val], otherwise: Callable[[], Val]) -> Val:
-        """A real branch on a scalar, for what is rarely needed and dear; both sides give a value of
-        one type."""
+        """A real branch on a scalar, for rare and expensive code; both sides give a value of one
+        type."""
         header = len(self.lines)
         name = self.fresh()
         self.line("")
@@ -237,7 +235,8 @@ class OpBuilder:
         condition: Callable[[Sequence[Val]], Val],
         step: Callable[[Sequence[Val]], Sequence[Val]],
     ) -> list[Val]:
-        """Values that `step` renews as long as `condition`, a scalar of them, holds."""
+        """A while loop: `step` updates the values as long as `condition`, a scalar of them,
+        holds."""
         kinds = [v.type for v in start]
         names, before, inside = ([self.fresh() for _ in start] for _ in range(3))
 
@@ -267,7 +266,7 @@ class OpBuilder:
     # -- calls and lanes ---------------------------------------------------------------------------
 
     def call(self, symbol: str, operands: Sequence[Val], dtype: torch.dtype) -> Val:
-        """A C function over whole vectors, such as Sleef's."""
+        """Call a C function on whole vectors, such as one of Sleef's."""
         values = self.same_lanes(*operands)
         kinds = ", ".join(v.type for v in values)
         result = Val("", dtype, values[0].lanes).type
@@ -278,7 +277,7 @@ class OpBuilder:
         )
 
     def places(self, lanes: int) -> list[int]:
-        """Where, counted from the first, the element of each lane stands."""
+        """The position of each lane's element, counted from the first."""
         return list(range(lanes))
 
     def iota(self, lanes: int) -> Val:
@@ -289,14 +288,13 @@ class OpBuilder:
         return Val(self._constant(text, f"vector<{lanes}xi64>"), torch.int64, lanes)
 
     def shuffle(self, x: Val, y: Val, indices: Sequence[int]) -> Val:
-        """Lanes of x followed by those of y, picked by index. Both are vectors, and so is the
-        result."""
+        """Lanes of x followed by those of y, selected by index. Operands and result are vectors."""
         picks = ", ".join(map(str, indices))
         text = f"vector.shuffle {x.name}, {y.name} [{picks}] : {x.type}, {y.type}"
         return self.assign(text, x.dtype, len(indices))
 
     def from_lanes(self, values: Sequence[Val]) -> Val:
-        """Scalars side by side as one vector."""
+        """Scalars packed into one vector."""
         kind = vector_type(REGISTER[values[0].dtype], len(values))
         names = ", ".join(v.name for v in values)
         return self.assign(f"vector.from_elements {names} : {kind}", values[0].dtype, len(values))

@@ -1,5 +1,5 @@
-"""Shapes that the native kernels of matmuls, attention and LSTMs take: register tiles, head
-widths, padded gates. Passes ask here before they hand an op to a kernel.
+"""Shapes that the native kernels of matmuls, attention and LSTMs accept: register tiles, head
+widths, padded gates. Passes consult them before they assign an op to a kernel.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ DTYPES = (torch.float32, torch.float64)
 GATES = 4
 """Of an LSTM cell."""
 ATTENTION_WORK = 1 << 16
-"""Multiplications that are worth waking a thread for, where nothing was measured."""
+"""Multiplications that are worth waking a thread for, if nothing was measured."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """A tile of C in registers: `rows` by `vectors` of `lanes`."""
+    """A register tile of C: `rows` by `vectors` of `lanes`."""
 
     dtype: torch.dtype
     rows: int
     vectors: int
     lanes: int
     stored: torch.dtype
-    """How B's elements lie, a half type for f32; int8: each panel begins with the scales of its
-    columns."""
+    """The dtype of B in memory: a half-precision type for f32; int8, where each panel begins with
+    the scales of its columns."""
 
     @property
     def columns(self) -> int:
@@ -39,13 +39,13 @@ class Shape:
 
     @property
     def head(self) -> int:
-        """Elements of B in front of a panel's first."""
+        """Size of the scales in front of a panel, in elements of B."""
         return self.columns * self.dtype.itemsize // self.stored.itemsize if self.scaled else 0
 
 
 ROWS = {512: {1: 12, 2: 12, 4: 6}, 256: {1: 6, 2: 6}, 128: {1: 6, 2: 6}}
-"""Of a tile, by the bits of a vector and by vectors: as many sums as leave room for a row of B and
-an element of A."""
+"""Of a tile, by vector bits and number of vectors: as many accumulators as leave registers for a
+row of B and an element of A."""
 
 
 def tile_shape(dtype: torch.dtype, vectors: int = 2, stored: torch.dtype | None = None) -> Shape:
@@ -54,13 +54,13 @@ def tile_shape(dtype: torch.dtype, vectors: int = 2, stored: torch.dtype | None 
 
 
 def matmul_shape(dtype: torch.dtype, stored: torch.dtype | None = None) -> Shape:
-    """The widest: few rows of A, which may lie in the way of each other in the first cache level
-    (one of 8 places is all that there is for elements some 4 KB apart)."""
+    """The widest tile: it has few rows of A, which may evict each other from the L1 cache (elements
+    some 4 KB apart compete for the 8 ways of one set)."""
     return tile_shape(dtype, max(ROWS[this_machine().vector_bits]), stored)
 
 
 def dividing_shape(dtype: torch.dtype, columns: int) -> Shape | None:
-    """The widest that leaves none of so many columns over."""
+    """The widest tile whose width divides `columns`, or None."""
     shapes = (tile_shape(dtype, n) for n in sorted(ROWS[this_machine().vector_bits], reverse=True))
     return next((shape for shape in shapes if columns % shape.columns == 0), None)
 
@@ -77,6 +77,6 @@ def attends(dtype: torch.dtype, width: object) -> bool:
 
 
 def padded_units(units: int, dtype: torch.dtype) -> int:
-    """Units of one gate, filled up to whole panels."""
+    """Units of one gate, padded to whole panels."""
     width = matmul_shape(dtype).columns
     return -(-units // width) * width

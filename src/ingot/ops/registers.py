@@ -1,6 +1,6 @@
-"""The builder that pointwise rules write with: instructions, exponents and conversions between
-dtypes, all in registers. Half types are held as f32 and rounded when they are cast to, so that a
-rule computes in f32 and rounds where eager rounds.
+"""The builder for pointwise rules: instructions, exponents and conversions between dtypes, all in
+registers. Half-precision values are held as f32 and rounded when they are cast, so that a rule
+computes in f32 and rounds where eager rounds.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ class RegisterBuilder(OpBuilder):
     # -- exponents ---------------------------------------------------------------------------------
 
     def can_scale(self, x: Val) -> bool:
-        """AVX-512 has an instruction for `scale`."""
+        """Is there an instruction for `scale`? AVX-512 has one."""
         return self.register_bytes == 64 and x.dtype is torch.float32 and x.lanes % 16 == 0
 
     def scale(self, x: Val, n: Val) -> Val:
-        """x · 2ⁿ for an f32 n that is whole, rounded once: denormals, 0 and inf as they come."""
+        """x · 2ⁿ for an integral f32 n, rounded once, with denormals, 0 and inf."""
         mask, mode = self._constant("-1", "i16"), self._constant("4", "i32")
         kind = vector_type("f32", 16)
         total = self.const(0.0, torch.float32, x.lanes)
@@ -70,7 +70,7 @@ class RegisterBuilder(OpBuilder):
         return self.assign(f"arith.bitcast {x.name} : {x.type} to {target.type}", dtype, x.lanes)
 
     def bits(self, x: Val) -> Val:
-        """A float's bits as it lies in memory: 16 of them for a half."""
+        """The bits of a float as stored in memory: 16 for a half-precision type."""
         if x.dtype not in HALVES:
             return self.bitcast(x, torch.int64 if x.dtype is torch.float64 else torch.int32)
         name, kind = self._to_memory(x)
@@ -80,7 +80,7 @@ class RegisterBuilder(OpBuilder):
         return self.assign(f"arith.bitcast {name} : {kind} to {target}", torch.int16, x.lanes)
 
     def from_bits(self, x: Val, dtype: torch.dtype) -> Val:
-        """The float that has these bits in memory."""
+        """The float with these bits in memory."""
         if dtype not in HALVES:
             return self.bitcast(x, dtype)
         kind = vector_type(MEMORY[dtype], x.lanes)
@@ -121,17 +121,17 @@ class RegisterBuilder(OpBuilder):
         return self.round_half(x, dtype) if dtype in HALVES else Val(x.name, dtype, x.lanes)
 
     def _cast_float_to_int(self, x: Val, dtype: torch.dtype) -> Val:
-        """Towards zero. What the type does not hold wraps where eager's conversion defines it
-        (uint8 by way of int64, uint64 above and below int64), and is undefined elsewhere."""
+        """Towards zero. Values out of range wrap where eager's conversion is defined (uint8 through
+        int64, uint64 above and below int64), and are undefined elsewhere."""
         if dtype is torch.uint64:
             return self._cast_float_to_uint64(x)
         wide = torch.int64 if dtype in UNSIGNED else dtype
         if bits_of(dtype) < 32 and not (dtype is torch.uint8 and x.dtype is torch.float64):
-            wide = torch.int32  # a smaller float outside of int32 ends in eight zeros
+            wide = torch.int32  # a smaller float outside int32 has eight trailing zero bits
         return self.cast(self._convert("arith.fptosi", x, wide), dtype)
 
     def _cast_float_to_uint64(self, x: Val) -> Val:
-        """As compilers do it for C: from 2⁶³ on the excess is converted, and the top bit added."""
+        """As C compilers do: from 2⁶³ on, the excess is converted and the top bit added."""
         limit = self.const(2.0**63, x.dtype)
         plain = self._convert("arith.fptosi", x, torch.int64)
         excess = self._convert("arith.fptosi", self.sub(x, limit), torch.int64)
@@ -160,7 +160,7 @@ class RegisterBuilder(OpBuilder):
         return self._bfloat16(high)
 
     def _bfloat16(self, high: Val) -> Val:
-        """From the bits of an f32 whose lower half is empty."""
+        """A bf16 value from f32 bits whose lower half is zero."""
         value = self.bitcast(high, torch.float32)
         self.short_nans.add(value.name)
         return Val(value.name, torch.bfloat16, value.lanes)
@@ -172,7 +172,7 @@ class RegisterBuilder(OpBuilder):
             self.shr_logical(bits, self.const(16, torch.int32)), self.const(1, torch.int32)
         )
         rounded = self.add(self.add(bits, self.const(0x7FFF, torch.int32)), odd)
-        if x.name in self.short_nans:  # nothing is carried into the sign
+        if x.name in self.short_nans:  # no carry reaches the sign
             return rounded
         quiet = self.const(0x7FC00000, torch.int32)
         return self.select(self.isnan(Val(x.name, torch.float32, x.lanes)), quiet, rounded)

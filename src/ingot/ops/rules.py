@@ -1,7 +1,6 @@
-"""The table of pointwise rules. Comes in: an ATen op with one Val or number for each argument; goes
-out: the Val of the result. What holds: a rule sees its operands already in the dtype eager computes
-in, writes one op's arithmetic and nothing else; rounding to the result's dtype is done here, once.
-Registering an op twice raises.
+"""The table of pointwise rules. A rule writes one ATen op's arithmetic and nothing else: it takes a
+Val or number for each argument, in the dtype that eager computes in, and returns the Val of the
+result. Rounding to the result's dtype is done here, once. Registering an op twice raises.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _TENSORS = frozenset({"Tensor", "Optional[Tensor]"})
 
 @dataclass(frozen=True)
 class Rule:
-    """How one op is written."""
+    """The lowering of one pointwise op."""
 
     emit: Emit
     """(builder, *arguments in schema order) -> result, in the compute dtype, or bool for
@@ -38,36 +37,34 @@ class Rule:
     kind: Kind
     """How PyTorch promotes the operands."""
     promoted: frozenset[str]
-    """Names of the schema's arguments that take part in promotion; other tensors come as they are.
-    """
+    """The schema's arguments that take part in promotion; other tensors are passed as they are."""
     cost: int
     """Rough instructions per element: 1 for an add, 20 for an exp."""
     halves: Halves = "wide"
-    """What eager does with f16 and bf16. wide: Scalars keep f32's precision. rounded: Scalars are
-    rounded to the half type first. exact: as rounded, and the op gives no value that needs rounding
+    """How eager treats f16 and bf16. wide: Scalars keep f32's precision. rounded: Scalars are first
+    rounded to the half-precision type. exact: as rounded, and no result of the op needs rounding
     (max, where, neg …)."""
     raw: frozenset[str] = frozenset()
-    """Scalars that the rule wants as Python numbers, because it chooses its formula by them."""
+    """Scalars passed as Python numbers, because the rule selects its formula by them."""
     integers: bool = True
-    """Whether eager has this op in integers and bool where promotion leaves them be."""
+    """Whether eager has this op for integers and bool, where promotion keeps them."""
     checks: str | None = None
-    """The name of the exception that the op may have to raise: the rule calls
-    `fail_if` of the builder."""
+    """The name of the exception that the op may raise: the rule calls the builder's `fail_if`."""
     dtypes: Dtypes | None = None
     """Overrides promotion: (compute, result) from the arguments."""
     bools: bool = True
-    """Whether eager has this op in bool where promotion leaves it be."""
+    """Whether eager has this op for bool, where promotion keeps it."""
     single: str | None = None
-    """The operand that eager keeps in f32 beside halves where it is a tensor of one element."""
+    """The operand that eager keeps in f32 next to half precision if it has a single element."""
 
 
 ROUNDING = 6
-"""Instructions that round an f32 to bf16."""
+"""Instructions to round an f32 to bf16."""
 pointwise_rules: dict[torch._ops.OpOverload, Rule] = {}
 
 
 def instructions(target: torch._ops.OpOverload, dtype: torch.dtype) -> int:
-    """Roughly how many one element of this op takes where it gives that type."""
+    """Rough instructions per element of this op with a result of this dtype."""
     rule = pointwise_rules[target]
     return rule.cost + (ROUNDING if dtype is torch.bfloat16 and rule.halves != "exact" else 0)
 
@@ -86,10 +83,10 @@ def pointwise(
     single: str | None = None,
 ) -> Callable[[Emit], Emit]:
     """Register a rule for the ATen overloads `names`, such as "add.Tensor" or "prims::sin.default".
-    Arguments of the schema that are tensors or Scalars become Vals of the compute dtype, but those
-    in `unpromoted`: tensors there come in their own dtype and Scalars as Vals of the compute dtype
-    that do not influence it. Everything else (str, bool, float, int[] …) stays Python, and so do
-    the Scalars in `raw`.
+    Tensor and Scalar arguments become Vals of the compute dtype, except those in `unpromoted`:
+    there, tensors keep their own dtype, and Scalars are Vals of the compute dtype that do not
+    influence it. Everything else (str, bool, float, int[] …) stays Python, and so do the Scalars in
+    `raw`.
     """
 
     def register(emit: Emit) -> Emit:
@@ -112,7 +109,7 @@ def pointwise(
 
 
 def overload(name: str) -> torch._ops.OpOverload:
-    """The op that "add.Tensor" (ATen's) or "prims::sin.default" names."""
+    """The op named "add.Tensor" (in ATen) or "prims::sin.default"."""
     namespace, _, rest = name.rpartition("::")
     op, which = rest.split(".")
     return getattr(getattr(getattr(torch.ops, namespace or "aten"), op), which)
@@ -121,8 +118,7 @@ def overload(name: str) -> torch._ops.OpOverload:
 def compute_dtypes(
     target: torch._ops.OpOverload, arguments: dict[str, Any]
 ) -> tuple[torch.dtype, torch.dtype]:
-    """(dtype to compute in, dtype of the result) for fake tensors and numbers, by PyTorch's own
-    promotion."""
+    """(compute dtype, result dtype) for fake tensors and numbers, by PyTorch's own promotion."""
     rule = pointwise_rules[target]
     if rule.dtypes is not None:
         return _known(target, *rule.dtypes(arguments))
@@ -147,7 +143,7 @@ _NUMBERS = {torch.SymInt: int, torch.SymFloat: float, torch.SymBool: bool}
 def _promoted(
     kind: Kind, halves: Halves, operands: tuple[tuple[torch.dtype, bool] | type, ...]
 ) -> tuple[torch.dtype, torch.dtype]:
-    """Promotion asks of a tensor only its dtype and whether it has dimensions, of a number only its
+    """Promotion depends only on a tensor's dtype and whether it has dimensions, and on a number's
     type."""
     examples = [
         o(0)
@@ -179,8 +175,8 @@ def apply_rule(
     compute: torch.dtype,
     result: torch.dtype,
 ) -> Val:
-    """Write `target` on `arguments` (by schema name; a tensor is a Val in its own dtype, a Scalar a
-    number or Val)."""
+    """Write `target` on `arguments`, by schema name: a tensor is a Val in its own dtype, a Scalar a
+    number or Val."""
     rule = pointwise_rules[target]
     operands = [
         _operand(b, rule, argument, arguments.get(argument.name, argument.default_value), compute)
@@ -196,7 +192,7 @@ def _operand(
     value: Operand,
     compute: torch.dtype,
 ) -> Operand:
-    """What the rule gets for one argument: a Val of the compute dtype, or what was passed."""
+    """The rule's operand for one argument: a Val of the compute dtype, or the value as passed."""
     kind, name = str(argument.type), argument.name
     widened = compute in HALVES and rule.halves != "exact"
     # Graphs also pass numbers where the schema says Tensor: add.Tensor(x, 2).

@@ -1,6 +1,6 @@
-"""Attention for the native road. Comes in: a core program with PyTorch's attention; goes out: the
-same with our own op where there is code for it. What holds: a mask whose values are known now, and
-which hides nothing, or just what lies ahead of each query, is not made at all.
+"""Select native attention: replace PyTorch's attention op in a core program by our op where a
+kernel exists. A mask whose values are known at compile time is dropped if it hides nothing or is
+exactly causal.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ingot.program.shapes import arguments_of
 
 FLASH = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default
 MOST_ELEMENTS = 1 << 22
-"""Of a mask that is looked at."""
+"""Size limit of a mask that is evaluated at compile time."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def _fits(query: Node, key: Node, value: Node) -> bool:
 
 
 def _share(queries: Any, keys: Any) -> bool:
-    """Can so many heads share so many of the keys' and values'?"""
+    """Whether each key and value head serves a whole number of query heads."""
     if isinstance(queries, int) and isinstance(keys, int):
         return keys > 0 and queries % keys == 0
     return _same(queries, keys)
@@ -103,7 +103,7 @@ def _same(x: Any, y: Any) -> bool:
 
 
 def _hides(draft: ProgramDraft, mask: Node, queries: Any, keys: Any) -> str | None:
-    """ "nothing" or "ahead" where the mask's values are known and are that; None elsewhere."""
+    """The kind of a mask with known values, "nothing" or "ahead" (causal); None for any other."""
     value = evaluated(draft, mask, MOST_ELEMENTS)
     if value is None or value.numel() == 0:
         return None

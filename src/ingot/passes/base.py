@@ -1,7 +1,7 @@
-"""Passes: Program in, Program out. A pass edits a ProgramDraft, the one mutable copy that
-`run_passes` makes of its input, and says in short notes what it did; the input is never changed.
-Each pass leaves an entry in the journal and, if asked, is verified. Every edit keeps a value's
-meta["val"], and outputs share memory with each other or with an input only where they did before.
+"""Pass infrastructure. A pass maps a Program to a Program by editing a ProgramDraft, the one
+mutable copy that `run_passes` makes of its input; the input is never changed. Each pass adds a
+journal entry with short notes and, on request, is verified. Every edit keeps a value's meta["val"];
+outputs alias each other or an input only if they did before.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from ingot.program.graph import copy_module, memory_root, output_values, placeho
 from ingot.program.program import Level, Program, Signature
 
 Rule = Callable[["ProgramDraft", Node], Node | None]
-"""A rewrite of one node: the node that stands for it, the same node if it was edited in place, or
-None if the rule does not apply."""
+"""A rewrite of one node. Returns the replacement, the same node if it was edited in place, or None
+if the rule does not apply."""
 
 
 class ProgramDraft:
-    """A program while passes edit it."""
+    """The mutable copy of a program that passes edit."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -37,7 +37,7 @@ class ProgramDraft:
         self.signature: Signature = program.signature
         self.level: Level = program.level
         self._made: dict[Any, dict[str, torch.Tensor]] = {}
-        """Constants that this draft added, by dtype, shape and strides."""
+        """Constants added by this draft, by dtype, shape and strides."""
         self.refresh()
 
     @property
@@ -45,7 +45,7 @@ class ProgramDraft:
         return self.module.graph
 
     def refresh(self) -> None:
-        """Work out anew which values leave the graph."""
+        """Recompute which values leave the graph."""
         values = output_values(self.graph)
         user = self.signature.user_outputs()
         inputs = placeholders(self.graph)
@@ -57,7 +57,7 @@ class ProgramDraft:
         }
 
     def swap(self, node: Node, new: Node) -> None:
-        """`new` stands for `node` from here on."""
+        """Replace every use of `node` by `new` and erase `node`."""
         node.replace_all_uses_with(new, propagate_meta=False)
         if node in self.returned:
             self.returned.add(new)
@@ -68,8 +68,8 @@ class ProgramDraft:
         self.graph.erase_node(node)
 
     def may_share(self, node: Node, source: Node) -> bool:
-        """`node` makes a copy of `source`: may both be one value? Not if the user would then hold
-        two outputs, or an output and an input, in the same memory."""
+        """Whether `node`, a copy of `source`, may be replaced by `source`. Not if the user would
+        then hold two outputs, or an output and an input, in the same memory."""
         root = memory_root(source)
         if node in self.stored and root in self.overwritten:
             return False
@@ -78,7 +78,8 @@ class ProgramDraft:
         return root.op == "call_function" and root not in self.escaping
 
     def may_stand_for(self, node: Node, source: Node) -> bool:
-        """`node` is `source` again, in the same memory: may the two be one tensor object?"""
+        """Whether `node`, equal to `source` and in the same memory, may be the same tensor
+        object."""
         if node not in self.returned:
             return True
         return source.op == "call_function" and source not in self.returned
@@ -86,16 +87,16 @@ class ProgramDraft:
     def call(
         self, before: Node, target: Any, args: tuple[Any, ...], val: Any, **kwargs: Any
     ) -> Node:
-        """A new call in front of `before`, at the same place of the user's program."""
+        """Insert a call before `before`, with the same source location."""
         with self.graph.inserting_before(before):
             node = self.graph.call_function(target)
-        node.args, node.kwargs = args, kwargs  # apart: torch.fx warns of symbolic numbers
+        node.args, node.kwargs = args, kwargs  # set separately: torch.fx warns of symbolic numbers
         node.meta = {**before.meta, "val": val}
         return node
 
     def add_constant(self, before: Node, tensor: torch.Tensor) -> Node:
-        """A constant of the program, read in front of `before`, whose meta it takes over; equal
-        ones are one."""
+        """Read a constant of the program before `before`, whose meta it inherits. Equal constants
+        are added once."""
         kind = (tensor.dtype, tensor.shape, tensor.stride())
         made = self._made.setdefault(kind, {})
         equal = [name for name, other in made.items() if torch.equal(other, tensor)]
@@ -129,20 +130,20 @@ class ProgramDraft:
 
 
 def _memory_chain(value: Any) -> Iterator[Node]:
-    """The value and everything it is a view of."""
+    """The value and every base it is a view of."""
     return view_chain(value) if isinstance(value, Node) else iter(())
 
 
 @dataclass(frozen=True)
 class Pass:
-    """A named step. Its file, class and name agree."""
+    """A named step. File, class and name agree."""
 
     name: ClassVar[str]
     leaves: ClassVar[Level | None] = None
-    """The level the program is at behind this pass, if it changes."""
+    """The program's level after this pass, if the pass changes it."""
 
     def rewrite(self, draft: ProgramDraft) -> list[str]:
-        """Edit the draft; returns the notes for the journal."""
+        """Edit the draft and return notes for the journal."""
         raise NotImplementedError
 
     def run(self, program: Program) -> Program:
@@ -151,7 +152,7 @@ class Pass:
 
 @exclusively()
 def run_passes(program: Program, passes: Sequence[Pass], verify: bool = False) -> Program:
-    """The program behind all passes, in order; the given one is not changed."""
+    """Run the passes in order and return the result; the given program is not changed."""
     from ingot.program.verify import verify as check
 
     draft = ProgramDraft(program)
@@ -173,13 +174,13 @@ def run_passes(program: Program, passes: Sequence[Pass], verify: bool = False) -
 
 
 def args_of(node: Node) -> Any:
-    """A node's arguments, as a rule for its op knows them."""
+    """A node's arguments, untyped, for rules that know their op's schema."""
     return node.args
 
 
 def apply_rules(draft: ProgramDraft, rules: Mapping[Any, Sequence[Rule]]) -> list[str]:
-    """One sweep in program order: each node goes through the rules of its op, until one replaces
-    it. Returns how often each rule applied."""
+    """One sweep in program order: each node tries the rules of its op until one replaces it.
+    Returns the number of applications per rule."""
     counts: dict[str, int] = {}
     draft.refresh()
     for node in list(draft.graph.nodes):
@@ -196,7 +197,7 @@ def apply_rules(draft: ProgramDraft, rules: Mapping[Any, Sequence[Rule]]) -> lis
 
 
 class RuleTable(dict[Any, list[Rule]]):
-    """Rules by op, filled by decorator. The same rule twice for one op raises."""
+    """Rules by op, filled by decorator. Registering a rule twice for one op raises."""
 
     def on(self, *targets: Any) -> Callable[[Rule], Rule]:
         def register(rule: Rule) -> Rule:

@@ -1,7 +1,6 @@
-"""Zeros around images. Comes in: a program with native convolutions (passes/convolve.py) and padded
-images; goes out: the same, in which a convolution makes the zeros around its own result, and
-whoever wants it without them reads the inside. What holds: results that leave the program are not
-touched.
+"""Fold zero padding into the native convolution that produces the image (passes/convolve.py): the
+convolution writes a zero border around its result, and users of the unpadded image read the
+interior. Results that leave the program are not touched.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ def _absorbed(draft: ProgramDraft) -> int:
 
 
 def _even_border(node: Node) -> tuple[int, ...] | None:
-    """The zeros, dimension by dimension, if there are as many on both sides."""
+    """The zero padding per dimension if it is symmetric, else None."""
     given = args_of(node)
     value = given[2] if len(given) > 2 else 0.0
     sides, dims = given[1], val(node).dim() - 2
@@ -70,7 +69,7 @@ def _widen(draft: ProgramDraft, source: Node, pads: list[Node]) -> None:
 
 
 def _inner(draft: ProgramDraft, before: Node, image: Node, margin: list[int]) -> Node:
-    """The image without its outermost pixels."""
+    """Crop `margin` pixels on each side."""
     for dim, less in enumerate(margin, 2):
         if less:
             stop = val(image).shape[dim] - less

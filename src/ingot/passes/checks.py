@@ -1,7 +1,6 @@
-"""Checks that cannot fail. Comes in: a program whose tracer left an assertion for every bound of a
-size that depends on values, and for the dtype of what is converted; goes out: the same without
-those that hold by what the size or the tensor is: no size is negative, and a mask has no more
-places than elements. A check of the user's own stays.
+"""Remove assertions that cannot fail. Tracers emit one for every bound of a data-dependent size and
+for the dtype of every converted tensor. Those implied by the size or the tensor itself are removed:
+no size is negative, and a mask selects no more elements than it has. The user's own checks stay.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ class Checks(Pass):
 
 
 def _is_as_told(check: Node) -> bool:
-    """Is the tensor what the assertion says, by what is known of it now?"""
+    """Whether the tensor's metadata satisfies the assertion."""
     given = arguments_of(check)
     value = val(given["a"])
     if given["size"] is not None or given["stride"] is not None:
@@ -74,7 +73,7 @@ def val(node: Node) -> Any:
 
 
 def _most(maker: Node) -> int | None:
-    """How long its result can be."""
+    """The maximum length of the node's result, or None if unknown."""
     if maker.target is aten.nonzero.default:
         mask = maker.args[0]
     elif maker.target is aten.index.Tensor:

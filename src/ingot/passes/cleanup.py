@@ -1,6 +1,6 @@
-"""Equal values once, unused values never. What holds: only pure ops are touched, nothing random,
-nothing with an effect; two outputs of the user's never become one tensor; two symbolic numbers with
-the same expression are one.
+"""Common subexpression elimination and dead code removal. Only pure ops are touched: nothing
+random, nothing with an effect. Two user outputs never become one tensor. Symbolic scalars with the
+same expression are merged.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def merge_equal(draft: ProgramDraft) -> int:
 
 
 def _key(node: Node) -> Any:
-    """Equal for calls that must give equal values; None for what must not be merged."""
+    """Equal for calls that must give equal values; None for nodes that must not be merged."""
     number = node.meta.get("val")
     if isinstance(number, torch.SymInt | torch.SymFloat | torch.SymBool):
         return type(number), number.node.expr
@@ -65,7 +65,7 @@ def _key(node: Node) -> Any:
 
 
 def _frozen(value: Any) -> Any:
-    """Hashable, and telling 1, 1.0 and True apart, and 0.0 from -0.0."""
+    """A hashable form that distinguishes 1, 1.0 and True, and 0.0 from -0.0."""
     kind = type(value)
     if kind is Node or kind is int:
         return value

@@ -1,7 +1,7 @@
 """Decomposition of composite ops under autocast. torch.export keeps composite ops whole and
-decomposes them below the dispatch key of autocast, where their parts are no longer cast: an einsum
-of an autocast region would multiply in f32. Here the region's autocast state holds again while such
-an op is decomposed, unless autocast has a rule for the op itself, whose parts it leaves alone.
+decomposes them below autocast's dispatch key, where their parts are no longer cast: an einsum in an
+autocast region would multiply in f32. Here the region's autocast state is restored while such an op
+is decomposed, unless autocast has a rule for the op itself, whose parts it leaves alone.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ DEVICE = "cpu"
 
 @contextmanager
 def casting_parts(composites: Mapping[OpOverload, Callable[..., Any]]) -> Iterator[dict[Any, Any]]:
-    """`composites`, each under the autocast state of the region that is being traced."""
+    """`composites`, each decomposed under the autocast state of the region being traced."""
     regions: list[torch.dtype | None] = []
     enter, leave = torch.autocast.__enter__, torch.autocast.__exit__
 
@@ -55,7 +55,7 @@ def casting_parts(composites: Mapping[OpOverload, Callable[..., Any]]) -> Iterat
 
 @cache
 def composite_table() -> dict[Any, Any]:
-    """The ops that autograd decomposes, each with its decomposition."""
+    """The ops that autograd decomposes, with their decompositions."""
     from torch._export.utils import (
         _collect_all_valid_cia_ops_for_aten_namespace,
         _get_decomp_for_cia,

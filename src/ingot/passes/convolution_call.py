@@ -1,5 +1,5 @@
-"""A call of `aten.convolution`, by name. Comes in: a node; goes out: its arguments, and which forms
-of it native code can compute. What holds: any number of dimensions; nothing here changes a graph.
+"""The arguments of an `aten.convolution` call by name, and predicates for the forms that native
+code can compute. Any number of dimensions is supported; nothing here changes a graph.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from ingot.passes.normalize import val
 aten = torch.ops.aten
 DTYPES = (torch.float32, torch.float64)
 FEW = 12
-"""Terms in a row of the window below which they are taken one by one, wherever they lie."""
+"""Window rows of at most this many terms are read element by element, in any layout."""
 MOST_PARTS = 3
 NARROW = 8
-"""Channels of a group below which a product is not worth its name."""
+"""Groups with fewer channels are too narrow for a matmul to pay off."""
 
 
 def call_of(node: Node) -> ConvolutionCall:
-    """One number for all dimensions is as many."""
+    """Expands one-element lists to one value per dimension."""
     dims = val(node).dim() - 2
     given: list[Any] = [
         n * dims if isinstance(n, list) and len(n) == 1 else n for n in args_of(node)
@@ -51,7 +51,7 @@ class ConvolutionCall:
 
     @property
     def channels(self) -> tuple[int, int]:
-        """(those that a group reads, those that it makes)"""
+        """(channels read per group, channels produced per group)"""
         outer, inner = val(self.weight).shape[:2]
         return (outer // self.groups, inner) if self.transposed else (inner, outer // self.groups)
 
@@ -64,7 +64,8 @@ class ConvolutionCall:
         return self.groups == 1 or made >= NARROW or (read == 1 and made == 1)
 
     def reads_any_layout(self, frozen: set[Node]) -> bool:
-        """Few channels of a dense image of known sizes: turning it costs more than it helps."""
+        """A dense image of known sizes with few channels: a channels-last copy costs more than it
+        gains."""
         image, (read, _) = val(self.image), self.channels
         few = self.groups == 1 and read * self.window[-1] <= FEW and read > 1
         known = all(isinstance(size, int) for size in image.shape)
@@ -72,7 +73,7 @@ class ConvolutionCall:
         return plain and few and known and image.is_contiguous()
 
     def has_known(self, frozen: set[Node]) -> bool:
-        """Weights that stay, channels that are known, and no size that is zero for good."""
+        """Frozen weights, known channel counts, and no size that is statically zero."""
         weights = [self.weight] if self.bias is None else [self.weight, self.bias]
         sizes = (val(self.image).shape[1], *val(self.weight).shape)
         known = all(isinstance(s, int) and s > 0 for s in sizes)
@@ -80,15 +81,15 @@ class ConvolutionCall:
         return known and there and all(weight in frozen for weight in weights)
 
     def is_flipped(self) -> bool:
-        """Transposed, and a plain one with its window turned around."""
+        """A transposed convolution that equals a plain one with a flipped window."""
         reach = [d * (k - 1) for d, k in zip(self.dilation, self.window, strict=True)]
         enough = all(r >= p for r, p in zip(reach, self.padding, strict=True))
         dense = all(step == 1 for step in self.stride) and not any(self.output_padding)
         return self.transposed and dense and enough
 
     def is_patched(self) -> bool:
-        """Transposed, and a plain one that makes a patch of pixels at a time. Windows that would
-        have to be filled up with zeros are not: zero times infinity is not zero."""
+        """A transposed convolution that equals a plain one computing a patch of pixels at a time.
+        Windows that need zero padding are excluded: zero times infinity is not zero."""
         enough = all(n <= p for n, p in zip(self.output_padding, self.padding, strict=True))
         whole = all(k % s == 0 for k, s in zip(self.window, self.stride, strict=True))
         simple = self.groups == 1 and all(n == 1 for n in self.dilation)
@@ -96,12 +97,12 @@ class ConvolutionCall:
         return self.transposed and simple and whole and enough and steps
 
     def patches(self) -> list[int]:
-        """How many patches the window covers, dimension by dimension."""
+        """The number of patches the window covers, per dimension."""
         return [k // s for k, s in zip(self.window, self.stride, strict=True)]
 
     def parts(self) -> list[tuple[Node, int, int]]:
-        """Images side by side that make up the image, with their first and last channel: summing
-        over them one after the other is cheaper than to join them first."""
+        """The concatenated images that make up the input, each with its channel range. Convolving
+        and summing them one by one is cheaper than concatenating them first."""
         joined = self.image.target is aten.cat.default and self.groups == 1
         dim = args_of(self.image)[1] if joined and len(args_of(self.image)) > 1 else 0
         images = args_of(self.image)[0] if joined else []

@@ -1,8 +1,7 @@
-"""Convolutions in the forms that native code is good at. Comes in: a program whose images, of up to
-three dimensions, lie with their channels innermost; goes out: the same, in which convolutions with
-weights that stay are native ops that take in what follows them: a sum with another image, a clamp.
-A depthwise convolution with other weights is a sum of shifted images, and a 1×1 convolution with a
-stride reads the pixels that it needs first.
+"""Convert convolutions over channels-last images, of up to three spatial dimensions, to native
+forms. A convolution with frozen weights becomes a native op with a fused epilogue: the addition of
+another image, a clamp. A depthwise convolution with other weights becomes a sum of shifted images.
+A strided 1×1 convolution reads the pixels that it needs first.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ class Convolve(Pass):
     name: ClassVar[str] = "convolve"
 
     def rewrite(self, draft: ProgramDraft) -> list[str]:
-        counts = {"native": 0, "depthwise as sums": 0, "strided 1×1 as products": 0}
+        counts = {"native": 0, "depthwise as sums": 0, "strided 1×1 as matmuls": 0}
         frozen = frozen_values(draft)
         for node in list(draft.graph.nodes):
             if not _is_image_convolution(node, frozen):
@@ -55,7 +54,7 @@ class Convolve(Pass):
                 none = (0,) * len(call.stride)
                 node.update_arg(0, writer.laid_out(writer.shifted(call.image, call, none)))
                 node.update_arg(3, [1] * len(none))
-                counts["strided 1×1 as products"] += 1
+                counts["strided 1×1 as matmuls"] += 1
         return [f"{name}: {count}" for name, count in counts.items() if count]
 
 
@@ -80,12 +79,12 @@ def _is_strided_point(call: ConvolutionCall) -> bool:
 
 @dataclass(frozen=True)
 class _Writer(Images):
-    """Writes calls in front of the convolution."""
+    """Inserts calls before the convolution."""
 
     # -- native ------------------------------------------------------------------------------------
 
     def native(self, call: ConvolutionCall) -> None:
-        """The op, in the place of the last of those that it takes in."""
+        """Emit the native op in place of the last op of its epilogue."""
         last, addend = _sum(self.before)
         chain = [last]
         last, low, high = _clamp(last)
@@ -120,7 +119,7 @@ class _Writer(Images):
         )  # fmt: skip
 
     def alone(self, call: ConvolutionCall) -> Node:
-        """A plain call that takes in nothing."""
+        """A native call without an epilogue."""
         bounds = (-math.inf, math.inf)
         return self.native_call(call.image, call.weight, call.bias, None, call, bounds)
 
@@ -129,7 +128,7 @@ class _Writer(Images):
     def depthwise(self, call: ConvolutionCall) -> Node:
         image = self.padded(call.image, call.padding)
         dims = range(len(call.window))
-        # Channels innermost in the weights too: one vector for each place in the window.
+        # Channels innermost in the weights too: one vector per window position.
         turned = self.call(aten.permute.default, call.weight, [*(2 + d for d in dims), 1, 0])
         weights = self.copied(turned)
         weights.meta[STORED] = True
@@ -151,7 +150,7 @@ class _Writer(Images):
         return total
 
     def shifted(self, image: Node, call: ConvolutionCall, place: Sequence[int]) -> Node:
-        """The pixels that one place in the window meets."""
+        """The pixels that one window position reads."""
         for dim, number in enumerate(place):
             start, count = number * call.dilation[dim], val(self.before).shape[2 + dim]
             image = self.every(image, 2 + dim, start, call.stride[dim], count)
@@ -159,7 +158,7 @@ class _Writer(Images):
 
 
 def _only_user(node: Node) -> Node | None:
-    """Its one user, whose result lies in memory as the node itself does."""
+    """The node's only user, if its result has the node's layout."""
     users = list(node.users)
     if len(users) != 1 or users[0].op != "call_function":
         return None
@@ -168,7 +167,7 @@ def _only_user(node: Node) -> Node | None:
 
 
 def _sum(node: Node) -> tuple[Node, Node | None]:
-    """(the sum that the node goes into, the other image); or (the node, None)."""
+    """(the addition that consumes the node, its other operand), or (the node, None)."""
     user = _only_user(node)
     if user is None or user.target is not aten.add.Tensor or user.kwargs:
         return node, None
@@ -179,7 +178,7 @@ def _sum(node: Node) -> tuple[Node, Node | None]:
 
 
 def _clamp(node: Node) -> tuple[Node, float, float]:
-    """(the clamp that the node goes into, its bounds); or (the node, no bounds)."""
+    """(the clamp that consumes the node, its bounds), or (the node, no bounds)."""
     user = _only_user(node)
     bounds = None if user is None else _bounds(user)
     if user is None or bounds is None:

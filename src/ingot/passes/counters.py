@@ -1,7 +1,6 @@
-"""Numbers in loops, as tensors. Comes in: a program whose loops carry ints, or read one from a
-tensor; goes out: the same, in which these are tensors without dimensions, on which the bodies
-count: native code has memory for those. What holds: behind the loop the number is a number again; a
-loop whose body wants the number itself, for a size, stays as it is.
+"""Turn the ints that loops carry, or read from a tensor, into 0-d tensors: native code has memory
+for those, and the loop bodies count on them. After the loop the value is an int again. A loop whose
+body needs the int itself, as a size, is left alone.
 """
 
 from __future__ import annotations
@@ -49,11 +48,11 @@ class Counters(Pass):
             for item in [user for user in node.users if user.args[1] in positions]:
                 _back_to_number(draft, item)
             count += 1
-        return [f"loops that count with tensors: {count}"] if count else []
+        return [f"loops with tensor counters: {count}"] if count else []
 
 
 class _NumberNeeded(Exception):
-    """Something in a body cannot do with a tensor."""
+    """A body uses an int where a tensor cannot replace it."""
 
 
 def _int_carries(node: Node) -> set[int]:
@@ -64,7 +63,7 @@ def _int_carries(node: Node) -> set[int]:
 
 
 def _reads_numbers(node: Node, module: GraphModule) -> bool:
-    """Is it a loop with a body that reads an int from a tensor?"""
+    """Whether this is a loop with a body that reads an int from a tensor."""
     control = control_of(node)
     if control is None or control.kind == "branch":
         return False
@@ -84,7 +83,7 @@ def _is_int(value: Any) -> bool:
 
 
 def _back_to_number(draft: ProgramDraft, item: Node) -> None:
-    """What uses the item gets its value."""
+    """Make users of the item read its value as an int."""
     if item.users:
         with draft.graph.inserting_after(item):
             read = draft.graph.call_function(aten._local_scalar_dense.default)
@@ -100,16 +99,16 @@ def _part(item: Node) -> Any:
 
 @dataclass
 class _Graph:
-    """A graph while some of its numbers become tensors."""
+    """A graph in which some ints are being converted to tensors."""
 
     module: GraphModule
     mode: AbstractContextManager[Any]
     turned: set[Any] = field(default_factory=set)
-    """The numbers that are tensors now."""
+    """The values that were ints and are tensors now."""
 
     def convert(self, node: Node, positions: set[int]) -> None:
-        """Control flow in this graph: operands at `positions` become tensors, and what is carried
-        from there."""
+        """Convert a control-flow call of this graph: operands at `positions`, and the values
+        carried from them, become tensors."""
         control = control_of(node)
         assert control is not None
         bodies = [self._body(body) for body in control.bodies]
@@ -151,7 +150,7 @@ class _Graph:
     # -- a body ------------------------------------------------------------------------------------
 
     def turn(self, positions: set[int], carried: set[int]) -> None:
-        """Inputs at `positions` are tensors from here on, outputs at `carried` too."""
+        """Convert the inputs at `positions` to tensors, and the outputs at `carried` too."""
         inputs = placeholders(self.module.graph)
         for k in positions:
             self.set(inputs[k], self.scalar())
@@ -195,7 +194,7 @@ class _Graph:
             self._turn_op(node)
 
     def _turn_op(self, node: Node) -> None:
-        """One that takes a tensor where it took the number."""
+        """Convert an op whose int operand is a tensor now, to its tensor overload if it has one."""
         target, was = node.target, node.meta["val"]
         if not isinstance(target, OpOverload) or not isinstance(was, torch.Tensor):
             raise _NumberNeeded
@@ -221,7 +220,7 @@ class _Graph:
             return torch.empty((), dtype=torch.int64)
 
     def tensor(self, before: Node, value: Any) -> Any:
-        """A number as a tensor; a tensor as it is."""
+        """Converts a number to a tensor; a tensor is returned unchanged."""
         if isinstance(value, Node) and isinstance(value.meta["val"], torch.Tensor):
             return value
         return self.call(before, aten.full.default, [], value, dtype=torch.int64)
@@ -246,7 +245,7 @@ def _mentions(value: Any, nodes: set[Any]) -> bool:
 
 
 def _select(graph: _Graph, node: Node) -> None:
-    """x[i]: the rows of a list of one."""
+    """x[i] as an index_select of one row."""
     source, dim, index = node.args
     if source in graph.turned or index not in graph.turned:
         raise _NumberNeeded
@@ -288,7 +287,7 @@ _ARITHMETIC: dict[Any, tuple[OpOverload, dict[str, Any]]] = {
     torch.sym_max: (aten.maximum.default, {}),
     torch.sym_min: (aten.minimum.default, {}),
 }
-"""What is done with numbers, and the same with tensors."""
+"""Scalar operators and their tensor equivalents."""
 _FORMS: dict[Any, Callable[[_Graph, Node], None]] = {
     aten.select.int: _select,
     aten.full.default: _full,

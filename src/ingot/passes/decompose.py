@@ -1,8 +1,8 @@
-"""Which ops are taken apart while AOTAutograd traces. Goes out: one table from op to decomposition,
-PyTorch's own where it has a good one. What holds: what comes of it is what the native engine
-knows (pointwise, views, reductions, gathers, cat, pad, full) or one whole op that ATen runs; the
-results are eager's, NaN and half rounding included; nothing random is taken apart, so the random
-numbers are eager's too.
+"""The table of ops that are decomposed while AOTAutograd traces: PyTorch's own decompositions where
+they are good, ours elsewhere. Decompositions produce ops that the native engine knows (pointwise,
+views, reductions, gathers, cat, pad, full) or one whole op that ATen runs. Results match eager,
+including NaN and half-precision rounding. Nothing random is decomposed, so the random numbers match
+eager's too.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ import ingot.passes.decompositions.transformer  # noqa: F401
 from ingot.passes.decompositions import Decomposition, overload, own_decompositions
 from ingot.passes.decompositions.layouts import unless_as_described
 
-# PyTorch's decompositions, by family. Not here on purpose:
+# PyTorch's decompositions, by family. Excluded on purpose:
 #  * pointwise ops with a native rule (gelu, silu, hardswish, lerp, their backwards ...): one node
 #    is cheaper to carry than ten;
-#  * bernoulli, native_dropout, rrelu_with_noise: they would draw other random numbers than eager;
+#  * bernoulli, native_dropout, rrelu_with_noise: they would sample other numbers than eager;
 #  * baddbmm, addmv, mv, dot: they would turn a BLAS call into a sum of products;
 #  * embedding_dense_backward, index_add, index_copy, *_pad*_backward, col2im, max_unpool: they
 #    become index_put with accumulate, which is slower than their own kernels;
-#  * linspace, logspace: they round in another order than the CPU kernel; constants get folded;
-#  * addr, linalg_cross, soft_margin_loss: they round to half in the middle, the kernels do not;
+#  * linspace, logspace: they round in another order than the CPU kernel; constants are folded;
+#  * addr, linalg_cross, soft_margin_loss: they round to half precision midway, the kernels do not;
 #  * binary_cross_entropy: its kernel raises for inputs outside of 0 and 1;
-#  * take: asks for the value of an index.
+#  * take: it reads the value of an index.
 from_pytorch: dict[str, tuple[str, ...]] = {
     "norms": (
         "_log_softmax_backward_data",
@@ -115,22 +115,22 @@ from_pytorch: dict[str, tuple[str, ...]] = {
 }
 
 
-# What networks repeat. Where nothing is trained and all sizes are known, these stay whole until the
-# `expand` pass, which traces each kind once; AOTAutograd traces every one.
+# Layers that networks repeat. In inference with static sizes these stay whole until the `expand`
+# pass, which traces each distinct call once; AOTAutograd would trace every occurrence.
 late = ("native_layer_norm", "_native_batch_norm_legit_no_training", "_softmax")
 
 
 @cache
 def late_table() -> dict[OpOverload, Decomposition]:
-    """What `early_table` leaves."""
+    """The decompositions that `early_table` omits."""
     ops = [overload(name) for name in late]
     return {op: decomposition_table()[op] for op in ops}
 
 
 @cache
 def early_table() -> dict[OpOverload, Decomposition]:
-    """decomposition_table() without those that may wait. A batch norm may where PyTorch describes
-    its result as it will lie: what follows is traced with that."""
+    """decomposition_table() without the ops that may be decomposed late. A batch norm may be only
+    if PyTorch predicts its result's layout correctly, because later ops are traced with it."""
     ready = {op: made for op, made in decomposition_table().items() if op not in late_table()}
     norm = overload("_native_batch_norm_legit_no_training")
     return {**ready, norm: partial(unless_as_described, late_table()[norm])}
@@ -138,7 +138,7 @@ def early_table() -> dict[OpOverload, Decomposition]:
 
 @cache
 def decomposition_table() -> dict[OpOverload, Decomposition]:
-    """For aot_autograd(decompositions=...). Made once; do not change it."""
+    """For aot_autograd(decompositions=...). Cached: do not mutate it."""
     packets = [
         getattr(torch.ops.aten, name)
         for names in from_pytorch.values()

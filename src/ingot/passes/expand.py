@@ -1,7 +1,6 @@
-"""Take single operations apart. Comes in: a Program and a table from op to decomposition; goes out:
-the same program without those ops. Each op is traced once for its dtypes, sizes and other
-arguments, and what comes of it is copied to wherever it occurs: the rest of the graph is not traced
-again.
+"""Decompose single ops by a table, without retracing the rest of the graph. Each op is traced once
+per combination of dtypes, sizes and other arguments, and the resulting graph is copied to every
+occurrence.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ Decompositions = Mapping[Any, Callable[..., Any]]
 
 
 APPLIES: dict[Callable[..., Any], Callable[[Node], bool]] = {}
-"""Decompositions that are for some operands only, and what says so without a trace."""
+"""Decompositions that apply to some operands only, with a predicate that needs no trace."""
 
 
 def known_size(x: torch.Tensor, dim: int) -> int | None:
-    """None where the size is a symbol."""
+    """The size, or None if it is symbolic."""
     size = x.shape[dim]
     return size if isinstance(size, int) else None
 
@@ -65,7 +64,7 @@ class Expand(Pass):
 
 
 def inputs_and_key(node: Node) -> tuple[list[Node], Any]:
-    """The nodes an op reads, and all that its decomposition can depend on."""
+    """The nodes an op reads, and a key of everything its decomposition can depend on."""
     leaves, spec = pytree.tree_flatten((node.args, node.kwargs))
     inputs: list[Node] = []
     for leaf in leaves:
@@ -91,7 +90,7 @@ def _number_key(number: Any) -> Any:
 
 
 def _plain(value: Any, known: Mapping[Node, Any]) -> Any:
-    """With values for nodes, in lists that a decomposition may change."""
+    """Substitutes values for nodes, in fresh lists that a decomposition may mutate."""
     if isinstance(value, Node):
         return known[value]
     if isinstance(value, dict):
@@ -103,11 +102,11 @@ def _plain(value: Any, known: Mapping[Node, Any]) -> Any:
 
 
 class _Declined(Exception):
-    """Raised inside a trace."""
+    """The decomposition returned NotImplemented; raised inside a trace."""
 
 
 def _trace(node: Node, inputs: list[Node], table: Decompositions, mode: Any) -> GraphModule | None:
-    """None: the decomposition declines, by NotImplemented, as in PyTorch's own tables."""
+    """None if the decomposition declines by NotImplemented, as in PyTorch's own tables."""
 
     def apply(*values: Any) -> Any:
         known = dict(zip(inputs, values))
@@ -117,7 +116,7 @@ def _trace(node: Node, inputs: list[Node], table: Decompositions, mode: Any) -> 
             raise _Declined
         return tuple(result) if isinstance(result, tuple) else result  # a named tuple is a call
 
-    # Nodes may share one fake tensor; the tracer would take two of them for one input.
+    # Nodes may share one fake tensor, which the tracer would take for a single input.
     values = [
         val.detach() if isinstance(val := source.meta["val"], torch.Tensor) else val
         for source in inputs
@@ -133,7 +132,8 @@ def _trace(node: Node, inputs: list[Node], table: Decompositions, mode: Any) -> 
 
 
 def _drop_writes(traced: GraphModule) -> None:
-    """A functional op writes to none of its inputs, whatever its decomposition does on its way."""
+    """Remove in-place writes: a functional op writes to none of its inputs, whatever its
+    decomposition does internally."""
     for inner in list(traced.graph.nodes):
         if inner.target is torch.ops.aten.copy_.default:
             traced.graph.erase_node(inner)

@@ -1,5 +1,5 @@
-"""What is known of symbols. Comes in: ranges, and facts that are learned; goes out: whether another
-fact holds, or a node of a graph that asks. What holds: an answer is given only where it follows.
+"""Facts about symbols. `Known` combines symbol ranges with facts learned so far and decides whether
+another fact holds, only where that follows. `predicate` emits a node that tests facts at run time.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Known:
     """In the order in which they were learned."""
 
     def decide(self, fact: Any) -> bool | None:
-        """Whether it holds, or None where that is open."""
+        """Whether the fact holds; None if that is undecided."""
         if isinstance(fact, bool) or fact in (sympy.true, sympy.false):
             return bool(fact)
         if isinstance(fact, sympy.And):
@@ -42,7 +42,7 @@ class Known:
         return bool(found.lower) if found.is_singleton() else None
 
     def open_part(self, fact: Any) -> Any:
-        """The first part of a fact that is not decided."""
+        """The first undecided part of a fact."""
         if not isinstance(fact, sympy.And):
             return fact
         return next(part for part in _in_order(fact.args) if self.decide(part) is None)
@@ -71,7 +71,7 @@ def opposite(fact: Any) -> Any:
 def predicate(
     graph: Graph, facts: Sequence[sympy.Basic], symbols: Mapping[sympy.Symbol, Node]
 ) -> Node:
-    """A node that tells whether all of the facts hold."""
+    """Emit a node that tests whether all facts hold."""
     tracer = torch.fx.proxy.GraphAppendingTracer(graph)
     known = {s: torch.fx.Proxy(node, tracer) for s, node in symbols.items()}
     before = set(graph.nodes)
@@ -89,7 +89,7 @@ def _in_order(facts: Iterable[Any]) -> list[Any]:
 
 
 def _bounds(fact: Any) -> ValueRanges[Any] | None:
-    """The symbol on the left is in this range, if the fact says that."""
+    """The range that the fact implies for the symbol on its left-hand side, if any."""
     if not isinstance(fact, sympy.Rel) or not fact.lhs.is_Symbol or not fact.rhs.is_Integer:
         return None
     number = int(fact.rhs)

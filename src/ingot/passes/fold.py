@@ -1,8 +1,7 @@
-"""Constant folding. Comes in: a program; goes out: the same with small values that depend on
-nothing but constants computed now. A result whose elements are all one number becomes a full
-tensor, which costs nothing to read; any other becomes a constant. What holds: only pure ops, only
-up to a bound in bytes, never a parameter, never what is cheap as it is (a full or arange of its
-own).
+"""Constant folding. Small values that depend on constants only are computed at compile time. A
+result whose elements are all equal becomes aten.full, which costs nothing to read; any other
+becomes a constant. Only pure ops are folded, up to a limit in bytes; never a parameter, and never a
+value that is cheap already (a full or arange by itself).
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ _EXACT_AS_NUMBER = (
 class Fold(Pass):
     name: ClassVar[str] = "fold"
     max_bytes: int = 64 * 1024
-    """No value larger than this is computed."""
+    """Larger values are not folded."""
 
     def rewrite(self, draft: ProgramDraft) -> list[str]:
         known = self._known(draft)
@@ -53,7 +52,8 @@ class Fold(Pass):
         return [f"values computed: {written}"] if written else []
 
     def _known(self, draft: ProgramDraft) -> list[Node]:
-        """The nodes that depend on constants only, in order; empty if there is nothing to gain."""
+        """The nodes that depend on constants only, in program order; empty if folding gains
+        nothing."""
         known: dict[Node, None] = {}
         gain = False
         for node in draft.graph.nodes:
@@ -84,7 +84,7 @@ class Fold(Pass):
 
 
 def evaluated(draft: ProgramDraft, node: Node, most: int) -> torch.Tensor | None:
-    """The value of a node that depends on constants only, of at most so many elements; else
+    """The value of a node that depends on constants only and has at most `most` elements; else
     None."""
     wanted: dict[Node, None] = {}
 
@@ -129,13 +129,13 @@ def _values(nodes: list[Node], constants: Mapping[str, torch.Tensor]) -> dict[No
         kwargs: Any = map_arg(node.kwargs, values.__getitem__)
         try:
             values[node] = node.target(*args, **kwargs)  # type: ignore[operator]
-        except Exception:  # it fails at run time, as in eager, and not while compiling
+        except Exception:  # it fails at run time instead, as in eager
             continue
     return values
 
 
 def _write(draft: ProgramDraft, known: list[Node], values: Mapping[Node, torch.Tensor]) -> int:
-    """Replace the values that are read by something that is not replaced itself."""
+    """Replace the folded values that are read by a node that stays."""
     draft.refresh()
     gone: set[Node] = set()
     chosen = []
@@ -151,14 +151,14 @@ def _write(draft: ProgramDraft, known: list[Node], values: Mapping[Node, torch.T
 
 
 def _is_gain(draft: ProgramDraft, node: Node, value: torch.Tensor) -> bool:
-    """Not for what costs nothing as it is: a factory, a view, a constant read as it stands."""
+    """False for values that cost nothing already: a factory, a view, a constant read as it is."""
     if node.target in _FACTORIES or is_view(node):
         return False
     if node.op == "get_attr":
         return _is_scalar(node) and node not in draft.escaping
     if tuple(value.stride()) != tuple(val(node).stride()):
         return False
-    # What the user gets they may write to: a full is made anew with each call, a constant is not.
+    # The user may write to an output: a full is fresh in each call, a constant is not.
     return node not in draft.escaping or _is_full(value)
 
 
@@ -176,7 +176,7 @@ def _replace(draft: ProgramDraft, node: Node, value: torch.Tensor) -> None:
 
 
 def _one_number(value: torch.Tensor) -> Any:
-    """The number all elements are; None if they differ. -0.0 and NaN are kept as they are."""
+    """The value that all elements have, or None if they differ. -0.0 and NaN are preserved."""
     if value.numel() == 0 or value.dtype not in _EXACT_AS_NUMBER:
         return None
     flat = value.reshape(-1)

@@ -1,7 +1,6 @@
-"""Batch norms of inference, folded into the convolutions before them: conv(x, w) · s + t is
-conv(x, w · s) + t. Comes in: a core program; goes out: the same with fewer values. What holds: only
-scales and shifts that are made of weights are folded; the folded weights are made when a weight
-changes, not in each call.
+"""Fold inference batch norms into the convolutions before them: conv(x, w) · s + t is conv(x, w ·
+s) + t. Only scales and shifts computed from weights are folded. The folded weights are recomputed
+when a weight changes, not in each call.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class FoldNorms(Pass):
 
 @dataclass
 class _Folded:
-    """A convolution and what becomes of it."""
+    """A convolution while scales and shifts are folded into it."""
 
     draft: ProgramDraft
     node: Node
@@ -75,7 +74,7 @@ class _Folded:
         return True
 
     def _user(self, target: Any) -> tuple[Node | None, Node | None]:
-        """The only user, if it is this op with one number for each channel, and those numbers."""
+        """The only user, if it is this op with one frozen value per channel, and those values."""
         if len(self.node.users) != 1:
             return None, None
         (user,) = self.node.users
@@ -98,7 +97,7 @@ class _Folded:
         known = map_arg(args, lambda n: n.meta["val"])
         first = known[0]
         if isinstance(args[-1], Node) and first.is_contiguous():
-            value = first.new_empty(first.shape)  # cheaper than to ask the op
+            value = first.new_empty(first.shape)  # cheaper than calling the op
         else:
             value = target(*known)
         node = self.draft.call(before, target, args, value)
@@ -106,7 +105,7 @@ class _Folded:
         return node
 
     def _replace(self, user: Node, weight: Node, bias: Node | None) -> None:
-        """The convolution with other weights stands for `user`."""
+        """Replace `user` by the convolution with other weights."""
         image, _, _, *rest = args_of(self.node)
         new = self.draft.call(
             user, aten.convolution.default, (image, weight, bias, *rest), user.meta["val"]

@@ -1,5 +1,6 @@
-"""Frozen values depend on nothing but parameters, buffers and constants that the program does not
-write. One that is marked is computed once and kept until a weight changes, not in each call.
+"""Frozen values depend only on parameters, buffers and constants that the program does not write. A
+value marked as frozen is computed once and kept until a weight changes, not recomputed in each
+call.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def frozen_values(draft: ProgramDraft) -> set[Node]:
 
 
 def freeze(node: Node) -> None:
-    """Mark the value and all that it is computed from."""
+    """Mark the value and everything it is computed from as frozen."""
     if node.op != "call_function" or node.meta.get(FROZEN):
         return
     node.meta[FROZEN] = True

@@ -1,6 +1,5 @@
-"""Calls on images with their channels innermost, for passes. Comes in: an image, and what is wanted
-of it; goes out: the call in front of another. What holds: sizes may be made of symbols, and no
-question is asked about them that could bind one.
+"""Builder of calls on channels-last images, for passes. Sizes may be symbolic; no query on them
+adds a guard.
 """
 
 from __future__ import annotations
@@ -20,24 +19,24 @@ from ingot.program.shapes import same_size, size_of
 
 aten = torch.ops.aten
 IMAGE_DIMS = (3, 4, 5)
-"""Batch, channels, and one to three dimensions of space."""
+"""Batch, channels, and one to three spatial dimensions."""
 _FORMATS = {4: torch.channels_last, 5: torch.channels_last_3d}
 
 
 @dataclass(frozen=True)
 class Images:
-    """Writes calls in front of `before`."""
+    """Inserts calls before `before`."""
 
     draft: ProgramDraft
     before: Node
 
     def call(self, target: Any, *args: Any, **kwargs: Any) -> Node:
-        """PyTorch says what comes of it."""
+        """Insert a call; PyTorch computes the fake result."""
         known, named = map_arg((args, kwargs), lambda n: n.meta["val"])
         return self.draft.call(self.before, target, args, target(*known, **named), **kwargs)
 
     def padded(self, image: Node, padding: Sequence[int], value: float = 0.0) -> Node:
-        """So many pixels on each side, dimension by dimension."""
+        """Pad with `padding` pixels on both sides of each spatial dimension."""
         if not any(padding):
             return image
         batch, channels, *space = val(image).shape
@@ -48,12 +47,12 @@ class Images:
         return self.draft.call(self.before, aten.constant_pad_nd.default, arguments, made)
 
     def every(self, image: Node, dim: int, start: int, step: int, count: Any) -> Node:
-        """`count` pixels along `dim`, from `start` on."""
+        """`count` pixels along `dim`, from `start` in steps of `step`."""
         stop = start + (count - 1) * step + 1
         return self.slice(image, dim, (start, stop, step), count)
 
     def slice(self, image: Node, dim: int, part: tuple[int, Any, int], count: Any) -> Node:
-        """A part that lies inside, and its length."""
+        """Slice a range within bounds, whose length is `count`."""
         value, (start, stop, step) = val(image), part
         sizes, strides = list(value.shape), list(value.stride())
         offset = value.storage_offset() + start * strides[dim]
@@ -64,7 +63,7 @@ class Images:
         )
 
     def laid_out(self, image: Node) -> Node:
-        """A copy with its channels innermost."""
+        """A channels-last copy."""
         dims = range(val(image).dim())
         if len(dims) in _FORMATS:
             made = channels_last(val(image), val(image).shape)
@@ -89,7 +88,7 @@ def channels_last(like: torch.Tensor, sizes: Sequence[Any]) -> torch.Tensor:
 
 
 def is_channels_last(value: torch.Tensor) -> bool:
-    """Are the channels innermost, without gaps, whatever the symbols are?"""
+    """Whether the image is dense with its channels innermost, for all values of the symbols."""
     if value.dim() not in IMAGE_DIMS:
         return False
     wanted = channels_last_strides(value.shape)
@@ -101,7 +100,7 @@ def is_channels_last(value: torch.Tensor) -> bool:
 
 
 def are_alike(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """The same sizes, strides and dtype, whatever the symbols are?"""
+    """Whether sizes, strides and dtype are the same, for all values of the symbols."""
     pairs = [*zip(a.shape, b.shape), *zip(a.stride(), b.stride())]
     same = a.dim() == b.dim() and a.dtype is b.dtype
     return same and all(same_size(size_of(x), size_of(y)) for x, y in pairs)

@@ -1,7 +1,6 @@
-"""A graph put in the place of a call. Comes in: a draft, the call, a graph and the values of its
-inputs; goes out: the values of its outputs, computed in front of the call. What holds: constants
-and branches inside the graph come along under names of their own; a node keeps its place in the
-user's program.
+"""Inline a graph in place of a call: its nodes are copied before the call, and the values of its
+outputs are returned. Constants and branches of the graph are copied under names of their own. A
+node keeps its source location.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ def inlined(
 
 
 def inline_branch(draft: ProgramDraft, cond: Node, taken: bool) -> list[Any]:
-    """The outputs of one side of a `torch.cond`."""
+    """Inline one branch of a `torch.cond` and return its outputs."""
     branch: Any = cond.args[1 if taken else 2]
     module = operator.attrgetter(str(branch.target))(draft.module)
     operands: Any = cond.args[3]
@@ -41,7 +40,7 @@ def inline_branch(draft: ProgramDraft, cond: Node, taken: bool) -> list[Any]:
 
 
 def replace_call(draft: ProgramDraft, node: Node, results: Sequence[Any]) -> None:
-    """Let `results` stand for what the call gave: its only tensor, or its items."""
+    """Replace the result of a call by `results`: its only tensor, or its items."""
     if not isinstance(node.meta["val"], tuple | list):
         draft.swap(node, results[0])
         return

@@ -1,10 +1,10 @@
-"""Channels-last between convolutions. Comes in: a core program with convolutions; goes out: the
-same, in which the values from the first convolution on lie with their channels innermost, as long
-as every op on the way keeps that. Views of such images, and what is computed of those, lie as
-PyTorch would lay them out then: the rows of a sequence that a convolution begins with, for one, are
-whole again. Copies stand where such a region is entered and left; inputs and outputs keep their
-strides. What holds: every meta["val"] has the strides PyTorch itself would give. It pays where the
-weights are packed beforehand, since oneDNN otherwise reorders them in each call.
+"""Channels-last propagation between convolutions. From the first convolution on, values are
+channels-last as long as every op on the way preserves that. Views of such images, and values
+computed from those, get the strides that PyTorch would then give them: the rows of a sequence that
+starts with a convolution, for example, are contiguous again. Copies are inserted where such a
+region is entered and left; inputs and outputs keep their strides. Every meta["val"] has the strides
+that PyTorch itself would give. The pass pays off with packed weights, which oneDNN otherwise
+reorders in each call.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ _LIQUID = frozenset(
         aten.cat.default,
     }
 )
-"""Ops that are not pointwise and hand on the strides of their inputs."""
+"""Ops that are not pointwise and propagate the strides of their inputs."""
 
 _INDIFFERENT = frozenset(
     {aten.sum.dim_IntList, aten.amax.default, aten.amin.default, aten.sym_size.int}
 )
-"""Ops that read any strides and whose result has strides of its own."""
+"""Ops that accept any strides and determine the strides of their result themselves."""
 
 _PRODUCTS = frozenset({aten.mm.default, aten.addmm.default, aten.bmm.default, aten.baddbmm.default})
 _VIEWS = frozenset(
@@ -65,7 +65,7 @@ class Layout(Pass):
     def rewrite(self, draft: ProgramDraft) -> list[str]:
         nodes = [n for n in draft.graph.nodes if n.target is aten.convolution.default]
         images, frozen = [node for node in nodes if _is_image(node)], frozen_values(draft)
-        # A single one is worth the two copies only if it is native.
+        # A single convolution is worth the two copies only if it is native.
         if not images or (len(images) == 1 and not call_of(images[0]).is_native(frozen)):
             return []
         sweep = _Sweep(draft, frozen)
@@ -76,18 +76,18 @@ class Layout(Pass):
 
 @dataclass
 class _Sweep:
-    """One walk in program order."""
+    """A single walk in program order."""
 
     draft: ProgramDraft
     frozen: set[Node]
     turned: set[Node] = field(default_factory=set)
-    """The values that are channels-last now and were not."""
+    """Values that are channels-last now and were not before."""
     moved: set[Node] = field(default_factory=set)
-    """Others that lie otherwise than they did."""
+    """Other values whose layout changed."""
     entered: dict[Node, Node] = field(default_factory=dict)
     left: dict[Node, Node] = field(default_factory=dict)
     before: dict[Node, Any] = field(default_factory=dict)
-    """What was known of a value that lies otherwise now."""
+    """The metadata of a value before its layout changed."""
     copies: int = 0
 
     def visit(self, node: Node) -> None:
@@ -114,8 +114,8 @@ class _Sweep:
             self._leave(node)
 
     def _is_convolution(self, node: Node) -> bool:
-        """Between images that are contiguous as yet; in another form than the plain one of two
-        dimensions only if it is native."""
+        """Whether this is a convolution of contiguous images that the pass converts: a plain 2-d
+        one, or any form that is native."""
         if node.target is not aten.convolution.default or not _is_image(node):
             return False
         if not val(node).is_contiguous() or val(node).device.type != "cpu":
@@ -138,8 +138,8 @@ class _Sweep:
         return all(source in self.turned for source in node.all_input_nodes if _is_image(source))
 
     def _follows(self, node: Node) -> bool:
-        """May it lie as its inputs do now? Views that a caller could see may not: what shares
-        memory with what stays."""
+        """Whether the node may take the layout its inputs have now. Views that a caller can see may
+        not: the aliasing of outputs must not change."""
         sources = [n for n in node.all_input_nodes if n in self.turned or n in self.moved]
         if not sources or not isinstance(val(node), torch.Tensor) or not _has_numbers(val(node)):
             return False
@@ -151,12 +151,13 @@ class _Sweep:
         return joins and all(source in self.moved for source in sources)
 
     def _move(self, node: Node) -> None:
-        """As PyTorch lays it out now, if it can."""
+        """Give the node the layout that PyTorch computes from its inputs' new layout, if it accepts
+        them."""
         before = val(node)
         args, kwargs = map_arg((node.args, node.kwargs), lambda source: source.meta["val"])
         try:
             now = node.target(*args, **kwargs)  # type: ignore[operator]
-        except (RuntimeError, ValueError):  # a view of what does not lie in its order any more
+        except (RuntimeError, ValueError):  # a view that the new strides do not allow
             self._leave(node)
             return
         if now.stride() == before.stride():
@@ -166,16 +167,17 @@ class _Sweep:
         (self.turned if _is_image(node) and is_channels_last(now) else self.moved).add(node)
 
     def _lay_out(self, node: Node) -> None:
-        """An op that keeps, or is made to keep, the layout of its images."""
+        """Make the result of an op channels-last that keeps, or is made to keep, its images'
+        layout."""
         self.turned.add(node)
         laid_out = channels_last(val(node), val(node).shape)
-        # Strides, not the layout: where a size is one, several strides are the same layout.
+        # Compare strides, not layouts: if a size is one, several strides are the same layout.
         if not same_numbers(laid_out.stride(), val(node).stride()):
             self.before[node] = node.meta["val"]
             node.meta["val"] = laid_out
 
     def _turn(self, node: Node) -> None:
-        """What PyTorch makes of the op on its inputs as they lie now."""
+        """Recompute the result's layout from the inputs' new layout."""
         self.before[node] = node.meta["val"]
         args, kwargs = map_arg((node.args, node.kwargs), lambda source: source.meta["val"])
         node.meta["val"] = node.target(*args, **kwargs)  # type: ignore[operator]
@@ -192,7 +194,7 @@ class _Sweep:
         node.replace_input_with(source, self.entered[source])
 
     def _leave(self, node: Node, only: set[Node] | None = None) -> None:
-        """`node` gets what it reads as that lay before."""
+        """Restore the previous layout of the values that `node` reads."""
         if only is None and node.target in _PRODUCTS:
             only = self.turned
         for source in node.all_input_nodes:
@@ -218,8 +220,8 @@ class _Sweep:
 
 
 def _order(value: torch.Tensor) -> list[int] | None:
-    """The dimensions from the outermost in, of a tensor that lies as a contiguous one does whose
-    dimensions were exchanged; None of any other. Symbols are not asked for their values."""
+    """The dimensions from the outermost in, if the tensor is a permuted contiguous one; else None.
+    Adds no guards on symbols."""
     shape, strides = ([size_of(n) for n in ns] for ns in (value.shape, value.stride()))
     order: list[int] = []
     step: Size = 1
@@ -235,14 +237,14 @@ def _order(value: torch.Tensor) -> list[int] | None:
 
 
 def _is_restorable(value: Any) -> bool:
-    """Can a copy be laid out like this again? Of several values, each."""
+    """Whether a copy can restore this layout; for several values, whether it can for each."""
     if not isinstance(value, torch.Tensor):
         return all(_is_restorable(item) for item in value)
     return is_contiguous_or_false(value) or _order(value) is not None
 
 
 def _has_numbers(value: torch.Tensor) -> bool:
-    """No symbols: what PyTorch is asked of it puts no guard on any."""
+    """Whether sizes and strides are ints: querying PyTorch then adds no guards."""
     return all(isinstance(number, int) for number in (*value.shape, *value.stride()))
 
 

@@ -1,7 +1,6 @@
-"""From pre-dispatch to aten level. Comes in: a functional program with composite ops and regions;
-goes out: one without either: composite ops are taken apart, autocast regions have become casts, and
-what autograd alone sees (grad regions, `carry`) is gone. What holds: writes and outputs that are
-inputs stay what they were.
+"""Lowering from pre-dispatch to aten level. Composite ops are decomposed, autocast regions become
+casts, and constructs that only autograd sees (grad regions, `carry`) are removed. Writes, and
+outputs that are inputs, are preserved.
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ from ingot.program.to_exported import program_to_exported
 
 @dataclass(frozen=True)
 class Lower(Pass):
-    """Take composite ops apart and dissolve regions."""
+    """Decompose composite ops and dissolve regions."""
 
     name: ClassVar[str] = "lower"
     leaves: ClassVar[Level | None] = Level.ATEN
     core: bool = False
-    """Take apart what the core level has no word for as well."""
+    """Also decompose ops that do not exist at core level."""
 
     def rewrite(self, draft: ProgramDraft) -> list[str]:
         given = draft.close(draft.program.journal, Level.PRE_DISPATCH)
@@ -53,12 +52,12 @@ class Lower(Pass):
         draft.constants, draft.symbols = dict(program.constants), program.symbols
         draft.refresh()
         count = composite_ops(given.graph_module).total()
-        return [f"{count} composite ops taken apart"]
+        return [f"{count} composite ops decomposed"]
 
 
 def _returning_all(program: Program) -> Program:
-    """With writes as plain outputs: PyTorch would have views of a written input show the new value
-    in memory of its own."""
+    """The program with writes as plain outputs: otherwise PyTorch copies views of a written input
+    to fresh memory with the new value."""
     calling = call_spec(program)
     count = len(program.signature.outputs)
     flat = pytree.tree_structure(tuple(range(count)))
@@ -71,7 +70,7 @@ def _returning_all(program: Program) -> Program:
 
 
 def _outputs(given: Program, lowered: Program) -> tuple[OutputSpec, ...]:
-    """The given program's outputs, for the inputs in their new order."""
+    """The given program's outputs, with targets renumbered for the new order of inputs."""
     order = _new_places(given, lowered)
     return tuple(
         OutputSpec(spec.kind, order[spec.target])
@@ -100,7 +99,7 @@ def _calling(given: Program, lowered: Program) -> CallSpec:
 
 
 def lower_program(program: Program, level: Level) -> Program:
-    """The program at a lower level; itself if it is there already."""
+    """Lower the program to `level`; returns it unchanged if it is there already."""
     passes: list[Pass] = []
     if program.level is Level.PRE_DISPATCH and level is not Level.PRE_DISPATCH:
         passes.append(Lower(core=level is Level.CORE))
@@ -110,7 +109,7 @@ def lower_program(program: Program, level: Level) -> Program:
 
 
 def _table(core: bool) -> Mapping[Any, Any]:
-    """What is taken apart beside composite ops."""
+    """Decompositions beside those of composite ops."""
     own = {**random_decompositions, carry: _data_of_carry}
     return MappingProxyType({**(decomposition_table() if core else {}), **own})
 

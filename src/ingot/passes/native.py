@@ -1,5 +1,5 @@
-"""The passes of a program, in order. Goes out: a list for each kind of program; a pass that a
-program has nothing for is left out.
+"""Pass pipelines for each kind of program, in order. Passes that find nothing to do in a program
+are omitted.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ def core_passes() -> list[Pass]:
 
 
 def native_passes(program: Program) -> list[Pass]:
-    """All that native code wants, from aten level."""
+    """All passes that native code needs, from aten level."""
     first = [*late_passes(program), *recurrent_passes(program), *control_passes(program)]
     passes = [*first, *check_passes(program), *core_passes()]
     return [*passes, Spread(), *half_passes(program), Attention(), *image_passes(program)]
 
 
 def half_passes(program: Program) -> list[Pass]:
-    """For matmuls of half types."""
+    """For half-precision matmuls."""
     values = (node.meta.get("val") for node in program.graph.nodes)
     half = any(isinstance(v, torch.Tensor) and v.dtype in HALVES for v in values)
     return [Widen()] if half else []
 
 
 def late_passes(program: Program) -> list[Pass]:
-    """For what AOTAutograd was told to leave whole."""
+    """For ops that AOTAutograd was told to keep whole."""
     table = late_table()
     return [Expand(table)] if any(n.target in table for n in program.graph.nodes) else []
 
@@ -61,7 +61,7 @@ def recurrent_passes(program: Program) -> list[Pass]:
 
 
 def check_passes(program: Program) -> list[Pass]:
-    """For sizes that depend on values, and tensors that are converted."""
+    """For data-dependent sizes and converted tensors."""
     return [Checks()] if any(node.target in CHECKS for node in program.graph.nodes) else []
 
 
@@ -72,7 +72,7 @@ def control_passes(program: Program) -> list[Pass]:
 
 
 def image_passes(program: Program) -> list[Pass]:
-    """For convolutions with weights that stay from call to call, and can be packed."""
+    """For convolutions with weights that persist across calls and can be packed."""
     convolution = torch.ops.aten.convolution.default
     if not any(node.target is convolution for node in program.graph.nodes):
         return []

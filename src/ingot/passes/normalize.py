@@ -1,7 +1,6 @@
-"""One spelling for each thing. Comes in: a program at aten level; goes out: the same program at
-core level. Ops that mean nothing inside a functional graph go (alias, detach, lift, copies that
-copy nothing); variants become one op with its defaults written out; dims are named and not
-negative. No value changes, none is computed anew.
+"""Canonicalisation from aten to core level. Ops without meaning in a functional graph are removed
+(alias, detach, lift, redundant copies). Variants become one op with its defaults written out; dims
+are explicit and non-negative. No value changes, none is recomputed.
 """
 
 from __future__ import annotations
@@ -30,23 +29,23 @@ class Normalize(Pass):
 
 
 def val(node: Any) -> Any:
-    """What is known of a value: a fake tensor, a symbolic number."""
+    """The metadata of a value: a fake tensor or a symbolic number."""
     return node.meta["val"]
 
 
 def argument(node: Node, index: int, name: str, default: Any) -> Any:
-    """An argument wherever it stands."""
+    """An argument, positional or by keyword."""
     return args_of(node)[index] if len(args_of(node)) > index else node.kwargs.get(name, default)
 
 
 def respell(node: Node, target: Any, args: tuple[Any, ...], **kwargs: Any) -> Node:
-    """The same value by another call."""
+    """Rewrite the node in place as another call with the same value."""
     node.target, node.args, node.kwargs = target, args, kwargs
     return node
 
 
 def without_default(node: Node, index: int, name: str, value: Any) -> Node:
-    """Write an argument out in its place; those before it must be there."""
+    """Pass an argument by position; those before it must be present."""
     kwargs = {key: given for key, given in node.kwargs.items() if key != name}
     return respell(
         node, node.target, (*args_of(node)[:index], value, *args_of(node)[index + 1 :]), **kwargs
@@ -54,7 +53,7 @@ def without_default(node: Node, index: int, name: str, value: Any) -> Node:
 
 
 def named_dims(dims: Any, rank: int) -> list[int]:
-    """Which dims, none of them negative, in order; none given means all. A number has none."""
+    """The dims, non-negative and sorted; none given means all. A 0-d tensor has none."""
     given = [dims] if isinstance(dims, int) else list(dims or ())
     if not given or rank == 0:
         return list(range(rank))
@@ -68,7 +67,7 @@ def drop_alias(draft: ProgramDraft, node: Node) -> Node | None:
     source = args_of(node)[0]
     if draft.may_stand_for(node, source):
         return source
-    # The user gets a tensor object of their own, in the same memory.
+    # The user gets a distinct tensor object in the same memory.
     return respell(node, aten.view.default, (source, _sizes(draft, node, source)))
 
 
@@ -82,7 +81,8 @@ def _sizes(draft: ProgramDraft, node: Node, source: Node) -> list[Any]:
 
 @normalize_rules.on(aten._to_copy.default)
 def write_cast(draft: ProgramDraft, node: Node) -> Node | None:
-    """Only what has an effect stays: the dtype, a change of layout or device is left whole."""
+    """Drop arguments without an effect, beside the dtype; a change of layout or device is left
+    alone."""
     source = val(args_of(node)[0])
     result = val(node)
     if result.device != source.device or result.layout != source.layout:
@@ -168,7 +168,7 @@ def write_slice_bounds(draft: ProgramDraft, node: Node) -> Node | None:
 
 @normalize_rules.on(aten.expand.default)
 def write_expanded_sizes(draft: ProgramDraft, node: Node) -> Node | None:
-    """-1 means: as it was."""
+    """-1 means the existing size."""
     shape = val(node).shape
     sizes = [
         shape[i] if isinstance(size, int) and size < 0 and isinstance(shape[i], int) else size
@@ -183,7 +183,7 @@ def write_expanded_sizes(draft: ProgramDraft, node: Node) -> Node | None:
 
 @normalize_rules.on(aten.view.default)
 def write_viewed_sizes(draft: ProgramDraft, node: Node) -> Node | None:
-    """-1 means: what is left."""
+    """-1 means the inferred size."""
     shape = val(node).shape
     sizes = [
         shape[i] if isinstance(size, int) and size < 0 and isinstance(shape[i], int) else size

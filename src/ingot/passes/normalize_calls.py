@@ -1,5 +1,5 @@
-"""The part of normalize that is about reductions, factories, arithmetic with numbers, products and
-pooling: the same rules' table, the same promises.
+"""Rules of the normalize pass for reductions, factories, scalar arithmetic, matmuls and pooling, in
+the same rule table and with the same invariants.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def write_whole_extreme(draft: ProgramDraft, node: Node) -> Node | None:
     target = aten.amax.default if node.target is aten.max.default else aten.amin.default
     whole = val(args_of(node)[0])
     if any(isinstance(size, int) and size == 0 for size in whole.shape):
-        return None  # the two raise different errors
+        return None  # max and amax raise different errors
     return respell(node, target, (args_of(node)[0], list(range(whole.dim())), False))
 
 
@@ -81,7 +81,7 @@ _PRODUCTS: dict[Any, Any] = {
 
 @normalize_rules.on(*_PRODUCTS)
 def write_factors_out(draft: ProgramDraft, node: Node) -> Node | None:
-    """beta · addend + alpha · (a · b). Half types stay whole: they are rounded once."""
+    """beta · addend + alpha · (a · b). Half-precision types stay whole: they are rounded once."""
     addend, left, right = args_of(node)
     beta, alpha = (node.kwargs.get(name, 1) for name in ("beta", "alpha"))
     value = val(node)
@@ -90,7 +90,7 @@ def write_factors_out(draft: ProgramDraft, node: Node) -> Node | None:
     total = draft.call(node, _PRODUCTS[node.target], (left, right), value)
     if alpha != 1:
         total = draft.call(node, aten.mul.Tensor, (total, alpha), value)
-    if beta == 0:  # not even a NaN of the addend counts
+    if beta == 0:  # a NaN in the addend does not propagate either
         return total
     if beta != 1:
         addend = draft.call(node, aten.mul.Tensor, (addend, beta), val(addend))
@@ -108,7 +108,7 @@ _NUMBER_FORMS: dict[Any, Any] = {
 
 @normalize_rules.on(*_NUMBER_FORMS)
 def join_number_form(draft: ProgramDraft, node: Node) -> Node | None:
-    """`x + 1` is add.Tensor with a number, which is how most tracers write it."""
+    """`x + 1` becomes add.Tensor with a scalar, as most tracers write it."""
     args, kwargs = tuple(args_of(node)), dict(node.kwargs)
     if len(args) > 2:
         kwargs["alpha"] = args[2]
@@ -146,7 +146,7 @@ def _options(node: Node) -> dict[str, Any]:
 
 @normalize_rules.on(aten._unsafe_index.Tensor)
 def write_index(draft: ProgramDraft, node: Node) -> Node | None:
-    """The decomposition that made it knows its indices to be in range: no check is needed."""
+    """The op comes from a decomposition whose indices are in range: no check is needed."""
     node.meta["in_bounds"] = True
     return respell(node, aten.index.Tensor, tuple(args_of(node)))
 
@@ -162,7 +162,7 @@ _POOLS = (
 
 @normalize_rules.on(*_POOLS)
 def write_pool_stride(draft: ProgramDraft, node: Node) -> Node | None:
-    """No stride means the kernel's own size."""
+    """The stride defaults to the kernel size."""
     if argument(node, 2, "stride", []):
         return None
     kwargs = {key: value for key, value in node.kwargs.items() if key != "stride"}

@@ -1,6 +1,6 @@
-"""Storage offsets of views after a rewrite. A pass that puts another value in the place of a view's
-base (a slice of an input for a copy of it) moves the view as well: buffer assignment addresses a
-view by the difference between its offset and its base's, so a stale one reads other memory.
+"""Storage offsets of views after a rewrite. A pass that replaces a view's base (a copy of an input
+by a slice of it) moves the view as well. Buffer assignment addresses a view by the difference
+between its offset and its base's, so a stale offset reads other memory.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _IN_PLACE = frozenset(
         aten._unsafe_view.default,
     }
 )  # fmt: skip
-"""Views that begin where their base begins."""
+"""Views that start where their base starts."""
 
 
 def refresh_offsets(graph: Graph) -> None:
-    """Give each view the offset that it has in the memory of its base."""
+    """Recompute each view's offset in the memory of its base."""
     for node in graph.nodes:
         if not is_view(node) or not isinstance(node.args[0], Node):
             continue
@@ -42,7 +42,7 @@ def refresh_offsets(graph: Graph) -> None:
 
 
 def _is_placed(val: Any) -> bool:
-    """A tensor at an offset that is a number."""
+    """Whether this is a strided fake tensor with a static offset."""
     return (
         isinstance(val, FakeTensor)
         and val.layout is torch.strided
@@ -51,7 +51,7 @@ def _is_placed(val: Any) -> bool:
 
 
 def _offset(node: Node, base: Tensor) -> int | None:
-    """None where the op's rule is not known here, or takes a number that is not."""
+    """None if the op has no rule here or an argument is symbolic."""
     start = int(base.storage_offset())
     if node.target in _IN_PLACE:
         return start

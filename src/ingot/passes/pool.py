@@ -1,6 +1,5 @@
-"""Maxima over windows, as chains of pointwise maxima of shifted images, which fuse with what
-follows. Comes in: a program whose images lie with their channels innermost; goes out: the same
-without the pools of which only the values are used. What holds: a NaN in a window is its maximum,
+"""Max pooling over channels-last images as chains of pointwise maxima of shifted images, which fuse
+with later ops. Only pools whose indices are unused are rewritten. A NaN in a window is its maximum,
 as in eager.
 """
 
@@ -88,7 +87,7 @@ def _unfolded(draft: ProgramDraft, item: Node, window: _Window) -> Node:
 
 
 def _least(image: Node) -> float:
-    """No more than any number of the image, and zero if that will do: see passes/borders.py."""
+    """A padding value no larger than any element; zero if that suffices, see passes/borders.py."""
     if image.target is native_ops.convolution and image.args[9] >= 0.0:  # type: ignore[operator]
         return 0.0
     return -math.inf

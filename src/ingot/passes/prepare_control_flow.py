@@ -1,7 +1,7 @@
-"""Branches and loops, made ready. Comes in: a program with calls of cond, while_loop, scan or map;
-goes out: the same, where a branch that is decided already is replaced by what it runs, and every
-operand lies as the bodies count on it. A body is traced with tensors that may lie otherwise than
-those it is called with: PyTorch's own kernels take either, native code does not.
+"""Prepare branches and loops (cond, while_loop, scan, map). A cond that is already decided is
+replaced by its branch. Operands are copied to the strides that the bodies expect: a body may be
+traced with other strides than it is called with, which PyTorch's own kernels accept and native code
+does not.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class PrepareControlFlow(Pass):
 
 
 def _decided(control: Control) -> bool | None:
-    """The value of a predicate that sizes and their ranges tell now."""
+    """The value of a predicate that sizes and their ranges decide."""
     if control.kind != "branch":
         return None
     given = control.predicate
@@ -58,7 +58,7 @@ def _decided(control: Control) -> bool | None:
 
 
 def _lay_out(draft: ProgramDraft, node: Node, control: Control) -> None:
-    """Copy operands that lie otherwise than the bodies' inputs."""
+    """Copy operands whose strides differ from those of the bodies' inputs."""
     for body in control.bodies:
         inner = placeholders(operator.attrgetter(str(body.target))(draft.module).graph)
         for k, (place, given) in enumerate(zip(inner, control.operands(), strict=True)):
@@ -74,7 +74,7 @@ def _lay_out(draft: ProgramDraft, node: Node, control: Control) -> None:
 
 
 def _wanted(control: Control, k: int, place: Node, given: Any) -> tuple[Any, ...] | None:
-    """The strides of an operand that does not lie as it should."""
+    """The strides to which an operand must be copied; None if none is needed."""
     inner, outer = place.meta.get("val"), given.meta.get("val") if isinstance(given, Node) else None
     for value in (inner, outer):
         if not isinstance(value, torch.Tensor) or value.layout is not torch.strided:

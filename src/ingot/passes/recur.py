@@ -1,6 +1,5 @@
-"""Recurrent layers for the native road. Comes in: a program with oneDNN's layers of long short-term
-memory; goes out: the same with our own op where there is code for it. What holds: the products of
-all steps' inputs with their weights are one product in front of it.
+"""Select native LSTM layers: replace oneDNN's layer op by our own where a kernel exists. The
+matmuls of all steps' inputs with their weights become one matmul before the layer.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ def _fits(node: Node) -> bool:
 
 @dataclass(frozen=True)
 class _Writer:
-    """Writes calls in front of the layer."""
+    """Inserts calls before the layer."""
 
     draft: ProgramDraft
     before: Node
@@ -92,7 +91,7 @@ class _Writer:
         self._results(out, backward)
 
     def _padded(self, weight: Node, units: int, padding: int) -> Node:
-        """(4 · units, …), each gate with zeros behind it; made once where the weights stay."""
+        """Pad each gate of (4 · units, …) with zeros; computed once if the weights are frozen."""
         made = weight
         if padding:
             rest = list(val(weight).shape[1:])
@@ -105,7 +104,7 @@ class _Writer:
         return made
 
     def _results(self, out: Node, backward: bool) -> None:
-        """Of the layer: all hidden states, the last one, the last cell state."""
+        """Replace the layer's results: all hidden states, the last one, the last cell state."""
         hidden = (0, 1) if backward else (-2, -1)
         for user in list(self.before.users):
             if user.args[1] == 0:
@@ -119,7 +118,7 @@ class _Writer:
 
 
 def _roots(node: Node) -> set[Node]:
-    """The inputs that it is made of."""
+    """The inputs it is computed from."""
     if node.op != "call_function":
         return {node}
     return {root for source in node.all_input_nodes for root in _roots(source)}

@@ -1,6 +1,6 @@
-"""Rewrites that lose nothing: neutral numbers, casts that undo or contain each other, views of
-views, choices that are made already. What holds: bit for bit the same values, -0.0, NaN and dtypes
-included. `x + 0` stays for floats, since -0.0 + 0 is 0.
+"""Exact simplifications: neutral elements, casts that undo or contain each other, views of views,
+selects with a known condition. Values stay the same bit for bit, including -0.0, NaN and dtypes: `x
++ 0` stays for floats, since -0.0 + 0 is 0.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Simplify(Pass):
 
 
 def number(value: Any) -> Any:
-    """The one number a value is made of, if it is known here: a literal, or a full tensor."""
+    """The scalar that a value consists of, if it is known: a literal, or a full tensor."""
     if isinstance(value, bool | int | float):
         return value
     if isinstance(value, Node) and value.target is aten.full.default:
@@ -38,7 +38,7 @@ def number(value: Any) -> Any:
 
 
 def same_kind(node: Node, source: Any) -> bool:
-    """`source` is a tensor with the dtype, shape and strides of `node`."""
+    """Whether `source` is a tensor with the dtype, shape and strides of `node`."""
     if not isinstance(source, Node) or not isinstance(val(source), torch.Tensor):
         return False
     a, b = val(node), val(source)
@@ -50,8 +50,8 @@ def same_kind(node: Node, source: Any) -> bool:
 
 
 def become(draft: ProgramDraft, node: Node, source: Any) -> Node | None:
-    """`node` computes `source` again, in memory of its own: the source stands for it, or a plain
-    copy where the user must get one."""
+    """Replace `node`, which recomputes `source` in memory of its own, by `source`, or by a plain
+    copy if the user must get one."""
     if not same_kind(node, source):
         return None
     if draft.may_share(node, source):
@@ -62,7 +62,7 @@ def become(draft: ProgramDraft, node: Node, source: Any) -> Node | None:
 
 
 def reuse(draft: ProgramDraft, node: Node, source: Node) -> Node | None:
-    """`node` is a view that shows all of `source` as it is."""
+    """Replace `node`, a view of all of `source`, by `source`."""
     return source if same_kind(node, source) and draft.may_stand_for(node, source) else None
 
 
@@ -101,7 +101,7 @@ def plus_zero(draft: ProgramDraft, node: Node) -> Node | None:
 
 
 def _is_plain(alpha: Any) -> bool:
-    """A factor that keeps +0 what it is."""
+    """Whether the factor keeps +0 as it is."""
     return isinstance(alpha, int | float) and math.isfinite(alpha) and alpha > 0
 
 
@@ -110,7 +110,7 @@ _POWERS = {0.5: aten.sqrt.default, -0.5: aten.rsqrt.default, -1: aten.reciprocal
 
 @simplify_rules.on(aten.pow.Tensor_Scalar)
 def small_power(draft: ProgramDraft, node: Node) -> Node | None:
-    """As eager's kernel computes it; but the one for f16 takes no roots, which shows at -0.0."""
+    """Matches eager's kernels. The kernel for f16 does not use roots, which shows at -0.0."""
     base, exponent = args_of(node)
     dtype = val(node).dtype
     if exponent == 1:
@@ -128,7 +128,7 @@ def small_power(draft: ProgramDraft, node: Node) -> Node | None:
 
 @simplify_rules.on(aten._to_copy.default)
 def cast_of_cast(draft: ProgramDraft, node: Node) -> Node | None:
-    """Through a dtype that holds every value of the first, straight to the last."""
+    """Skip an intermediate dtype that holds every value of the first."""
     inner = args_of(node)[0]
     if inner.target is not aten._to_copy.default or set(inner.kwargs) != {"dtype"}:
         return None
@@ -159,7 +159,7 @@ _WIDER = {
 
 
 def _holds(wide: torch.dtype, narrow: torch.dtype) -> bool:
-    """Every value of `narrow` is a value of `wide`."""
+    """Whether every value of `narrow` is a value of `wide`."""
     if wide == narrow:
         return True
     if narrow not in _INTEGER_BITS:
@@ -175,7 +175,7 @@ def _holds(wide: torch.dtype, narrow: torch.dtype) -> bool:
 
 @simplify_rules.on(aten.sum.dim_IntList, aten.amax.default, aten.amin.default)
 def reduction_of_nothing(draft: ProgramDraft, node: Node) -> Node | None:
-    """A number is its own sum."""
+    """A reduction over no dims is the identity."""
     return become(draft, node, args_of(node)[0]) if not args_of(node)[1] else None
 
 
@@ -201,7 +201,7 @@ def pad_by_nothing(draft: ProgramDraft, node: Node) -> Node | None:
 
 @simplify_rules.on(aten.expand.default, aten.slice.Tensor, aten.squeeze.dims)
 def view_of_all(draft: ProgramDraft, node: Node) -> Node | None:
-    """The same sizes and a step of one leave nothing out."""
+    """A view with the same sizes and a step of one omits nothing."""
     if node.target is aten.slice.Tensor and argument(node, 4, "step", 1) != 1:
         return None
     return reuse(draft, node, args_of(node)[0])

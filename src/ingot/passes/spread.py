@@ -1,6 +1,5 @@
-"""Variances for the native road. Comes in: a program in which squared distances from a mean are
-summed; goes out: the same with an op of our own for that sum, which takes away what the mean's
-rounding adds to it. What holds: the mean is that of the same elements.
+"""Native variances: a sum of squared distances from the mean becomes our own op, which removes the
+error that the mean's rounding adds. The mean must be that of the same elements.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class Spread(Pass):
 
 
 def _distance(node: Node) -> Node | None:
-    """What is squared and summed here, where it is a distance from its own mean."""
+    """The values that are squared and summed here, if they are distances from their own mean."""
     squares, dims, _ = _summed(node)
     if val(node).dtype not in (torch.float32, torch.float64):
         return None
@@ -64,13 +63,13 @@ def _distance(node: Node) -> Node | None:
 
 
 def _summed(node: Node) -> tuple[Any, list[int], bool]:
-    """What, over which dims, and are they kept?"""
+    """(the summed value, the dims, whether they are kept)"""
     x, dims, *rest = args_of(node)
     return x, named_dims(dims, val(x).dim()), bool(rest and rest[0])
 
 
 def _operands(node: Any, target: Any) -> tuple[Any, Any]:
-    """Of a call with two of them and nothing else."""
+    """The operands of a call with two of them and no keywords; else (None, None)."""
     if not isinstance(node, Node) or node.target is not target or node.kwargs:
         return None, None
     a, b = node.args

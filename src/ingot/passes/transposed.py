@@ -1,7 +1,6 @@
-"""Transposed convolutions as plain ones. Comes in: a call whose weights stay; goes out: a plain one
-with weights made of those. Without a stride the window is turned around. With one, the pixels that
-lie between two of the image's are channels of one patch: a plain convolution makes the patches, and
-then they are laid out.
+"""Transposed convolutions as plain ones, with weights rearranged from frozen weights. With stride
+one the window is flipped. Otherwise the output pixels between two input pixels are channels of one
+patch: a plain convolution computes the patches, which are then laid out.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ aten = torch.ops.aten
 
 
 def flipped(images: Images, call: ConvolutionCall) -> ConvolutionCall:
-    """The plain call, for one without a stride."""
+    """The plain call, for stride one."""
     read, made = call.channels
     window, dims = list(call.window), range(len(call.window))
     weight = images.copied(call.weight)
@@ -37,7 +36,7 @@ def flipped(images: Images, call: ConvolutionCall) -> ConvolutionCall:
 def patched(
     images: Images, call: ConvolutionCall, convolved: Callable[[ConvolutionCall], Node]
 ) -> Node:
-    """The result, for one with a stride; `convolved` writes a plain call."""
+    """The result, for larger strides; `convolved` emits a plain call."""
     patches, dims = call.patches(), len(call.stride)
     plain = replace(
         call, image=images.padded(call.image, [n - 1 for n in patches]),
@@ -58,8 +57,8 @@ def patched(
 
 
 def _patch_weight(images: Images, call: ConvolutionCall) -> Node:
-    """(pixels of a patch · channels made, channels read, patches…): the window is cut into patches,
-    and their order is turned around."""
+    """(pixels of a patch · channels produced, channels read, patches…): the window is cut into
+    patches, whose order is reversed."""
     read, made = call.channels
     steps, patches, dims = call.stride, call.patches(), range(len(call.stride))
     pairs = [size for pair in zip(patches, steps, strict=True) for size in pair]
@@ -78,7 +77,7 @@ def _patch_bias(images: Images, call: ConvolutionCall) -> Node | None:
 
 
 def _cropped(images: Images, image: Node, call: ConvolutionCall) -> Node:
-    """Without the pixels that padding takes away."""
+    """Crop the pixels that padding removes."""
     for dim, (first, more) in enumerate(zip(call.padding, call.output_padding, strict=True)):
         if first:
             count = val(image).shape[2 + dim] - 2 * first + more

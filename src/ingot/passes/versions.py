@@ -1,8 +1,7 @@
-"""Branches on sizes, taken before a program is compiled. Comes in: a program with `torch.cond` on
-a symbolic size; goes out: a tree of questions about the sizes with a program for
-each answer, in which the branch that is taken stands in the place of the cond. What holds: the
-questions need nothing but the sizes of the inputs; a predicate that follows from the answers so far
-is not asked again; beyond so many programs what is left stays a cond.
+"""Multi-versioning: `torch.cond` on symbolic sizes is resolved before compilation. The result is a
+decision tree over sizes with a program per leaf, in which the branch taken replaces the cond.
+Questions depend on input sizes only. A predicate that follows from earlier answers is not asked
+again. Beyond MOST_VERSIONS programs the remaining conds stay.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ from ingot.program.program import Program, SymbolRange
 
 MOST_VERSIONS = 16
 MOST_NODES = 8000
-"""Of all versions together: each is compiled."""
+"""Total over all versions: each is compiled."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """Which of two programs serves."""
+    """An inner node of the decision tree: which of two programs to run."""
 
     fact: sympy.Basic
     yes: Versions
@@ -51,7 +50,7 @@ def leaves(tree: Versions) -> Iterator[Program]:
 
 
 def versions(program: Program) -> Versions:
-    """The program itself where no branch depends on a size."""
+    """The decision tree; the program itself if no branch depends on a size."""
     symbols = _input_symbols(program)
     if not any(_asks(node, symbols) for node in program.graph.nodes):
         return program
@@ -77,7 +76,7 @@ class _Splitter:
 
 
 def _resolved(program: Program, known: Known, symbols: Mapping[sympy.Symbol, Any]) -> Program:
-    """The program with the branches that are taken in any case."""
+    """The program with all decided branches inlined."""
     draft = ProgramDraft(program)
     when = "here" if known.facts else "always"
     notes: list[str] = []
@@ -99,7 +98,7 @@ def _resolved(program: Program, known: Known, symbols: Mapping[sympy.Symbol, Any
 
 
 def _noted(program: Program, known: Known) -> Program:
-    """What was found out of the symbols, in the program's ranges and its journal."""
+    """Record the learned facts in the program's symbol ranges and its journal."""
     nodes = len(program.graph.nodes)
     facts = " and ".join(map(str, known.facts)) or "all sizes"
     entry = Entry("versions", 0.0, nodes, nodes, (f"the version for {facts}",))
@@ -122,7 +121,7 @@ def _narrowed(program: Program, known: Known) -> dict[str, SymbolRange]:
 
 
 def _asks(node: Node, symbols: Mapping[sympy.Symbol, Any]) -> bool:
-    """Is it a branch on the sizes of inputs?"""
+    """Whether this is a branch on input sizes."""
     if node.target is not torch.ops.higher_order.cond or not isinstance(node.args[0], Node):
         return False
     value = node.args[0].meta.get("val")
@@ -134,7 +133,7 @@ def _predicate(node: Node) -> Any:
 
 
 def _input_symbols(program: Program) -> dict[sympy.Symbol, ValueRanges[Any]]:
-    """The symbols that are an input or a size of one, with their ranges."""
+    """Symbols that are an input or a size of one, with their ranges."""
     found: dict[sympy.Symbol, ValueRanges[Any]] = {}
     for node in placeholders(program.graph):
         value = node.meta.get("val")

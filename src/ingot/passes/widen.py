@@ -1,7 +1,7 @@
-"""Matmuls and attention of half types where PyTorch's library has no code for them on this
-machine: in f32, between conversions. Comes in: a core program; goes out: the same values, rounded
-once at the end, as the library rounds them. What holds: a weight stays the half that it is where it
-is packed; conversions of new values join the kernels before and behind.
+"""Run half-precision matmuls and attention in f32, between conversions, where PyTorch's library has
+no kernels for them on this machine. Results are rounded once at the end, as the library rounds
+them. A packed weight stays in half precision; conversions of computed values fuse with the kernels
+before and after.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Widen(Pass):
                 writer.attention(node)
             else:
                 writer.matmul(node)
-        return [f"matmuls of half types in f32: {len(found)}"] if found else []
+        return [f"half-precision matmuls in f32: {len(found)}"] if found else []
 
 
 def _is_narrow(node: Node) -> bool:
@@ -54,7 +54,7 @@ def _is_narrow(node: Node) -> bool:
 
 
 def _is_half(*nodes: Node) -> bool:
-    """Are they all of one half type that the library cannot multiply?"""
+    """Whether all have the same half-precision dtype and the library cannot multiply it."""
     values = [node.meta["val"] for node in nodes]
     dtype = values[0].dtype
     return (
@@ -70,13 +70,13 @@ class _Writer:
     draft: ProgramDraft
     frozen: set[Node]
     known: dict[Node, Node] = field(default_factory=dict)
-    """Values that were made wide already."""
+    """Values that have been converted already."""
 
     def converted(self, before: Node, node: Node, dtype: torch.dtype) -> Node:
         return self.draft.call(before, CONVERT, (node, dtype), CONVERT(val(node), dtype))
 
     def wide(self, node: Node) -> Node:
-        """The same call on wider operands."""
+        """The same call on operands converted to f32."""
 
         def widened(arg: Any) -> Any:
             if arg not in self.known:

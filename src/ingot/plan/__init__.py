@@ -1,1 +1,1 @@
-"""From steps to a plan: where every value lives, what runs natively, what the host does."""
+"""The Plan IR: memory of every value, native launches and eager ops."""

@@ -1,6 +1,5 @@
-"""Memory of values that live only inside a run. Comes in: sizes and the steps between which each is
-alive; goes out: an offset for each in one block. What holds: two values that are alive at the same
-step never overlap; offsets are multiples of a cache line.
+"""Arena layout: gives each value that lives only inside a run an offset in one block. Two values
+alive at the same step never overlap; offsets are multiples of a cache line.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ class Lifetime:
 
 
 def arranged(lives: Sequence[Lifetime]) -> tuple[list[int], int]:
-    """(offsets, bytes in all): the largest first, each at the lowest offset that is free for as
-    long as it lives."""
+    """Returns (offsets, total bytes). Greedy: the largest first, each at the lowest offset that is
+    free for its whole lifetime."""
     offsets = [0] * len(lives)
     placed: list[int] = []
     total = 0

@@ -1,4 +1,4 @@
-"""The registry of attribute records: what text may name and how its fields are checked."""
+"""The registry of attribute records that plan text may name, and the type check of their fields."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NAMES: dict[type[Attributes], str] = {}
 
 
 def register(cls: A) -> A:
-    """Decorates a frozen record: `PackedWeight` is `packed_weight{…}` in text."""
+    """Decorates a frozen record: `PackedWeight` is written `packed_weight{…}` in text."""
     name = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
     if not is_dataclass(cls) or not issubclass(cls, Attributes):
         raise TypeError(f"{cls.__name__} is no record of attributes")
@@ -40,7 +40,7 @@ def known_attributes() -> list[str]:
 
 
 def make_attributes(name: str, values: Mapping[str, Any]) -> Attributes:
-    """Raises ValueError for what the record does not take."""
+    """Raises ValueError for unknown fields and for values of the wrong type."""
     cls = _CLASSES[name]
     known = {field.name for field in fields(cls)}
     if unknown := sorted(set(values) - known):
@@ -55,7 +55,7 @@ def make_attributes(name: str, values: Mapping[str, Any]) -> Attributes:
 
 
 def attributes_fault(record: Attributes) -> str | None:
-    """A field whose value has another type than the record declares."""
+    """A message if the value of a field does not match its declared type."""
     kind: Any = type(record)
     for name, hint in _hints(kind).items():
         value = getattr(record, name)
@@ -72,7 +72,7 @@ def _hints(cls: Any) -> dict[str, Any]:
 
 
 def matches(value: Any, hint: Any) -> bool:
-    """Has the value the annotated type? `Size` is Any."""
+    """Does the value match the annotated type? `Size` is Any."""
     if hint is Any:
         return True
     origin, inside = typing.get_origin(hint), typing.get_args(hint)

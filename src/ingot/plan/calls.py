@@ -1,4 +1,4 @@
-"""FX calls as data: what eager ops of a plan call, and which ATen ops a launch stands for."""
+"""FX calls as data: the calls of eager ops, and the ATen ops that a launch computes."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _PLAIN = (
 
 
 def argument(value: Any, refer: Refer, resources: Resources) -> Any:
-    """An argument of an FX call; `refer` says what stands for a node."""
+    """Converts an argument of an FX call; `refer` converts its nodes."""
 
     def convert(value: Any) -> Any:
         if isinstance(value, fx.Node):
             return refer(value)
         if isinstance(value, float) and math.isnan(value):
-            return math.nan  # one object, equal to itself inside of a record
+            return math.nan  # one object: records that hold it compare equal
         if isinstance(value, _PLAIN):
             return value
         if isinstance(value, torch.SymInt):
@@ -58,8 +58,8 @@ def call_of(node: fx.Node, result: str, refer: Refer, resources: Resources) -> C
 
 
 def size_expr(node: fx.Node, known: Iterable[str] | None = None) -> Any:
-    """The value of a node that is a symbolic integer, as an expression; None where it is none, or
-    not made of `known` symbols."""
+    """The integer value of a node as an expression. None for other values, and for expressions that
+    cannot be printed or that use symbols outside `known`."""
     value = node.meta.get("val")
     if isinstance(value, int) and not isinstance(value, bool):
         return value
@@ -74,7 +74,7 @@ def size_expr(node: fx.Node, known: Iterable[str] | None = None) -> Any:
 
 
 class ComputationBuilder:
-    """Collects the calls that lead from memory to the outputs of one launch."""
+    """Collects the calls that compute the outputs of one launch from memory."""
 
     def __init__(
         self,
@@ -83,8 +83,8 @@ class ComputationBuilder:
         eager_name: Callable[[fx.Node], str | None],
         resources: Resources,
     ):
-        """`members`: computed here, whatever memory there is for them, and so are views of them;
-        `operand`: where the value of another node is; None: it is computed here as well."""
+        """`members` and views of them are computed here even if they have memory. `operand` returns
+        the memory of any other node; a node without memory is computed here as well."""
         self._members = set(members)
         self._operand, self._eager_name = operand, eager_name
         self._resources = resources
@@ -130,10 +130,10 @@ class ComputationBuilder:
         return Ref(name)
 
     def _stand_in(self, node: fx.Node, name: str) -> Call:
-        """A tensor of which the kernel needs no element: ops ask for its shape."""
+        """A placeholder for a tensor whose elements the kernel never reads: ops need its shape."""
         value = node.meta.get("val")
         if not isinstance(value, torch.Tensor) or value.layout is not torch.strided:
-            raise UnsupportedError(f"nothing says where {node} is when a kernel reads it")
+            raise UnsupportedError(f"kernel operand {node} has no memory")
         made = self._resources.target_name(torch.ops.aten.empty_strided.default)
         layout = (Items(shape_of(node)), Items(strides_of(node)))
         return Call(name, made, layout, (("dtype", value.dtype),))
@@ -144,13 +144,14 @@ class ComputationBuilder:
         return node in self._members
 
     def _is_pair(self, node: fx.Node) -> bool:
-        """Is it an operation of which only the parts are steps?"""
+        """Is it an op with several results, such as max.dim, of which only the results are
+        steps?"""
         value = node.meta.get("val")
         return isinstance(value, list | tuple) and all(map(reduction_of, node.users))
 
 
 def _symbolic_number(node: fx.Node) -> Any:
-    """The value of arithmetic on sizes, as an expression; None for anything else."""
+    """The value of size arithmetic as an expression; None for other nodes."""
     value = node.meta.get("val")
     if isinstance(value, torch.SymFloat | torch.SymBool):
         return value.node.expr
@@ -160,7 +161,7 @@ def _symbolic_number(node: fx.Node) -> Any:
 def recipe_calls(
     roots: Sequence[fx.Node], steps: Sequence[fx.Node], resources: Resources
 ) -> tuple[tuple[Call, ...], Mapping[fx.Node, str]]:
-    """The calls of a recipe, and the names of its values: s0, s1 … for the roots."""
+    """The calls of a recipe and the names of its values: s0, s1 … for the roots."""
     names = {root: f"s{k}" for k, root in enumerate(roots)}
     calls: list[Call] = []
     for node in steps:
@@ -171,7 +172,7 @@ def recipe_calls(
 
 
 def symbol_of(value: Any) -> sympy.Symbol | None:
-    """The symbol, where the number is just that."""
+    """The symbol if the value is a single symbol, otherwise None."""
     if isinstance(value, torch.SymInt) and isinstance(value.node.expr, sympy.Symbol):
         return value.node.expr
     return None

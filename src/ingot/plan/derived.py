@@ -1,5 +1,5 @@
-"""Values that passes marked as made of weights: which weights, and how. Comes in: such nodes; goes
-out: the inputs they are made of and a function from the inputs' tensors to them."""
+"""Frozen values: nodes that passes marked as computed from weights, with the inputs that they are
+computed from and the calls that compute them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from ingot.program.annotations import FROZEN
 class Derived:
     wanted: tuple[fx.Node, ...]
     roots: tuple[fx.Node, ...]
-    """The inputs, in the order in which `values` takes their tensors."""
+    """The inputs, in the order of the arguments of `values`."""
     steps: tuple[fx.Node, ...]
-    """The calls that lead from them to what is wanted."""
+    """The calls that compute `wanted` from the roots."""
 
     @property
     def recipe(self) -> str:
-        """The same for the same computation."""
+        """Equal for equal computations."""
         numbers = {n: f"%{i}" for i, n in enumerate((*self.roots, *self.steps))}
         lines = []
         for node in self.steps:
@@ -43,7 +43,7 @@ def is_derived(node: fx.Node) -> bool:
 
 
 def derived(*wanted: fx.Node) -> Derived:
-    """How the values come from inputs; an input comes from itself."""
+    """How the values are computed from inputs. An input is its own root."""
     roots: dict[fx.Node, None] = {}
     steps: dict[fx.Node, None] = {}
 

@@ -1,5 +1,5 @@
-"""A plan while kernels are selected: where each value lies, and the ops so far. Kernel families ask
-it for what a launch is made of: pointers, packed weights, scratch memory, the computation.
+"""A plan under construction during kernel selection: the memory of each value and the ops so far.
+Kernel families build launches with it: pointers, packed weights, scratch memory, computations.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ from ingot.program.shapes import Size, shape_of, size_of, strides_of, tensor_of
 from ingot.program.source import node_place
 
 Place = tuple[str, Size]
-"""A buffer, and bytes behind its start."""
+"""A buffer and an offset in bytes."""
 
 
 class Names:
-    """Names of buffers, each given once."""
+    """Unique names of buffers."""
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
@@ -81,31 +81,31 @@ class Draft:
         self.kernels: dict[str, Kernel] = {}
         self.recipes: dict[str, Recipe] = {}
         self.symbols: dict[str, Symbol] = {}
-        """Those that ops define."""
+        """Symbols that ops define."""
         self.known: set[str] = set()
-        """Symbols that are defined where the next op stands."""
+        """Symbols that are defined before the next op."""
         self.ops: list[Op] = []
-        """Of the block that is written at the moment."""
+        """Ops of the current block."""
         self.prologue: list[Op] = []
-        """Eager ops that go in front of the native op that is being written, or of all."""
+        """Eager ops to insert before the current native op, or before all ops."""
         self.folds: list[Op] = []
         self.step: Step = NOWHERE
-        """Of what is written at the moment."""
+        """The step that is being written."""
         self.covers: list[Step] = []
-        """Other steps that the next launch runs."""
+        """Other steps that the next launch computes."""
         self._places: dict[fx.Node, Place] = {}
         self._lazy: set[str] = set()
         """Buffers that may be lazily negated."""
         self.handles: dict[fx.Node, str] = {}
         self._packed: dict[Any, str] = {}
         self.plain: dict[str, str] = {}
-        """Buffers to what they are written out to."""
+        """Buffers to their materialised copies."""
         self._parameters: dict[tuple[int, tuple[Parameter, ...]], str] = {}
 
     # -- values ------------------------------------------------------------------------------------
 
     def add(self, stem: str, kind: Kind, node: fx.Node | None = None, **fields: Any) -> str:
-        """A buffer; with a node, of its dtype and layout."""
+        """Adds a buffer, with the dtype and layout of the node if one is given."""
         name = self.names.fresh(stem)
         buffer = Buffer(name, kind, **fields)
         value = None if node is None else node.meta.get("val")
@@ -116,28 +116,28 @@ class Draft:
         return name
 
     def put(self, node: fx.Node, place: Place) -> None:
-        """Where a node's memory is."""
+        """Records where a node's memory is."""
         self._places[node] = place
 
     def make(self, node: fx.Node) -> None:
-        """Memory of its own, which a launch writes."""
+        """Gives the node memory of its own, which a launch writes."""
         if node not in self._places:
             self.own(node, self.add(node.name, Kind.ARENA, node))
 
     def add_raw(self, name: str, like: str) -> None:
-        """What an eager op makes before it is laid out like another buffer."""
+        """Adds an eager op's result before it is copied to the layout of another buffer."""
         known = self.buffers[like]
         self.buffers[name] = Buffer(name, Kind.EAGER, known.dtype, alias=None)
 
     def own(self, node: fx.Node, name: str) -> None:
-        """The node is all of a buffer."""
+        """The node occupies a whole buffer."""
         self._places[node] = name, 0
         self.handles[node] = name
         if self.buffers[name].kind in (Kind.INPUT, Kind.EAGER) and _may_be_negated(node):
             self._lazy.add(name)
 
     def name_as(self, node: fx.Node, name: str) -> None:
-        """What eager ops call the node."""
+        """Sets the name under which eager ops see the node."""
         self.handles[node] = name
 
     def place(self, node: fx.Node) -> Place | None:
@@ -152,11 +152,11 @@ class Draft:
         return known
 
     def handle(self, node: fx.Node) -> str:
-        """The tensor, or other object, that eager ops see."""
+        """The name of the tensor or other object that eager ops see."""
         known = self.handles.get(node)
         if known is not None:
             return known
-        raise AssertionError(f"no eager op may read {node}: it is no tensor of its own")
+        raise AssertionError(f"an eager op reads {node}, which has no tensor of its own")
 
     def refer(self, node: fx.Node) -> Any:
         """A node as an argument of an eager call."""
@@ -164,14 +164,14 @@ class Draft:
         return Ref(self.handle(node)) if size is None else size
 
     def is_known(self, node: fx.Node) -> bool:
-        """Is there memory for it, or a Python object?"""
+        """Does it have memory or a Python object?"""
         return node in self.handles or self.place(node) is not None
 
     # -- arguments of launches ---------------------------------------------------------------------
 
     def pointer(self, node: fx.Node, behind: Size = 0) -> Pointer:
         place = self.place(node)
-        assert place is not None, f"{node} lies nowhere"
+        assert place is not None, f"{node} has no memory"
         buffer, offset = place
         return Pointer(self._readable(buffer), offset + behind)
 
@@ -190,7 +190,7 @@ class Draft:
         return None if is_memory(node.meta.get("val")) else self.handles.get(node)
 
     def _readable(self, buffer: str) -> str:
-        """A tensor that may be lazily negated is written out before native code reads it."""
+        """Materialises a tensor that may be lazily negated before native code reads it."""
         if buffer not in self._lazy:
             return buffer
         if buffer not in self.plain:
@@ -208,7 +208,7 @@ class Draft:
         return Pointer(name)
 
     def packed(self, packing: Packing, *wanted: fx.Node) -> Pointer:
-        """What is packed of weights; `wanted` may be made of weights themselves."""
+        """A pointer to packed weights; `wanted` may themselves be computed from weights."""
         made = derived(*wanted)
         calls, names = recipe_calls(made.roots, made.steps, self.resources)
         sources = tuple(self.handle(root) for root in made.roots)
@@ -221,7 +221,7 @@ class Draft:
         return Pointer(name)
 
     def folded(self, node: fx.Node) -> None:
-        """A value made of weights that is read as it is."""
+        """Folds a value that is computed from weights and read unpacked."""
         made = derived(node)
         calls, names = recipe_calls(made.roots, made.steps, self.resources)
         sources = tuple(self.handle(root) for root in made.roots)
@@ -241,7 +241,7 @@ class Draft:
         owner: Any = None,
         digest: str = "",
     ) -> str:
-        """A name for machine code that is called with these parameters."""
+        """The name of a kernel: machine code with these parameters."""
         key = (address, tuple(parameters))
         name = self._parameters.get(key)
         if name is None:
@@ -262,7 +262,7 @@ class Draft:
         members: Iterable[fx.Node],
         read: Iterable[fx.Node] | None = None,
     ) -> Computation:
-        """`read`: what the kernel reads, where it may do without other operands of its ops."""
+        """`read`: the nodes that the kernel reads, if it skips some operands of its ops."""
         buffers = None if read is None else {each.buffer for n in read if (each := self.operand(n))}
 
         def operand(node: fx.Node) -> Operand | None:
@@ -284,7 +284,7 @@ class Draft:
         return Launch(kernel, tuple(arguments), computes, step=self.step, covers=covers, **fields)
 
     def require(self, conditions: Iterable[Condition]) -> None:
-        """What the ops that are written next take for granted."""
+        """Records the conditions that the following ops assume."""
         found = tuple(map(requirement, conditions))
         if found:
             self.ops.append(Require(found))

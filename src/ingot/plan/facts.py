@@ -1,4 +1,4 @@
-"""Facts about sizes as comparisons that native code can make."""
+"""Facts about sizes as comparisons for native code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from ingot.program.shapes import Size
 
 
 def compared(fact: Any) -> AtMost:
-    """A fact about sizes as a comparison."""
     left, right = _sides(fact)
     return AtMost(left, right)
 

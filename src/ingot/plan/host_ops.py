@@ -1,4 +1,4 @@
-"""What eager steps of a plan call beside PyTorch's ops."""
+"""Functions that eager steps of a plan call besides PyTorch's ops."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import torch
 
 
 def plain(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor, or where it is lazily negated the same values in memory of the same layout."""
+    """The tensor, or a copy of the same layout if it is lazily negated."""
     if not tensor.is_neg():
         return tensor
     return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype).copy_(tensor)
 
 
 def laid_out(value: torch.Tensor, strides: Sequence[int]) -> torch.Tensor:
-    """The value with the strides that the rest of the program counts on."""
+    """The value with the strides that the rest of the program expects."""
     if value.stride() == tuple(strides):
         return value
     return torch.empty_strided(value.shape, strides, dtype=value.dtype).copy_(value)

@@ -1,6 +1,6 @@
-"""Runs a plan without machine code: ATen in place of each launch. Memory that a plan makes is
-poisoned, so that a read of what was never written shows in the results. For tests and for finding
-the op at fault; slow.
+"""Interprets a plan without machine code: each launch runs as its ATen ops. Memory that a plan
+allocates is poisoned, so that reads of unwritten memory show in the results. Slow; for tests and
+for locating a faulty op.
 """
 
 from __future__ import annotations
@@ -49,21 +49,21 @@ from ingot.program.shapes import Size
 
 
 class Resources(Protocol):
-    """What the names of a plan stand for."""
+    """Resolves the names in a plan."""
 
     @property
     def constants(self) -> Mapping[str, Any]:
-        """By buffer."""
+        """By name of the buffer."""
 
     @property
     def objects(self) -> Mapping[str, Any]:
-        """Of opaque arguments."""
+        """By name of the opaque argument."""
 
     def target(self, name: str) -> Any: ...
 
 
 def interpret(plan: Plan, resources: Resources, inputs: Sequence[Any]) -> list[Any]:
-    """What the plan returns; inputs that it writes are changed."""
+    """The results of the plan. Inputs that it writes are modified."""
     with torch.no_grad():
         return _Run(plan, resources, inputs).result()
 
@@ -77,7 +77,7 @@ class _Return(Exception):
 class _Run:
     def __init__(self, plan: Plan, resources: Resources, inputs: Sequence[Any]):
         if len(inputs) != len(plan.inputs):
-            raise PlanError(f"{len(inputs)} inputs for a plan of {len(plan.inputs)}")
+            raise PlanError(f"{len(inputs)} inputs given, the plan takes {len(plan.inputs)}")
         self.plan, self.resources = plan, resources
         self.buffers = plan.by_name()
         self.recipes = {recipe.buffer: recipe for recipe in plan.recipes}
@@ -86,7 +86,7 @@ class _Run:
         self.values: dict[str, Any] = dict(zip(plan.inputs, inputs, strict=True))
         """Tensors and objects that eager ops see."""
         self.memory: dict[str, Memory] = {}
-        """Of the arena, and where cursors point to."""
+        """Memory of the arena, and the memory that cursors point to."""
 
     def result(self) -> list[Any]:
         try:
@@ -112,15 +112,15 @@ class _Run:
         return tuple(map(self.number, sizes))
 
     def object(self, name: str) -> Any:
-        """What eager ops call a buffer."""
+        """The tensor or object that eager ops see under a buffer's name."""
         if name not in self.values:
             if name not in self.resources.constants:
-                raise PlanError(f"%{name} is used, but it is not there")
+                raise PlanError(f"%{name} is used but does not exist")
             self.values[name] = self.resources.constants[name]
         return self.values[name]
 
     def value(self, value: Any, names: Mapping[str, Any] | None = None) -> Any:
-        """An argument of a call; `names`: the values of a computation or recipe."""
+        """Evaluates an argument of a call. `names`: the values of a computation or recipe."""
         match value:
             case Ref():
                 return self.object(value.name) if names is None else names[value.name]
@@ -169,7 +169,7 @@ class _Run:
         return memory.view(operand.dtype, self.number(operand.offset), shape, strides)
 
     def whole(self, name: str, memory: Memory) -> torch.Tensor:
-        """A buffer's layout, in other memory."""
+        """Other memory viewed with a buffer's layout."""
         buffer = self.buffers[name]
         assert buffer.dtype is not None
         shape, strides = self.numbers(buffer.shape), self.numbers(buffer.strides)
@@ -253,7 +253,7 @@ class _Run:
         return names[result]
 
     def computed(self, computes: Computation) -> None:
-        """Everything is computed before anything is stored."""
+        """All outputs are computed before any is stored."""
         names: dict[str, Any] = {}
         for name, source in computes.inputs:
             known = self.object(source.name) if isinstance(source, Ref) else self.view(source)
@@ -324,6 +324,6 @@ class _Run:
 
 
 def _own(value: Any, operands: Sequence[Any]) -> Any:
-    """A loop that never ran gives copies of what it started from."""
+    """A loop without iterations returns copies of its initial values."""
     same = isinstance(value, torch.Tensor) and any(value is operand for operand in operands)
     return value.clone() if same else value

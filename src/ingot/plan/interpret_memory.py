@@ -1,4 +1,4 @@
-"""Memory of an interpreted plan: storages with a start, and typed views of them."""
+"""Memory of an interpreted plan: storages with a start offset, and typed views of them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Memory:
     def view(
         self, dtype: torch.dtype, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]
     ) -> torch.Tensor:
-        """Raises PlanError where it leaves the storage."""
+        """Raises PlanError if the view leaves the storage."""
         first = self.start + offset
         last = sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
         end = first + (last + 1) * dtype.itemsize
@@ -42,7 +42,7 @@ class Memory:
 
 
 def poisoned(dtype: torch.dtype, shape: tuple[int, ...], strides: tuple[int, ...]) -> torch.Tensor:
-    """Memory that shows when it is read before it is written: NaN, or bytes of a pattern."""
+    """Memory in which a read before a write is visible: NaN, or a byte pattern."""
     made = torch.empty_strided(shape, strides, dtype=dtype)
     storage = made.untyped_storage()
     torch.empty(0, dtype=torch.uint8).set_(storage).fill_(POISON)

@@ -1,10 +1,10 @@
-"""The Plan, the second IR: buffers, and the ops that fill them. Everything here is data: frozen,
+"""The Plan, the second IR: buffers, and the ops that fill them. Every record is plain data: frozen,
 comparable, without addresses, tensors or FX nodes, so that a plan can be printed, parsed, verified,
-interpreted and saved. Kernels are named by content; what the names stand for in this process
-(machine code, constant tensors, Python objects) is in plan/resources.py.
+interpreted and saved. Kernels are named by content; plan/resources.py maps names to the machine
+code, constant tensors and Python objects of this process.
 
 Memory is a set of buffers. An argument of a launch points into a buffer; an Operand is a typed,
-strided view of one. A view in the program is an op of the plan only where eager code reads it.
+strided view of one. A view in the program becomes an op of the plan only if eager code reads it.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from ingot.program.shapes import Size
 
 
 class Kind(Enum):
-    """Where the memory of a buffer comes from."""
+    """The origin of a buffer's memory."""
 
     INPUT = "input"
     CONSTANT = "constant"
-    """A tensor or another object of the program's own, beside the plan."""
+    """A tensor or another object of the program, stored beside the plan."""
     PACKED = "packed"
-    """Made of weights by a recipe, in a layout that only kernels read."""
+    """Computed from weights by a recipe, in a layout that only kernels read."""
     FOLDED = "folded"
-    """Made of weights by a recipe; a tensor that eager ops and results may use."""
+    """Computed from weights by a recipe; a tensor that eager ops and results may use."""
     ARENA = "arena"
-    """A piece of the workspace; never a tensor."""
+    """Part of the workspace; never a tensor."""
     RESULT = "result"
-    """A tensor that `Allocate` makes: it leaves the program, or eager ops use it."""
+    """A tensor made by `Allocate`: a result of the program, or used by eager ops."""
     EAGER = "eager"
-    """A tensor that an eager op makes."""
+    """A tensor returned by an eager op."""
     CURSOR = "cursor"
-    """Memory that is another in every iteration of a loop."""
+    """Memory that changes with each iteration of a loop."""
     OBJECT = "object"
-    """No memory: a number or a tuple that eager ops pass to each other."""
+    """No memory: a number or tuple passed between eager ops."""
 
 
 @dataclass(frozen=True)
@@ -51,15 +51,15 @@ class Buffer:
     shape: tuple[Size, ...] = ()
     strides: tuple[Size, ...] = ()
     alias: str | None = None
-    """The buffer whose memory an eager op's result is a view of."""
+    """The buffer that an eager op's result is a view of."""
     lifetime: tuple[int, int] | None = None
-    """Of arena memory: the first and the last position in the plan at which it is in use."""
+    """Of arena memory: the first and the last position in the plan that uses it."""
     offset: int | None = None
-    """In the arena, where every size is static; otherwise it is computed for each set of sizes."""
+    """In the arena, if all sizes are static; otherwise computed for each set of sizes."""
 
     @property
     def nbytes(self) -> Size:
-        """From the first element to the end of the last."""
+        """From the start of the first element to the end of the last."""
         if self.dtype is None or any(isinstance(s, int) and s == 0 for s in self.shape):
             return 0
         extent: Size = 1
@@ -73,20 +73,20 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Parameter:
-    """What a kernel takes at one place: `access` is r, w or rw for a pointer, empty for a number,
-    `call` for the address of another kernel."""
+    """A parameter of a kernel. `access` is r, w or rw for a pointer, empty for a number, `call` for
+    the address of another kernel."""
 
     name: str
     access: str = ""
     dtype: torch.dtype | None = None
-    """Of what a pointer points to; None where the kernel does not depend on it."""
+    """Of the elements pointed to; None if the kernel does not depend on it."""
     optional: bool = False
     """May the pointer be null (0)?"""
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """Machine code that launches name. `digest` is that of the MLIR it was compiled from."""
+    """Machine code that launches name. `digest` identifies the MLIR it was compiled from."""
 
     name: str
     family: str
@@ -96,22 +96,22 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Attributes:
-    """What a family's launch is told besides its arguments: the geometry of a convolution, the
-    layout of packed weights. Subclasses are frozen records of plain data, registered by
+    """Attributes of a launch besides its arguments: the geometry of a convolution, the layout of
+    packed weights. Subclasses are frozen records of plain data, registered by
     `plan.text.register`."""
 
 
 @dataclass(frozen=True)
 class Expansion(Attributes):
-    """Of a launch that becomes calls of native functions once sizes are known, because their tables
-    depend on them."""
+    """Of a launch that expands to native calls once sizes are known, because its tables depend on
+    them."""
 
     def sizes(self) -> tuple[Size, ...]:
-        """What the calls depend on."""
+        """The sizes that the calls depend on."""
         raise NotImplementedError
 
     def launches(self, sizes: Sequence[int]) -> Sequence[Any]:
-        """The calls, given the values of `sizes`."""
+        """The calls for the values of `sizes`."""
         raise NotImplementedError
 
 
@@ -120,7 +120,7 @@ class Packing(Attributes):
     """A layout of packed weights."""
 
     dtype: torch.dtype
-    """Of the packed buffer's elements."""
+    """Element type of the packed buffer."""
 
     def make(self, *values: torch.Tensor) -> torch.Tensor:
         raise NotImplementedError
@@ -128,8 +128,8 @@ class Packing(Attributes):
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a packed or folded buffer is made of weights: `calls` on the tensors of `sources`, which
-    are their %s0, %s1, …; then `packing` of the results, if any."""
+    """How a packed or folded buffer is computed from weights: `calls` on the tensors of `sources`,
+    named %s0, %s1, …; then `packing` of the results, if any."""
 
     buffer: str
     sources: tuple[str, ...]
@@ -143,21 +143,21 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Ref:
-    """A value by name: in a plan a buffer, in a Computation or Recipe a value of its own."""
+    """A value by name: a buffer in a plan, a local value in a Computation or Recipe."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class Opaque:
-    """A Python object that has no text: it is looked up in the resources."""
+    """A Python object without a text form, looked up in the resources."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class Items:
-    """A list; a tuple is a tuple."""
+    """A list; tuples represent themselves."""
 
     values: tuple[Any, ...]
 
@@ -181,7 +181,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Pointer:
-    """`offset` bytes behind the start of a buffer."""
+    """`offset` bytes after the start of a buffer."""
 
     buffer: str
     offset: Size = 0
@@ -189,7 +189,7 @@ class Pointer:
 
 @dataclass(frozen=True)
 class Function:
-    """The address of a kernel, for one that calls it: an epilogue, a microkernel."""
+    """The address of a kernel, passed to a kernel that calls it: an epilogue, a microkernel."""
 
     kernel: str
 
@@ -200,7 +200,7 @@ class Operand:
 
     buffer: str
     offset: Size
-    """Bytes."""
+    """In bytes."""
     dtype: torch.dtype
     shape: tuple[Size, ...]
     strides: tuple[Size, ...]
@@ -212,10 +212,10 @@ Argument: TypeAlias = Pointer | Function | Size
 
 @dataclass(frozen=True)
 class Computation:
-    """The ATen ops that a launch stands for."""
+    """The ATen ops that a launch computes."""
 
     inputs: tuple[tuple[str, Operand | Ref], ...]
-    """A Ref: an object that eager code made."""
+    """A Ref is an object made by eager code."""
     calls: tuple[Call, ...]
     outputs: tuple[tuple[str, Operand], ...]
 
@@ -258,20 +258,20 @@ class Affine:
 
 @dataclass(frozen=True)
 class Requirement:
-    """0 <= index < size for all iterations: a launch takes it for granted, and no proof was found
-    for all sizes. It is checked once for each set of sizes."""
+    """0 <= index < size for all iterations: an assumption of a launch that was not proved for all
+    sizes. It is checked once for each set of sizes."""
 
     index: Affine
     size: Size
     subject: str
-    """The op whose operand it is about."""
+    """The op whose operand is indexed."""
     place: Place | None = None
 
 
 # -- ops -------------------------------------------------------------------------------------------
 
 Step = tuple[int, int]
-"""Where an op comes from, for profiles and reports: (version, number of the Fused's step)."""
+"""The origin of an op, for profiles and reports: (version, step number in the Fused)."""
 NOWHERE: Step = (-1, -1)
 
 
@@ -283,19 +283,19 @@ class Launch:
     arguments: tuple[Argument, ...]
     computes: Computation
     threads: Size | None = None
-    """How many threads find something to do, where they may share it inside a parallel region;
-    None: it needs a call of its own."""
+    """The number of threads that find work, if they may share the launch inside a parallel region;
+    None if it needs a call of its own."""
     attributes: Expansion | None = None
     faults: tuple[tuple[str, Place], ...] = ()
     """The user's lines that may raise: (`division` or `lookup`, line)."""
     step: Step = field(default=NOWHERE)
     covers: tuple[Step, ...] = ()
-    """Other steps that it runs as well."""
+    """Other steps that the launch computes."""
 
 
 @dataclass(frozen=True)
 class Parallel:
-    """Launches run by one team of threads, which meet behind each of them."""
+    """Launches executed by one team of threads, with a barrier after each."""
 
     launches: tuple[Launch, ...]
     threads: Size
@@ -311,8 +311,8 @@ class AtMost:
 
 @dataclass(frozen=True)
 class Branch:
-    """One of two blocks: by sizes, by a stored boolean (a Pointer), or, between versions of a
-    program, by a fact about the sizes of its inputs."""
+    """One of two blocks, selected by sizes, by a stored boolean (a Pointer) or, between versions of
+    a program, by a fact about the sizes of its inputs."""
 
     condition: AtMost | Pointer | sympy.Basic
     then: tuple[Op, ...]
@@ -322,8 +322,8 @@ class Branch:
 
 @dataclass(frozen=True)
 class Carried:
-    """A value that goes from iteration to iteration: the body reads it through the cursor `old` and
-    writes the next one through `new`; the cursors change places between iterations."""
+    """A loop-carried value. The body reads it through the cursor `old` and writes the next value
+    through `new`; the cursors swap between iterations."""
 
     start: Operand
     old: str
@@ -358,7 +358,7 @@ class Loop:
 
 @dataclass(frozen=True)
 class Segment:
-    """Native ops that run one after the other in one call from Python."""
+    """Consecutive native ops executed in one call from Python."""
 
     ops: tuple[Op, ...]
     requires: tuple[Requirement, ...] = ()
@@ -366,26 +366,26 @@ class Segment:
 
 @dataclass(frozen=True)
 class Require:
-    """What the native ops behind it take for granted, before segments are formed."""
+    """Assumptions of the native ops that follow, until segments are formed."""
 
     requirements: tuple[Requirement, ...]
 
 
 @dataclass(frozen=True)
 class Eager:
-    """A call of PyTorch. `writes`: buffers whose memory it changes."""
+    """A call of PyTorch. `writes`: buffers whose memory it modifies."""
 
     call: Call
     writes: tuple[str, ...] = ()
     pure: bool = True
-    """Does it do nothing but make its result?"""
+    """Does the call have no effect besides its result?"""
     step: Step = field(default=NOWHERE)
 
 
 @dataclass(frozen=True)
 class Steered:
-    """Control flow whose bodies need Python: each is a plan of its own. `kind`: branch, loop,
-    scan."""
+    """Control flow executed by Python because its bodies have eager ops: each is a plan of its own.
+    `kind`: branch, loop, scan."""
 
     kind: str
     result: str
@@ -399,7 +399,7 @@ class Steered:
 
 @dataclass(frozen=True)
 class Define:
-    """A symbol gets its value: `query` is size, stride, offset or value, of dimension `dim`."""
+    """Defines a symbol: `query` is size, stride, offset or value, of dimension `dim`."""
 
     symbol: str
     buffer: str
@@ -414,14 +414,14 @@ class Allocate:
 
 @dataclass(frozen=True)
 class Fold:
-    """Make a folded buffer, or find it made."""
+    """Computes a folded buffer, or reuses the cached one."""
 
     buffer: str
 
 
 @dataclass(frozen=True)
 class Check:
-    """Raises `message` where the condition is false."""
+    """Raises `message` if the condition is false."""
 
     condition: Any
     message: str
@@ -430,7 +430,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Free:
-    """Nothing reads these after this."""
+    """The buffers are not read after this op."""
 
     buffers: tuple[str, ...]
 
@@ -453,7 +453,7 @@ Op = (
 class Symbol:
     name: str
     assumptions: tuple[str, ...]
-    """What sympy takes for granted of it: integer, positive, …"""
+    """Assumptions of the sympy symbol: integer, positive, …"""
     lower: int = 0
     upper: int | None = None
 
@@ -484,7 +484,7 @@ class Plan:
 
 
 def blocks(op: Op) -> tuple[tuple[Op, ...], ...]:
-    """The lists of ops inside of an op, in the order in which they would run."""
+    """The lists of ops inside an op, in execution order."""
     match op:
         case Branch():
             return (op.then, op.otherwise)
@@ -498,7 +498,7 @@ def blocks(op: Op) -> tuple[tuple[Op, ...], ...]:
 
 
 def walk(ops: tuple[Op, ...]) -> Iterator[Op]:
-    """Every op, those inside of others after them."""
+    """Every op in pre-order: nested ops follow the op that contains them."""
     for op in ops:
         yield op
         for block in blocks(op):
@@ -506,7 +506,7 @@ def walk(ops: tuple[Op, ...]) -> Iterator[Op]:
 
 
 def is_native(op: Op) -> bool:
-    """Does native code run all of it?"""
+    """Does native code execute the whole op?"""
     match op:
         case Launch() | Parallel() | Segment() | Loop() | Require():
             return True

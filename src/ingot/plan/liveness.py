@@ -1,8 +1,9 @@
-"""Liveness: which buffers an op uses, and between which positions of a plan each buffer is in use.
+"""Liveness: the buffers that an op uses, and the positions of a plan between which each buffer is
+in use.
 
-The position of an op is its index in the order of `ir.walk`: an op comes before the ops inside of
-it, and the blocks of a Branch or Loop follow each other. A body of a Steered is a plan of its own
-and has positions of its own.
+The position of an op is its index in the order of `ir.walk`: an op comes before the ops inside it,
+and the blocks of a Branch or Loop follow each other. The body of a Steered is a plan of its own,
+with positions of its own.
 """
 
 from __future__ import annotations
@@ -32,24 +33,24 @@ from ingot.plan.ir import (
 )
 
 Access = Literal["r", "w", "rw", "scratch", "make", "free"]
-"""r: its content is read. w: content is stored, and the old one is not needed. rw: a part of the
-content is changed. scratch: memory for the length of one launch. make: memory or a cursor comes
-into being, without content. free: it goes."""
+"""r: the content is read. w: the content is stored; the old content is not needed. rw: part of the
+content is modified. scratch: memory for the duration of one launch. make: memory or a cursor is
+created, without content. free: it is released."""
 
 OVERWRITING = frozenset(
     {"aten.copy_.default", "aten.fill_.Scalar", "aten.fill_.Tensor", "aten.zero_.default"}
 )
-"""Eager ops that replace the whole content of what they write."""
+"""Eager ops that replace the whole content of the buffer they write."""
 
 
 def uses(op: Op) -> Iterator[tuple[str, Access]]:
-    """The buffers that an op names itself, and how it uses them; not those of the ops inside of it.
-    A buffer may come more than once; reads come before writes.
+    """The buffers that an op itself uses, and how; ops inside it are excluded. A buffer may occur
+    more than once; reads come before writes.
 
-    A launch reads and writes what its computation does; a pointer to any other buffer counts as
-    `scratch`, although it may be a packed weight: the kind of the buffer tells. A loop reads
-    `start` and `flag`, writes `memory` and `result`, reads or writes the memory of its slices as
-    they say, and makes its cursors.
+    A launch reads and writes the operands of its computation. A pointer to any other buffer counts
+    as `scratch`, although it may point to packed weights: the kind of the buffer distinguishes
+    them. A loop reads `start` and `flag`, writes `memory` and `result`, reads or writes the memory
+    of its slices according to their access, and makes its cursors.
     """
     match op:
         case Launch():
@@ -128,7 +129,7 @@ def overwrites(op: Eager, name: str) -> bool:
 
 
 def names_in(value: Any) -> Iterator[str]:
-    """The buffers that an argument names: by Ref, Operand or Pointer, in any structure."""
+    """The buffers that an argument names: by Ref, Operand or Pointer, at any depth."""
     if isinstance(value, Ref):
         yield value.name
     elif isinstance(value, Operand | Pointer):
@@ -148,20 +149,20 @@ def names_in(value: Any) -> Iterator[str]:
 
 
 def lifetimes(ops: Iterable[Op]) -> dict[str, tuple[int, int]]:
-    """The first and the last position at which each buffer is in use, `Free` not counted.
+    """The first and the last position at which each buffer is in use, not counting `Free`.
 
-    An op uses its buffers at its own position, with these rules for a loop at `p` whose last inner
-    op is at `e` (`p` if there is none):
+    An op uses its buffers at its own position. For a loop at `p` whose last inner op is at `e` (`p`
+    if there is none):
 
-    * A buffer that is used inside the loop and also before or after it is in use from `p` to `e`
-      at least: the next iteration may read it, and no later iteration may overwrite it.
-    * A buffer that is used nowhere but inside the loop is in use as in straight-line code: each
-      iteration writes it before it reads it.
+    * A buffer used inside the loop and also before or after it is in use at least from `p` to `e`:
+      the next iteration may read it, and no later iteration may overwrite it.
+    * A buffer used only inside the loop is in use as in straight-line code: each iteration writes
+      it before it reads it.
     * The memory of carried values and of slices, the flag and the cursors are in use from `p` to
       `e`; a carried value's `start` at `p`; its `result` at `e`, where the last value is copied.
 
-    Two buffers may share memory exactly if their lifetimes have no position in common: a launch
-    never writes into memory of what it reads. Aliases are not followed (arena memory has none).
+    Two buffers may share memory exactly if their lifetimes are disjoint: a launch never writes
+    memory that it reads. Aliases are not followed (arena memory has none).
     """
     found = _Lifetimes()
     found.block(ops)
@@ -174,7 +175,7 @@ class _Lifetimes:
         self.last: dict[str, int] = {}
         self._next = 0
         self._loops: dict[str, int] = {}
-        """Names used inside of finished loops, and the start of the outermost of these."""
+        """Names used inside finished loops, and the start of the outermost of these loops."""
         self._touched: dict[str, None] = {}
         """Names used since the innermost open loop began."""
 
@@ -223,7 +224,7 @@ class _Lifetimes:
 
 
 def _held(op: Loop) -> Iterator[str]:
-    """What a loop itself needs from its first iteration to its last."""
+    """The buffers that a loop itself needs from its first iteration to its last."""
     for carried in op.carried:
         yield from (*carried.memory, carried.old, carried.new)
     for piece in op.sliced:

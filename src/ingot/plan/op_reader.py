@@ -1,4 +1,4 @@
-"""Reads the ops of a plan's text."""
+"""The parser of the ops in a plan's text."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class OpReader(ValueReader):
     # -- ops ---------------------------------------------------------------------------------------
 
     def block(self) -> tuple[Op, ...]:
-        """Up to and with the closing brace."""
+        """Reads up to and including the closing brace."""
         return self.nested(self._block)
 
     def _block(self) -> tuple[Op, ...]:
@@ -158,10 +158,10 @@ class OpReader(ValueReader):
             if name:
                 self.expect("=")
             if outputs:
-                self.fail("results are stored after everything is computed")
+                self.fail("results must come after all calls")
             if name and self.peek("%"):
                 if calls:
-                    self.fail("operands come before calls")
+                    self.fail("operands must come before calls")
                 inputs.append((name, self.ref_or_operand()))
             else:
                 calls.append(self.call(name))

@@ -64,7 +64,7 @@ class _PlanReader(OpReader):
         try:
             self.symbols[name] = symbol.expr
         except (sympy.core.facts.InconsistentAssumptions, ValueError, TypeError):
-            self.fail("assumptions that contradict each other", start)
+            self.fail("contradictory assumptions", start)
         return symbol
 
     def _buffer(self, kind: Kind) -> Buffer:

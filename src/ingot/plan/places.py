@@ -1,4 +1,4 @@
-"""Memory of values: how large it is, and which views are had by moving a pointer."""
+"""The size of a value's memory, and the views that only move a pointer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ingot.program.shapes import Size, shape_of, strides_of, tensor_of
 
 
 def bytes_of(node: fx.Node) -> Size:
-    """Of the memory that a value of its own takes: from its first element to its last."""
+    """Memory of a value from its first element to its last, in bytes."""
     shape, strides = shape_of(node), strides_of(node)
     if any(isinstance(s, int) and s == 0 for s in shape):
         return 0
@@ -23,7 +23,7 @@ def bytes_of(node: fx.Node) -> Size:
 
 
 def native_view(node: fx.Node) -> bool:
-    """Can this view be had by moving a pointer?"""
+    """Is the view obtained by moving a pointer?"""
     if not is_view(node) or not _shares_memory(node.target):
         return False
     base = base_of(node)
@@ -39,5 +39,5 @@ def native_view(node: fx.Node) -> bool:
 
 @cache
 def _shares_memory(target: torch._ops.OpOverload) -> bool:
-    """flip and its kin are index maps to us, but copies to PyTorch."""
+    """flip and similar ops are index maps in ingot but copies in PyTorch."""
     return target._schema.arguments[0].alias_info is not None

@@ -1,6 +1,6 @@
-"""Reads the leaves of a plan's text: names, sizes, types and arguments. Text is never evaluated.
-Depth, the length of numbers and the total length of size expressions are bounded; every fault is a
-PlanTextError with the line it is on.
+"""Lexer and parser of the leaves of a plan's text: names, sizes, types and arguments. Text is never
+evaluated. Nesting depth, the length of numbers and the total length of size expressions are
+bounded. Every error is a PlanTextError that names its line.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MOST_CHARACTERS = 1 << 26
 MOST_DEPTH = 60
 MOST_DIGITS = 40
 MOST_EXPRESSIONS = 2_000_000
-"""Characters of all distinct size expressions together."""
+"""Total characters of all distinct size expressions."""
 _SHOWN = 160
 """Characters of a line that an error shows."""
 
@@ -58,7 +58,7 @@ class Reader:
         self._facts = False
         if len(text) > MOST_CHARACTERS:
             self.text = ""
-            self.fail(f"it is longer than {MOST_CHARACTERS} characters")
+            self.fail(f"the text is longer than {MOST_CHARACTERS} characters")
         self.skip()
 
     # -- tokens ------------------------------------------------------------------------------------
@@ -124,7 +124,7 @@ class Reader:
         return found
 
     def several(self, read: Callable[[], T], end: str) -> tuple[T, ...]:
-        """Values with commas between them, up to and with `end`; a last comma may be there."""
+        """Comma-separated values up to and including `end`; a trailing comma is allowed."""
         found: list[T] = []
         while not self.accept(end):
             found.append(read())
@@ -185,7 +185,7 @@ class Reader:
         return int(found)
 
     def float(self) -> float | None:
-        """None: what comes next is none."""
+        """None if the next token is not a float."""
         found = self.match(_FLOAT)
         if found is None:
             return None
@@ -206,14 +206,14 @@ class Reader:
         return self._expression(start)
 
     def side(self) -> Any:
-        """Of a comparison: a size, or a fact that counts as 0 or 1."""
+        """One side of a comparison: a size, or a fact that counts as 0 or 1."""
         self._facts = True
         found = self.size()
         self._facts = False
         return found
 
     def open_size(self) -> Size:
-        """A size that ends with a comma or a bracket outside of its own."""
+        """A size that ends at a comma or bracket outside its own parentheses."""
         start = self.at
         while True:
             self.match(_OPEN)
@@ -225,7 +225,7 @@ class Reader:
         return self._expression(start)
 
     def condition(self) -> Any:
-        """`sym(…)`, whose word has been read: any expression."""
+        """`sym(…)` after its keyword: any expression."""
         self.expect("(")
         start = self.at
         while self.match(_INSIDE) is not None and self.peek("("):
@@ -266,11 +266,11 @@ class Reader:
                 self.fail(f"not a size expression: {error}", start)
         found = self._parsed[text]
         if number and not self._facts and is_condition(found):
-            self.fail("a condition, not a size", start)
+            self.fail("expected a size, not a condition", start)
         return int(found) if number and not is_condition(found) and found.is_Integer else found
 
     def with_symbols(self, read: Callable[[], T]) -> T:
-        """A plan has symbols of its own."""
+        """Reads with an empty symbol table: each plan has symbols of its own."""
         outer = self.symbols, self._parsed
         self.symbols, self._parsed = {}, {}
         found = read()
@@ -315,7 +315,7 @@ class Reader:
             return Ref(name)
         dtype, shape, strides = self.type()
         if dtype is None:
-            self.fail("a view has a dtype", start)
+            self.fail("a view needs a dtype", start)
         return Operand(name, offset, dtype, shape, strides)
 
     def argument(self) -> Any:

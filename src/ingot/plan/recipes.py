@@ -1,4 +1,5 @@
-"""Recipes as functions: what is made of weights, once for all programs of the same weights."""
+"""Recipes as functions: packed and folded weights, computed once for all programs that share
+them."""
 
 from __future__ import annotations
 
@@ -18,13 +19,13 @@ _numbers = itertools.count()
 def prepared_by(recipe: Recipe, resources: Resources) -> Prepared:
     key = repr((recipe.calls, recipe.results, recipe.packing))
     if _has_objects(recipe):
-        key = f"{key} {next(_numbers)}"  # objects have no text: nobody shares the result
+        key = f"{key} {next(_numbers)}"  # objects have no text: the result is not shared
     return Prepared(key, maker(recipe, resources), resources.weight_guard)
 
 
 def maker(recipe: Recipe, resources: Resources) -> Callable[..., torch.Tensor]:
-    """A function of the tensors of the recipe's sources. Holds what it needs and no more: it lives
-    as long as what was made."""
+    """A function of the tensors of the recipe's sources. It captures only what it needs, because it
+    lives as long as its result."""
     targets = {call.target: resources.target(call.target) for call in recipe.calls}
     objects = dict(resources.objects) if _has_objects(recipe) else {}
 

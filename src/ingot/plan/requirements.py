@@ -1,4 +1,4 @@
-"""Conditions on sizes as data of a plan, and their check for the sizes of a call."""
+"""Conditions on sizes as plan data, and their check against the sizes of a call."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _term(atom: Any) -> Iteration | Quotient | Remainder:
             return Quotient(_affine(atom.index), atom.by)
         case Mod():
             return Remainder(_affine(atom.index), atom.by)
-    raise AssertionError(f"{atom} is checked where it is used")
+    raise AssertionError(f"{atom} is not a condition on sizes: it is checked where it is used")
 
 
 def check(required: Requirement, values: Values) -> None:
@@ -52,7 +52,7 @@ def check(required: Requirement, values: Values) -> None:
 
 
 def sizes_of(required: Requirement) -> Iterator[Size]:
-    """Everything in it that symbols tell."""
+    """All sizes in the requirement."""
     yield required.size
     yield from _sizes(required.index)
 
@@ -73,7 +73,7 @@ def _number(size: Size, values: Values) -> int:
 
 
 def _extremes(index: Affine, values: Values) -> tuple[int, int]:
-    """The least and the largest value; the first above the second where there is none."""
+    """The least and the greatest value; the first exceeds the second if the range is empty."""
     low = high = _number(index.constant, values)
     for factor, term in index.terms:
         by = _number(factor, values)

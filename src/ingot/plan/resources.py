@@ -1,5 +1,5 @@
-"""What the names of a plan stand for in this process: machine code, constant tensors, Python
-objects, ops. A plan and its resources together can be run."""
+"""Bindings of the names in a plan to objects of this process: machine code, constant tensors,
+Python objects, ops. A plan and its resources together can be run."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from ingot.codegen.jit import Native, compiled_function
 
 @dataclass(frozen=True)
 class Entry:
-    """Machine code of a kernel."""
+    """The machine code of a kernel."""
 
     address: int
     share: int = 0
-    """The function that does one thread's share of the work; 0 where threads cannot share it."""
+    """Address of the function that does one thread's share of the work; 0 if threads cannot share
+    it."""
     owner: Any = None
     """Keeps the code alive."""
 
@@ -30,17 +31,17 @@ class Resources:
     weight_guard: str = "exact"
     kernels: dict[str, Entry] = field(default_factory=dict)
     constants: dict[str, torch.Tensor] = field(default_factory=dict)
-    """By buffer."""
+    """By name of the buffer."""
     objects: dict[str, Any] = field(default_factory=dict)
-    """Of Opaque arguments."""
+    """By name of the Opaque argument."""
     targets: dict[str, Any] = field(default_factory=dict)
-    """What calls call, by name."""
+    """Targets of calls, by name."""
 
     def target(self, name: str) -> Any:
         return self.targets[name]
 
     def target_name(self, target: Any) -> str:
-        """A name for what a call calls; ops are named as PyTorch prints them."""
+        """A name for the target of a call; ops are named as PyTorch prints them."""
         name = _op_name(target)
         if self.targets.setdefault(name, target) is not target:
             name = f"{name}.{len(self.targets)}"
@@ -66,12 +67,12 @@ def _op_name(target: Any) -> str:
 
 
 _ADDRESS = re.compile(r"\b\d{13,}\b")
-"""Kernels call each other by address, which differs from process to process."""
+"""Addresses by which kernels call each other; they differ from process to process."""
 _digests: WeakKeyDictionary[Native, str] = WeakKeyDictionary()
 
 
 def content(address: int) -> tuple[str, str, Native | None]:
-    """(function, digest of its module's MLIR, what keeps it alive) of compiled code."""
+    """(function, digest of its module's MLIR, owner that keeps it alive) of compiled code."""
     found = compiled_function(address)
     if found is None:
         return "", "", None

@@ -1,4 +1,4 @@
-"""The sampled weight guard: a few bytes of each weight in place of all of them."""
+"""The sampled weight guard: compares a few bytes of each weight instead of all of them."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import math
 import torch
 
 PLACES, RUN = 8, 16
-"""So many bytes at so many places of a weight. A place costs a cache miss, the bytes after it
+"""Number of samples in a weight, and bytes of each. A sample costs a cache miss, its further bytes
 nothing."""
 SPREAD = (math.sqrt(5) - 1) / 2
-"""Its multiples, without their whole parts, are spread evenly between 0 and 1."""
+"""The fractional parts of its multiples are spread evenly between 0 and 1."""
 
 
 def sampled_ranges(weight: torch.Tensor) -> list[tuple[int, int]]:
-    """(address, size) of the samples; all of the weight where it is small."""
+    """(address, size) of the samples; the whole weight if it is small."""
     if weight.numel() == 0:
         return []
     last = sum((n - 1) * step for n, step in zip(weight.shape, weight.stride(), strict=True))

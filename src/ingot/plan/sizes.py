@@ -1,5 +1,5 @@
-"""Symbolic sizes as Python text, and as functions of the symbols' values. The text refers to
-builtins alone; a function that has no text raises UnsupportedError when it is printed.
+"""Symbolic sizes as Python text, and as functions of the symbols' values. The text refers only to
+builtins; printing a function without a text form raises UnsupportedError.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ FORMS = {
     "Where": "(({1}) if ({0}) else ({2}))",
 }
 UNARY = "OpaqueUnaryFn_"
-"""Begins the names of functions of one number, which the module `math` has."""
+"""Prefix of the names of unary functions from the module `math`."""
 
 
 class SizePrinter(sympy.printing.str.StrPrinter):
@@ -101,7 +101,7 @@ _PRINTABLE = (
 
 
 def is_printable(size: Any) -> bool:
-    """Is it made of integer arithmetic alone, which SizePrinter prints exactly?"""
+    """Does it use only integer arithmetic, which SizePrinter prints exactly?"""
     return isinstance(size, int) or all(
         isinstance(part, _PRINTABLE) or _is_power(part) for part in sympy.preorder_traversal(size)
     )
@@ -112,7 +112,7 @@ def _is_power(part: Any) -> bool:
 
 
 def identifier(stem: str, name: str) -> str:
-    """A Python name for `name`, which may be anything: no text that names hold becomes code."""
+    """A Python identifier for any `name`, so that no text inside a name becomes code."""
     plain = name.isascii() and f"x{name}".isidentifier()
     return f"{stem}_{name}" if plain else f"{stem}x{name.encode(errors='replace').hex()}"
 
@@ -128,8 +128,8 @@ def symbols_in(sizes: Iterable[Size]) -> list[sympy.Symbol]:
 def evaluator(
     sizes: Sequence[Size | tuple[Size, Sequence[sympy.Basic]]], symbols: Sequence[sympy.Symbol]
 ) -> Callable[[Sequence[int]], list[int]]:
-    """A function from the symbols' values to those of the sizes. A size may come with facts: where
-    one of them is false, it is 0 and not worked out."""
+    """A function from the symbols' values to those of the sizes. A size may come with facts; if one
+    of them is false, the size is 0 and not evaluated."""
     names = {symbol: f"s{k}" for k, symbol in enumerate(symbols)}
     printer = SizePrinter(names)
 

@@ -100,8 +100,8 @@ class Line:
     depth: int
     text: str
     subject: Any = None
-    """The position of the op that begins on this line, or the name of what it declares, with %, @
-    or no sign before it."""
+    """The position of the op that begins on this line, or the name of the declared record, prefixed
+    with %, @ or nothing."""
 
 
 def plan_to_text(plan: Plan) -> str:
@@ -260,7 +260,7 @@ def _short(op: Op) -> str:
             return f"free {names_text(op.buffers)}"
         case Return():
             return f"return {', '.join(map(value_text, op.values)) or NOTHING}"
-    raise TypeError(f"{type(op).__name__} is no op of a plan")
+    raise TypeError(f"{type(op).__name__} is not an op of a plan")
 
 
 def _launch(op: Launch, depth: int) -> Iterator[Line]:

@@ -1,4 +1,4 @@
-"""Reads arguments of calls and fields of attribute records."""
+"""The parser of call arguments and of the fields of attribute records."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ NOTES = frozenset(
 )  # fmt: skip
 KEYWORDS = OP_WORDS | DECLARATIONS | NOTES
 NOTHING = "nothing"
-"""In place of a list that is empty."""
+"""Stands for an empty list."""
 CONSTANTS: dict[str, Any] = {
     "None": None, "True": True, "False": False, "inf": math.inf, "nan": math.nan
 }  # fmt: skip
@@ -93,12 +93,12 @@ def dtype_name(dtype: torch.dtype) -> str:
 
 
 def size_text(size: Size) -> str:
-    """An expression with operators stands in parentheses."""
+    """An expression with operators is parenthesised."""
     return str(int(size)) if isinstance(size, int) else expression_text(size)
 
 
 def open_size_text(size: Size) -> str:
-    """For places that end with a comma or a bracket."""
+    """Without the outer parentheses, for contexts that end at a comma or bracket."""
     text = size_text(size)
     return text[1:-1] if text.startswith("(") else text
 
@@ -113,7 +113,7 @@ def contiguous(shape: Sequence[Size]) -> tuple[Size, ...]:
 
 
 def type_text(dtype: torch.dtype | None, shape: tuple[Size, ...], strides: tuple[Size, ...]) -> str:
-    """`f32[s0, 64]`, and strides behind it where it is not contiguous."""
+    """`f32[s0, 64]`, followed by strides if it is not contiguous."""
     text = f"{'?' if dtype is None else dtype_name(dtype)}[{', '.join(map(open_size_text, shape))}]"
     if strides == contiguous(shape):
         return text
@@ -137,14 +137,14 @@ def _offset(offset: Size) -> str:
 
 
 def argument_text(value: Any) -> str:
-    """Of a launch: an address or a number."""
+    """A launch argument: an address or a number."""
     if isinstance(value, Pointer):
         return pointer_text(value)
     return kernel_name(value.kernel) if isinstance(value, Function) else open_size_text(value)
 
 
 def value_text(value: Any) -> str:
-    """Of a call, a check, a result or a field of an attribute record."""
+    """A value in a call, check, result or attribute record."""
     if isinstance(value, sympy.Basic):
         return _symbolic(value)
     match value:
@@ -206,7 +206,7 @@ def _record(value: Any) -> str:
             return f"at_most({size_text(value.left)}, {size_text(value.right)})"
         case Attributes():
             return attributes_text(value)
-    raise TypeError(f"a {type(value).__name__} has no place in a plan: {value!r:.80}")
+    raise TypeError(f"a {type(value).__name__} cannot appear in a plan: {value!r:.80}")
 
 
 def attributes_text(record: Attributes) -> str:

@@ -1,14 +1,15 @@
-"""The verifier of plans. Raises PlanError, which shows the lines of the plan around the culprit.
+"""The verifier of plans. Raises PlanError, which shows the lines of the plan around the fault.
 
-    verify_records    names, types of fields, symbols, recipes: what stands by itself
-    verify_flow       written before read, nothing after `free`, one `return` on each path
+    verify_records    names, types of fields, symbols, recipes: each record by itself
+    verify_flow       written before read, no use after `free`, one `return` on each path
     verify_launches   arguments against the kernel's parameters and against the computation
     verify_memory     operands inside their buffers, lifetimes, overlap in the arena
 
-Fields that only inform change nothing that can be checked: `step`, `covers`, `faults`, places and
-subjects of requirements; the family and digest of a kernel; how many threads find work. Numbers
-that only machine code reads (sizes among the arguments of a launch, attribute records) and the ops
-of a computation are checked by running: `plan.interpret` against eager, native code against it.
+Informational fields are not checked: `step`, `covers`, `faults`, places and subjects of
+requirements, the family and digest of a kernel, the number of threads that find work. Values that
+only machine code reads (sizes among the arguments of a launch, attribute records) and the ops of a
+computation are checked by execution: `plan.interpret` against eager, native code against the
+interpreter.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ _AROUND = 3
 
 
 def verify(plan: Plan, sizes: Mapping[str, int] | None = None) -> None:
-    """Raises PlanError at the first thing that does not hold. `sizes`: values of symbols, by name;
-    with them, what depends on sizes is checked for these."""
+    """Raises PlanError at the first violation. `sizes`: values of symbols, by name; with them,
+    properties that depend on sizes are checked for these values."""
     try:
         verify_records(plan)
         context = Context(plan, sizes)
@@ -44,7 +45,7 @@ def verify(plan: Plan, sizes: Mapping[str, int] | None = None) -> None:
 
 
 def _excerpt(plan: Plan, fault: Fault) -> str:
-    """A plan whose records have the wrong types may have no text."""
+    """The lines around the fault. A plan whose records have the wrong types may have no text."""
     try:
         lines = list(plan_lines(plan))
     except Exception as error:

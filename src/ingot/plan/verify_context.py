@@ -1,4 +1,4 @@
-"""What the checks of a plan share."""
+"""Context shared by the checks of a plan."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WRITABLE = frozenset({Kind.INPUT, Kind.ARENA, Kind.RESULT, Kind.EAGER, Kind.CURS
 
 
 class Fault(Exception):
-    """`subject`: the position of an op; or %buffer, @kernel, symbol, `recipe %buffer`."""
+    """`subject`: the position of an op, or %buffer, @kernel, symbol, `recipe %buffer`."""
 
     def __init__(self, subject: Any, why: str):
         super().__init__(why)
@@ -47,7 +47,7 @@ class Context:
         return found
 
     def number(self, size: Size) -> int | None:
-        """None: not known without values of its symbols."""
+        """None if it depends on symbols without a value."""
         if isinstance(size, int):
             return size
         if size not in self._numbers:
@@ -57,7 +57,7 @@ class Context:
         return self._numbers[size]
 
     def extent(self, operand: Operand | Buffer) -> int | None:
-        """Bytes from the first element to the end of the last."""
+        """Bytes from the start of the first element to the end of the last."""
         assert operand.dtype is not None
         last = 0
         for size, stride in zip(operand.shape, operand.strides, strict=True):
@@ -79,7 +79,7 @@ class Context:
 
     @cached_property
     def made(self) -> frozenset[str]:
-        """Buffers that ops make: other objects are constants."""
+        """Buffers made by ops; other objects are constants."""
         return frozenset(
             name for op in self.ops for name, access in uses(op) if access in ("w", "make")
         )
@@ -98,7 +98,7 @@ class Context:
         return frozenset((*old, *(p.cursor for op in loops for p in op.sliced if p.access == "r")))
 
     def roots(self, names: Iterable[str]) -> frozenset[str]:
-        """The buffers that own the memory."""
+        """The buffers that own the memory of these."""
         return frozenset(map(self.root, names))
 
     def root(self, name: str) -> str:
@@ -110,8 +110,8 @@ class Context:
 
 
 def symbols_in(value: Any) -> Iterator[sympy.Symbol]:
-    """Of every size inside of a record; bodies of steered control flow have symbols of their own,
-    and blocks are walked op by op."""
+    """The symbols of every size in a record, except in bodies of steered control flow, which have
+    symbols of their own. Callers walk blocks op by op."""
     if isinstance(value, sympy.Basic):
         yield from value.free_symbols
     elif isinstance(value, tuple):
@@ -125,7 +125,7 @@ def symbols_in(value: Any) -> Iterator[sympy.Symbol]:
 
 
 def own(op: Op) -> Iterator[Any]:
-    """The fields of an op that are no ops."""
+    """The fields of an op that are not nested ops."""
     for field in fields(op):
         if field.name not in ("then", "otherwise", "body", "test", "ops", "launches", "bodies"):
             yield getattr(op, field.name)

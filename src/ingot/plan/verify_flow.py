@@ -1,5 +1,6 @@
-"""Checks along every path of a plan: content is there when it is read, nothing is used after it is
-freed, symbols are defined, `return` ends each path, and blocks hold only ops that may stand there.
+"""Checks along every path of a plan: content is written before it is read, nothing is used after it
+is freed, symbols are defined before use, every path ends with `return`, and blocks contain only the
+ops allowed in them.
 """
 
 from __future__ import annotations
@@ -41,17 +42,17 @@ FREED = frozenset({Kind.INPUT, Kind.RESULT, Kind.EAGER, Kind.OBJECT, Kind.FOLDED
 
 @dataclass
 class State:
-    """What holds on every path to an op, or on some."""
+    """Facts that hold on every path to an op or, if noted, on some path."""
 
     there: set[str]
-    """Memory or an object exists."""
+    """Buffers whose memory or object exists."""
     written: set[str]
-    """Its content is there."""
+    """Buffers that have content."""
     symbols: set[str] = field(default_factory=set)
     freed: set[str] = field(default_factory=set)
     """On some path."""
     replaced: set[str] = field(default_factory=set)
-    """Inputs whose old content is gone, on some path."""
+    """Inputs whose old content was replaced, on some path."""
     ended: bool = False
     """Does every path end with `return`?"""
 
@@ -80,7 +81,7 @@ class _Flow:
         self.context = context
         self.next = 0
         self.at = 0
-        """The position of the op that is checked."""
+        """The position of the op being checked."""
 
     def run(self) -> None:
         plan, kinds = self.context.plan, (Kind.CONSTANT, Kind.PACKED, Kind.INPUT)
@@ -112,9 +113,9 @@ class _Flow:
             return
         if inside == "parallel region":
             if not isinstance(op, Launch) or op.threads is None:
-                self.fail("a parallel region holds launches that threads can share")
+                self.fail("a parallel region may only contain launches that threads can share")
         elif not is_native(op) or isinstance(op, Segment):
-            self.fail(f"a {inside} holds native ops only")
+            self.fail(f"a {inside} may only contain native ops")
 
     def op(self, op: Op, state: State, inside: str) -> None:
         match op:
@@ -176,10 +177,10 @@ class _Flow:
     def known_layout(self, buffer: Buffer, state: State) -> None:
         for symbol in symbols_in((buffer.shape, buffer.strides)):
             if symbol.name not in state.symbols:
-                self.fail(f"%{buffer.name} is as large as {symbol} says, which has no value yet")
+                self.fail(f"%{buffer.name} depends on {symbol}, which has no value yet")
 
     def plain(self, op: Op, state: State) -> None:
-        """What reads, then writes."""
+        """Ops that read, then write."""
         found = list(uses(op))
         if isinstance(op, Eager):
             verify_eager(self.context, op, self.at)
@@ -246,7 +247,7 @@ class _Flow:
         state.written.add(name)
 
     def exists_or_freed(self, name: str, state: State) -> None:
-        """A view keeps memory alive whose own name is gone."""
+        """A view keeps memory alive after the name of its owner is freed."""
         if self.context.buffer(name, self.at).name not in state.there:
             self.fail(f"%{name} is not there yet")
 
@@ -276,12 +277,12 @@ class _Flow:
             if self.context.buffers[op.condition.buffer].dtype is not torch.bool:
                 self.fail("it branches on what is no boolean")
         elif not isinstance(op.condition, AtMost) and not is_condition(op.condition):
-            self.fail("it branches on no condition")
+            self.fail("it branches on an expression that is no condition")
         one, other = state.copy(), state.copy()
         self.block(op.then, one, inside)
         self.block(op.otherwise, other, inside)
         if inside != "plan" and (one.ended or other.ended):
-            self.fail("no return inside of native code")
+            self.fail("native code cannot return from the plan")
         state.join(one, other)
 
     def loop(self, op: Loop, state: State) -> None:

@@ -1,5 +1,5 @@
-"""Checks of launches: their arguments against what the kernel declares, and their pointers against
-the computation that they stand for."""
+"""Checks of launches: arguments against the kernel's parameters, and pointers against the
+computation."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def verify_launches(context: Context) -> None:
             _Launch(context, op, position).verify()
         elif isinstance(op, Parallel):
             if not op.launches or op.threads == 0:
-                raise Fault(position, "a parallel region of no launches, or of no threads")
+                raise Fault(position, "a parallel region without launches or without threads")
         elif isinstance(op, Loop):
             _verify_loop(context, op, position)
         elif isinstance(op, Steered):
@@ -90,12 +90,12 @@ class _Launch:
         if "w" in parameter.access and buffer.kind not in WRITABLE:
             self.fail(f"{parameter.name} is written, but %{buffer.name} is {buffer.kind.value}")
         if buffer.dtype is None:
-            self.fail(f"{parameter.name} points to %{buffer.name}, which is no memory")
+            self.fail(f"{parameter.name} points to %{buffer.name}, which is not memory")
         if parameter.dtype not in (None, buffer.dtype) and not self.is_scratch(buffer.name):
             self.fail(f"{parameter.name} is of {parameter.dtype}, %{buffer.name} {buffer.dtype}")
 
     def is_scratch(self, name: str) -> bool:
-        """Bytes of the arena that nobody reads afterwards."""
+        """Is it arena memory of bytes that no op reads afterwards?"""
         buffer = self.context.buffers[name]
         unread = name not in self.context.read
         return buffer.kind is Kind.ARENA and buffer.dtype is torch.uint8 and unread
@@ -107,10 +107,10 @@ class _Launch:
         known: set[str] = set()
         for name, source in computes.inputs:
             if not name or name in known:
-                self.fail(f"%{name} is no name of one operand")
+                self.fail(f"%{name} is not the name of a single operand")
             memory = isinstance(source, Ref) and self.context.buffer(source.name, self.at).dtype
             if memory:
-                self.fail(f"an operand without a type, but it is of {memory}")
+                self.fail(f"an operand without a type refers to memory of {memory}")
             known.add(name)
         for call in computes.calls:
             verify_call(call, known, self.at)
@@ -125,7 +125,7 @@ class _Launch:
     def operand(self, operand: Operand) -> None:
         buffer = self.context.buffer(operand.buffer, self.at)
         if buffer.kind in (Kind.PACKED, Kind.OBJECT):
-            self.fail(f"%{buffer.name} is {buffer.kind.value}: it has no values to compute with")
+            self.fail(f"%{buffer.name} is {buffer.kind.value}, which a computation cannot use")
         if operand.dtype is not buffer.dtype:
             self.fail(f"%{buffer.name} holds {buffer.dtype}, not {operand.dtype}")
 
@@ -133,14 +133,14 @@ class _Launch:
         return {p.buffer for declared, p in self.pointers if access in declared.access}
 
     def inputs(self) -> None:
-        """What is computed with is pointed to, or packed in what is pointed to."""
+        """Operands of the computation are pointed to, or packed in a buffer that is."""
         readable = self.reached("r")
         packed = {source for name in readable for source in self.sources(name)}
         for _, source in self.launch.computes.inputs:
             if isinstance(source, Ref) or source.buffer in readable:
                 continue
             if source.buffer not in packed and not self.sources(source.buffer) & packed:
-                self.fail(f"the computation reads %{source.buffer}, the kernel does not")
+                self.fail(f"the computation reads %{source.buffer}, but the kernel does not")
 
     def sources(self, name: str) -> set[str]:
         recipe = self.context.recipes.get(name)
@@ -150,10 +150,10 @@ class _Launch:
         written = self.reached("w")
         for _, operand in self.launch.computes.outputs:
             if operand.buffer not in written:
-                self.fail(f"the computation writes %{operand.buffer}, the kernel does not")
+                self.fail(f"the computation writes %{operand.buffer}, but the kernel does not")
 
     def others(self) -> None:
-        """What is pointed to has a part in the computation, or is memory for this launch alone."""
+        """Every pointer is part of the computation, or scratch memory of this launch."""
         computes = self.launch.computes
         outputs = {operand.buffer for _, operand in computes.outputs}
         inputs = {s.buffer for _, s in computes.inputs if isinstance(s, Operand)}
@@ -163,9 +163,9 @@ class _Launch:
             buffer = self.context.buffers[name]
             if "w" in parameter.access and name not in outputs:
                 if buffer.kind is not Kind.ARENA or name in self.context.read:
-                    self.fail(f"the kernel writes %{name}, the computation does not")
+                    self.fail(f"the kernel writes %{name}, but the computation does not")
             elif name not in inputs and name not in written and buffer.kind is not Kind.PACKED:
-                self.fail(f"the kernel reads %{name}, the computation does not")
+                self.fail(f"the kernel reads %{name}, but the computation does not")
 
 
 # -- loops and steered control flow ----------------------------------------------------------------
@@ -190,7 +190,7 @@ def _verify_loop(context: Context, op: Loop, position: int) -> None:
     for piece in op.sliced:
         cursor, memory = context.buffers[piece.cursor], context.buffers[piece.memory.buffer]
         if cursor.dtype is not memory.dtype:
-            raise Fault(position, f"%{piece.cursor} goes through memory of another dtype")
+            raise Fault(position, f"%{piece.cursor} iterates over memory of another dtype")
 
 
 def _all_static(shapes: set[tuple[Any, ...]]) -> bool:
@@ -204,11 +204,11 @@ def _verify_steered(op: Steered, position: int) -> None:
     if _BODIES.get(op.kind) != len(op.bodies):
         raise Fault(position, f"no control flow {op.kind!r} with {len(op.bodies)} bodies")
     if op.carried < 0 or op.sliced < 0 or op.carried + op.sliced > len(op.operands):
-        raise Fault(position, f"{len(op.operands)} operands for more of its parts")
+        raise Fault(position, f"{len(op.operands)} operands do not match its counts")
     if (op.kind == "branch" and op.carried) or (op.kind != "scan" and op.sliced):
         raise Fault(position, f"a {op.kind} has no such parts")
     if (op.predicate is None) == (op.kind == "branch"):
-        raise Fault(position, f"a {op.kind} that asks {op.predicate}")
+        raise Fault(position, f"a {op.kind} with the predicate {op.predicate}")
     for body in op.bodies:
         if len(body.inputs) != len(op.operands):
             raise Fault(position, f"{len(op.operands)} operands for {len(body.inputs)} inputs")

@@ -1,5 +1,5 @@
 """Checks of memory: views inside their buffers, lifetimes that cover every use, and no overlap in
-the arena. What depends on symbols is checked for given sizes."""
+the arena. Checks that depend on symbols are made for given sizes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _operand(context: Context, operand: Operand, position: int) -> None:
 
 
 def _pointer(context: Context, pointer: Pointer, position: int) -> None:
-    """Packed memory is as large as the packing says."""
+    """The size of packed memory is determined by its packing and is not checked."""
     buffer = context.buffer(pointer.buffer, position)
     offset = context.number(pointer.offset)
     if offset is None or buffer.dtype is None:
@@ -64,7 +64,7 @@ def _nbytes(context: Context, buffer: Buffer) -> int | None:
 
 
 def _in_place(context: Context, op: Launch, position: int) -> None:
-    """What a launch writes is apart from what it reads, or the very same view."""
+    """Outputs of a launch are disjoint from its inputs, or exactly the same view."""
     for _, source in op.computes.inputs:
         if not isinstance(source, Operand):
             continue
@@ -76,7 +76,7 @@ def _in_place(context: Context, op: Launch, position: int) -> None:
             if None in (a, n, b, m):
                 continue
             if a < b + m and b < a + n and n and m:  # type: ignore[operator]
-                raise Fault(position, f"it reads and writes other parts of %{source.buffer}")
+                raise Fault(position, f"it reads and writes overlapping views of %{source.buffer}")
 
 
 def _loop(context: Context, op: Loop, position: int) -> None:
@@ -89,7 +89,7 @@ def _loop(context: Context, op: Loop, position: int) -> None:
                     raise Fault(position, f"the value of %{carried.old} changes its size")
         for name in (carried.new, *carried.memory):
             if _differ(_nbytes(context, context.buffers[name]), wanted):
-                raise Fault(position, f"%{name} is not as large as %{carried.old}")
+                raise Fault(position, f"%{name} is not of the same size as %{carried.old}")
     for piece in op.sliced:
         _pointer(context, piece.memory, position)
         stride, offset = context.number(piece.stride), context.number(piece.memory.offset)
@@ -120,7 +120,7 @@ def _lifetimes(context: Context) -> None:
         first, last = buffer.lifetime
         needed = context.alive.get(buffer.name, (first, last))
         if not 0 <= first <= last < len(context.ops):
-            raise Fault(f"%{buffer.name}", f"a lifetime of {first}..{last}")
+            raise Fault(f"%{buffer.name}", f"an invalid lifetime {first}..{last}")
         if first > needed[0] or last < needed[1]:
             raise Fault(f"%{buffer.name}", f"%{buffer.name} is in use at {needed[0]}..{needed[1]}")
 
@@ -149,7 +149,7 @@ def _arena(context: Context) -> None:
 
 
 def _overlaps(placed: list[Buffer], offsets: Iterable[int | None], sizes: list[int | None]) -> None:
-    """By their starts: the rest of what lies behind is looked at only while it may overlap."""
+    """Sorted by start: each buffer is compared only with those that start before its end."""
     found: list[tuple[int, int, Buffer]] = []
     for buffer, offset, size in zip(placed, offsets, sizes):
         assert size is not None

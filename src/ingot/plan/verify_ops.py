@@ -15,11 +15,11 @@ from ingot.program.expressions import is_condition
 
 
 def verify_eager(context: Context, op: Eager, at: int) -> None:
-    """What it writes is what its schema says it changes."""
+    """`writes` must be the buffers that the schema of the op mutates."""
     verify_target(op.call, at)
     target, roots = op_overload(op.call.target), context.roots
     if not roots(op.writes) <= roots(names_in((op.call.args, op.call.kwargs))):
-        raise Fault(at, "it writes what it is not given")
+        raise Fault(at, "it writes a buffer that is not among its arguments")
     if op.writes and op.pure:
         raise Fault(at, "an op that writes is not pure")
     if target is None:
@@ -29,32 +29,32 @@ def verify_eager(context: Context, op: Eager, at: int) -> None:
         shown = ", ".join(f"%{name}" for name in sorted(changed)) or "nothing"
         raise Fault(at, f"{op.call.target} writes {shown}")
     if op.pure and torch.Tag.nondeterministic_seeded in target.tags:
-        raise Fault(at, f"{op.call.target} draws random numbers: it is not pure")
+        raise Fault(at, f"{op.call.target} generates random numbers and is not pure")
 
 
 def verify_check(op: Check, at: int) -> None:
     number = isinstance(op.condition, sympy.Basic) and not is_condition(op.condition)
     if isinstance(op.condition, str | tuple | Operand | Pointer) or number:
-        raise Fault(at, "it checks no condition")
+        raise Fault(at, "the checked value is not a condition")
 
 
 def verify_loop_parts(context: Context, op: Loop, at: int) -> None:
     if (op.count is None) != (op.flag is not None) or (op.flag is None) != (not op.test):
         raise Fault(at, "a loop has a count, or a test and its flag")
     if op.flag is not None and context.buffers[op.flag.buffer].dtype is not torch.bool:
-        raise Fault(at, "its flag is no boolean")
+        raise Fault(at, "its flag is not a boolean")
     for piece in op.sliced:
         if piece.access not in ("r", "w"):
-            raise Fault(at, f"a slice is read or written, not {piece.access!r}")
+            raise Fault(at, f"a slice has access 'r' or 'w', not {piece.access!r}")
     memory = [name for carried in op.carried for name in carried.memory]
     if len(set(memory)) < len(memory):
         raise Fault(at, "carried values share memory")
     if any(context.buffers[n].kind not in (Kind.ARENA, Kind.RESULT) for n in memory):
-        raise Fault(at, "carried values lie in the arena or in memory of the plan's own")
+        raise Fault(at, "carried values must lie in memory that the plan allocates")
 
 
 def op_overload(name: str) -> Any:
-    """A registered op; None: something else is called so, or it is not known here."""
+    """A registered op; None if the name is not that of an op known here."""
     parts = name.split(".")
     if len(parts) != 3:
         return None
@@ -69,7 +69,7 @@ def op_overload(name: str) -> Any:
 
 
 def written_arguments(target: Any, op: Eager) -> tuple[Any, ...]:
-    """The arguments that the op's schema says it changes."""
+    """The arguments that the op's schema mutates."""
     keywords = dict(op.call.kwargs)
     found = []
     for k, argument in enumerate(target._schema.arguments):

@@ -1,4 +1,4 @@
-"""Checks of a plan's records by themselves: the types of their fields, names, symbols, buffers and
+"""Checks of each record of a plan by itself: types of fields, names, symbols, buffers and
 recipes."""
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def verify_records(plan: Plan) -> None:
             if parameter.access not in _ACCESS:
                 raise Fault(f"@{kernel.name}", f"unknown access {parameter.access!r}")
             if parameter.dtype is not None and parameter.access in ("", "call"):
-                raise Fault(f"@{kernel.name}", f"{parameter.name} is no pointer to a dtype")
+                raise Fault(f"@{kernel.name}", f"{parameter.name} has a dtype but is no pointer")
             if parameter.optional and not parameter.access:
                 raise Fault(f"@{kernel.name}", f"the number {parameter.name} cannot be null")
     _verify_recipes(plan)
@@ -61,7 +61,7 @@ def verify_records(plan: Plan) -> None:
 def _verify_types(plan: Plan) -> None:
     for kind in ("inputs", "ops", "buffers", "kernels", "recipes", "symbols"):
         if not isinstance(getattr(plan, kind), tuple):
-            raise Fault(None, f"Plan.{kind} is no tuple")
+            raise Fault(None, f"Plan.{kind} is not a tuple")
     for record in (*plan.symbols, *plan.buffers, *plan.kernels, *plan.recipes):
         if wrong := _type_fault(record):
             raise Fault(_subject(record), wrong)
@@ -80,7 +80,7 @@ _hints: dict[type, dict[str, Any]] = {}
 
 
 def _type_fault(record: Any) -> str | None:
-    """A field, at any depth, that has another type than it is declared with."""
+    """A message if a field, at any depth, does not match its declared type."""
     kind = type(record)
     if isinstance(record, Attributes):
         return attributes_fault(record)
@@ -93,7 +93,7 @@ def _type_fault(record: Any) -> str | None:
         if not matches(value, _hints[kind][field.name]):
             return f"{kind.__name__}.{field.name} cannot be {value!r:.60}"
         if field.name in _SIZES and not _are_sizes(value):
-            return f"{kind.__name__}.{field.name} is no size: {value!r:.60}"
+            return f"{kind.__name__}.{field.name} is not a size: {value!r:.60}"
         if field.name not in ("then", "otherwise", "body", "test", "ops", "launches", "bodies"):
             for inner in _records(value):
                 if wrong := _type_fault(inner):
@@ -145,13 +145,13 @@ def _verify_buffer(plan: Plan, buffer: Buffer) -> None:
     if buffer.kind is Kind.OBJECT and (buffer.dtype is not None or buffer.shape):
         fail("an object has no dtype and no shape")
     if buffer.kind in _WITH_LAYOUT and buffer.dtype is None:
-        fail(f"memory of kind {buffer.kind.value} has a dtype")
+        fail(f"memory of kind {buffer.kind.value} needs a dtype")
     if any(isinstance(n, int) and n < 0 for n in (*buffer.shape, *buffer.strides)):
-        fail("sizes and strides are not negative")
+        fail("sizes and strides must not be negative")
     if buffer.alias is not None and buffer.kind not in (Kind.EAGER, Kind.OBJECT):
-        fail("only what an eager op makes is an alias")
+        fail("only the result of an eager op may be an alias")
     if buffer.kind is not Kind.ARENA and (buffer.lifetime, buffer.offset) != (None, None):
-        fail("only arena memory has a lifetime and an offset")
+        fail("only arena memory may have a lifetime and an offset")
     if (buffer.kind is Kind.INPUT) and buffer.name not in plan.inputs:
         fail("it is no input of the plan")
 
@@ -186,35 +186,35 @@ def _verify_recipe(recipe: Recipe, target: Buffer, subject: str) -> None:
             raise Fault(subject, f"nothing makes its result %{name}")
     if target.kind is Kind.PACKED:
         if recipe.packing is None or not recipe.results:
-            raise Fault(subject, "nothing says how it is packed")
+            raise Fault(subject, "a packed buffer needs results and a packing")
         if any(symbols_in(recipe.packing)):
-            raise Fault(subject, "weights are packed for all sizes: no symbols here")
+            raise Fault(subject, "weights are packed once for all sizes: no symbols allowed")
         if getattr(recipe.packing, "dtype", target.dtype) is not target.dtype:
             raise Fault(subject, f"it packs {recipe.packing.dtype}, not {target.dtype}")
     elif recipe.packing is not None or len(recipe.results) != 1:
-        raise Fault(subject, "a folded buffer is one result, and is not packed")
+        raise Fault(subject, "a folded buffer needs exactly one result and no packing")
 
 
 def verify_call(call: Call, known: set[str], subject: Any) -> None:
-    """The call of a recipe or computation; its result is `known` behind it."""
+    """Checks a call of a recipe or computation, then adds its result to `known`."""
     verify_target(call, subject)
     for name in refs_in((call.args, call.kwargs)):
         if name not in known:
-            raise Fault(subject, f"%{name} has no value there; {did_you_mean(name, known)}")
+            raise Fault(subject, f"%{name} has no value at this point; {did_you_mean(name, known)}")
     if not call.result or call.result in known:
-        raise Fault(subject, f"the result of {call.target} needs a name of its own")
+        raise Fault(subject, f"the result of {call.target} needs a unique name")
     known.add(call.result)
 
 
 def verify_target(call: Call, subject: Any) -> None:
     if not TARGET.match(call.target) or "." not in call.target:
-        raise Fault(subject, f"{call.target!r} names no op")
+        raise Fault(subject, f"{call.target!r} is not the name of an op")
     for key, _ in call.kwargs:
         if not WORD.fullmatch(key):
-            raise Fault(subject, f"{key!r} names no argument")
+            raise Fault(subject, f"{key!r} is not the name of an argument")
     for name in _opaque(call):
         if not NAME.fullmatch(name):
-            raise Fault(subject, f"opaque({name!r}) is no name")
+            raise Fault(subject, f"opaque({name!r}) is not a name")
 
 
 def _opaque(value: Any) -> Iterable[str]:
@@ -265,7 +265,7 @@ def _verify_uses(plan: Plan) -> None:
     for name in plan.inputs:
         known = buffers.get(name)
         if known is None or known.kind not in (Kind.INPUT, Kind.OBJECT):
-            raise Fault(f"%{name}", f"the input %{name} is no buffer of kind input or object")
+            raise Fault(f"%{name}", f"the input %{name} is not a buffer of kind input or object")
     loops: dict[str, int] = {}
     for position, op in enumerate(walk(plan.ops)):
         for name, _ in uses(op):
@@ -276,9 +276,9 @@ def _verify_uses(plan: Plan) -> None:
                 piece.cursor for piece in op.sliced
             ]:
                 if buffers[name].kind is not Kind.CURSOR or name in loops:
-                    raise Fault(position, f"%{name} is no cursor of this loop alone")
+                    raise Fault(position, f"%{name} is not a cursor of this loop alone")
                 loops[name] = position
         result = result_of(op)
         if result and buffers[result].kind not in (Kind.EAGER, Kind.OBJECT):
             kind = buffers[result].kind.value
-            raise Fault(position, f"an eager op makes no memory of kind {kind}: %{result}")
+            raise Fault(position, f"an eager op cannot return memory of kind {kind}: %{result}")

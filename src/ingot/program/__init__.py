@@ -1,5 +1,6 @@
-"""The one IR: a functional ATen graph with its signature, constants and symbols; verified and
-printable."""
+"""Program, the one IR: a functional ATen graph with its signature, constants and symbols; verified
+and printable.
+"""
 
 from ingot.program.program import (
     CallSpec,

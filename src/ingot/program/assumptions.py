@@ -1,7 +1,6 @@
-"""What a program takes for granted of a call beyond the types of its arguments. Comes in: the
-program and a value for each of its inputs; goes out: the values, in the layout the program was made
-for where that is all it takes, or an InputError. What holds: a call that eager would answer
-otherwise is refused before anything runs, never answered differently.
+"""A program's assumptions about a call, beyond the types of its arguments. Inputs are copied to the
+layout that the program was made for if that suffices; otherwise InputError is raised. A call to
+which eager would give another result is refused before anything runs.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from ingot.program.source import node_place
 
 
 def check_modes(calling: CallSpec, values: Sequence[Any]) -> None:
-    """Regions that changed nothing where the program was made are not in it any more."""
+    """Regions that changed nothing when the program was made are no longer in it."""
     with_grad = any(isinstance(value, Tensor) and value.requires_grad for value in values)
     if "grad" in calling.assumes and with_grad and not torch.is_grad_enabled():
         raise InputError(
@@ -39,7 +38,7 @@ def check_modes(calling: CallSpec, values: Sequence[Any]) -> None:
 
 
 def check_aliases(program: Program, values: Sequence[Any]) -> None:
-    """What is written to shares memory with nothing else that the program knows of."""
+    """A written input shares memory with no other tensor that the program uses."""
     specs, nodes = program.signature.inputs, placeholders(program.graph)
     written = {s.target for s in program.signature.outputs if s.kind == "mutation"}
     for i in written:
@@ -48,7 +47,7 @@ def check_aliases(program: Program, values: Sequence[Any]) -> None:
             if j == i or not isinstance(other, Tensor) or not (nodes[j].users or j in written):
                 continue
             both_own = specs[i].target is not None and specs[j].target is not None
-            if not both_own and overlap(values[i], other):  # the module's own are known before
+            if not both_own and overlap(values[i], other):  # the module's own were known at capture
                 raise InputError(
                     f"{specs[i].name} is written to and shares memory with {specs[j].name}; the "
                     "program was made for inputs that do not",
@@ -57,7 +56,7 @@ def check_aliases(program: Program, values: Sequence[Any]) -> None:
 
 
 def check_writable(program: Program, values: Sequence[Any]) -> None:
-    """Eager would write to it as well."""
+    """Every written input is one that eager could write to."""
     for i, spec in enumerate(program.signature.outputs):
         if spec.kind != "mutation" or spec.target is None:
             continue
@@ -91,7 +90,8 @@ def check_plain(calling: CallSpec, leaf: int, path: str, value: Any) -> None:
 def in_known_layout(
     program: Program, calling: CallSpec, values: Sequence[Any], sizes: Mapping[Any, int]
 ) -> list[Any]:
-    """Inputs with other strides than the example's, as copies in its layout if nobody can tell."""
+    """Inputs with other strides than the example's are copied to its layout, if that is
+    unobservable."""
     if not calling.assumes & {"layout", "sharing"}:
         return list(values)
     known = {
@@ -118,7 +118,7 @@ def in_known_layout(
 
 
 def _is_early(program: Program) -> bool:
-    """Lower levels look after layouts by themselves."""
+    """Lower levels handle layouts themselves."""
     return program.level is Level.PRE_DISPATCH
 
 

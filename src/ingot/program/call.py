@@ -1,7 +1,7 @@
-"""Calling a program as the model it was made from. Comes in: a Program with a CallSpec, and the
-user's arguments; goes out: what the model returns, in the same pytree, with writes to inputs and
-buffers done and, for a training step, gradients added. What holds: arguments that the program was
-not made for are refused before anything runs, with the first thing that does not fit.
+"""Call a program like the model it was made from. Returns the model's result in the same pytree;
+writes to inputs and buffers are done and, for a training step, gradients are accumulated. Arguments
+that the program was not made for are refused before anything runs, and the error names the first
+mismatch.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def bind(program: Program, args: Sequence[Any], kwargs: Mapping[str, Any]) -> li
 def match(
     program: Program, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> tuple[list[Any], dict[Any, int]]:
-    """A value for each placeholder, and the sizes that they bind; only structure, dtypes and sizes
+    """A value for each placeholder, and the sizes that they bind. Only structure, dtypes and sizes
     are compared, which every kind of tensor has."""
     calling = call_spec(program)
     leaves = _flatten(calling, args, kwargs)
@@ -72,12 +72,13 @@ def match(
 def finish(
     program: Program, calling: CallSpec, values: Sequence[Any], results: Sequence[Any]
 ) -> Any:
-    """Write back what the graph returned beside the user's outputs; the outputs as a pytree."""
+    """Write back what the graph returned beside the user's outputs; return the outputs as a
+    pytree."""
     return pytree.tree_unflatten(write_back(program, values, results), calling.out_spec)
 
 
 def write_back(program: Program, values: Sequence[Any], results: Sequence[Any]) -> list[Any]:
-    """Do the writes that the graph returned beside the user's outputs; those outputs."""
+    """Do the writes that the graph returned beside the user's outputs; return those outputs."""
     specs = program.signature.outputs
     count = program.signature.user_outputs()
     pending = []
@@ -97,13 +98,13 @@ def write_back(program: Program, values: Sequence[Any], results: Sequence[Any]) 
         with torch.set_grad_enabled(tracked):
             target.copy_(result)
     outputs = list(results[:count])
-    if any(spec.kind == "gradient" for spec in specs):  # they were added: no second backward
+    if any(spec.kind == "gradient" for spec in specs):  # accumulated above: no second backward
         outputs = [o.detach() if isinstance(o, torch.Tensor) else o for o in outputs]
     return outputs
 
 
 def _kept(result: torch.Tensor, values: Sequence[Any]) -> torch.Tensor:
-    """`result`, safe from the writes before its own."""
+    """`result`, safe from the writes that precede its own."""
     storage = result.untyped_storage().data_ptr()
     shared = any(
         isinstance(v, torch.Tensor) and v.untyped_storage().data_ptr() == storage for v in values
@@ -158,7 +159,8 @@ def _kind_name(wanted: Any) -> str:
 
 
 def _check_sizes(program: Program, values: Sequence[Any]) -> dict[Any, int]:
-    """Sizes are those of the graph, one number for each symbol, each in its range; the numbers."""
+    """Check sizes against the graph: one value per symbol, each in its range. Returns the
+    values."""
     bound: dict[Any, int] = {}
     pairs = [
         (spec.name, dim, wanted, given)

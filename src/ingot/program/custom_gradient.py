@@ -1,7 +1,7 @@
-"""A backward that the user wrote. `custom_gradient(body, places, inputs, outs, saved, captured)`
-returns `outs`, made from `inputs` under no_grad, with a history whose backward is `body`: a graph
-that takes (*saved, *gradients of outs, *captured) and returns gradients. `places` has for each
-input the number of its gradient, or -1. What holds: nothing is recorded where grad is disabled.
+"""A user-defined backward. `custom_gradient(body, places, inputs, outs, saved, captured)` returns
+`outs`, computed from `inputs` under no_grad, with a history whose backward is `body`: a graph that
+takes (*saved, *gradients of outs, *captured) and returns gradients. `places` has for each input the
+index of its gradient, or -1. Nothing is recorded if grad is disabled.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class CustomGradient(HigherOrderOperator):
     ) -> Sequence[Tensor]:
         if is_tracing():
             return super().__call__(body, places, inputs, outs, saved, captured)  # type: ignore[no-untyped-call]
-        # In a list, autograd does not take the results for inputs.
+        # In a list, so that autograd does not take the results for inputs.
         given = body, places, list(outs), len(saved), len(captured)
         results: Sequence[Tensor] = _History.apply(*given, *inputs, *saved, *captured)  # type: ignore[no-untyped-call]
         return results
@@ -59,5 +59,5 @@ custom_gradient = CustomGradient()
 
 
 def is_tracing() -> bool:
-    """A program before dispatch is being traced."""
+    """Whether a pre-dispatch program is being traced."""
     return _get_dispatch_mode_pre_dispatch(torch._C._TorchDispatchModeKey.PROXY) is not None

@@ -1,6 +1,5 @@
-"""A program's graph run op by op, as eager would. Comes in: a graph module and a value for each
-placeholder; goes out: the flat outputs. Regions run under their state and control flow as Python's
-own, so autograd sees through both.
+"""Run a program's graph op by op, as eager would, and return the flat outputs. Regions run under
+their state and control flow runs in Python, so autograd sees through both.
 """
 
 from __future__ import annotations

@@ -3,10 +3,10 @@
     condition  = term of `or`, `and`, `not` over comparisons  == != < <= > >=
     expression = sums, products, `//`, `%` and `**` over integers, symbols, function(…)
 
-`//` is torch's FloorDiv and `%` its Mod; the other functions that torch's shapes are made of are
-called by name and looked up in a table. The parser builds sympy objects from that table only. What
-bounds the work: the number of tokens, the depth, the width of integers, and the number of terms
-that a product of sums would have when expanded, since sympy expands to find common divisors.
+`//` is torch's FloorDiv and `%` its Mod; the other functions in torch's shapes are called by name
+and looked up in a table. The parser builds sympy objects from that table only. The work is bounded
+by limits on the number of tokens, the depth, the width of integers, and the number of terms that a
+product of sums has when expanded, since sympy expands to find common divisors.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MOST_BITS = 64
 MOST_POWER = 64
 
 ASSUMPTIONS = ("integer", "positive", "nonnegative", "real", "finite", "extended_real")
-"""What may be known of a symbol."""
+"""Assumptions that a symbol may carry."""
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<float>\d+\.\d*(?:e[+-]?\d+)?|\d+e[+-]?\d+)|(?P<integer>\d+)"
@@ -81,7 +81,7 @@ _POWERS = ("PowByNatural", "FloatPow", "LShift", "RShift")
 
 
 class ExpressionError(ValueError):
-    """What is wrong with the text of an expression."""
+    """The text of an expression is invalid."""
 
 
 def expression_text(expr: Any) -> str:
@@ -130,7 +130,7 @@ def _compound(expr: Any) -> str:
 class _Term:
     expr: Any
     terms: int
-    """How many summands it has when products of sums are expanded."""
+    """The number of summands when products of sums are expanded."""
 
 
 def parse_expression(text: str, symbols: Mapping[str, sympy.Symbol]) -> Any:
@@ -141,7 +141,7 @@ def parse_expression(text: str, symbols: Mapping[str, sympy.Symbol]) -> Any:
         raise
     except (ArithmeticError, AssertionError, AttributeError, LookupError, NotImplementedError,
             RecursionError, TypeError, ValueError) as error:  # fmt: skip
-        raise ExpressionError(f"sympy refuses it: {type(error).__name__}: {error}") from None
+        raise ExpressionError(f"sympy rejects it: {type(error).__name__}: {error}") from None
 
 
 class _Parser:
@@ -162,7 +162,7 @@ class _Parser:
 
     def _take(self) -> tuple[str, str]:
         if self._at >= len(self._tokens):
-            raise ExpressionError("it ends too early")
+            raise ExpressionError("unexpected end of text")
         self._at += 1
         return self._tokens[self._at - 1]
 
@@ -300,13 +300,13 @@ def _made(build: Build, terms: int, *args: _Term) -> _Term:
     if expr.is_Rational and max(abs(expr.p), expr.q).bit_length() > MOST_BITS:
         raise ExpressionError(f"a number of more than {MOST_BITS} bits")
     if expr in (sympy.zoo, sympy.nan):
-        raise ExpressionError("it has no value")
+        raise ExpressionError("the value is undefined")
     return _Term(expr, terms)
 
 
 def _multiplied(factors: list[_Term]) -> _Term:
-    """All at once: sympy would distribute a number over the sum that comes next, and `2*(a + b)` is
-    the text only of a product where it did not."""
+    """Multiplied at once: sympy would distribute a number over the next sum, and `2*(a + b)` is the
+    text only of a product that was not distributed."""
     if len(factors) == 1:
         return factors[0]
     whole = len(factors) == 2 and factors[0].expr.is_Number and factors[1].expr.is_Add
@@ -316,17 +316,17 @@ def _multiplied(factors: list[_Term]) -> _Term:
 
 def _logic(build: Build, *args: _Term) -> _Term:
     if not all(is_condition(arg.expr) for arg in args):
-        raise ExpressionError("and, or and not are for conditions")
+        raise ExpressionError("and, or and not take conditions")
     return _made(build, 1, *args)
 
 
 def is_condition(expr: Any) -> bool:
-    """sympy takes a symbol for a condition as well as for a number."""
+    """A symbol stands for a number, though sympy accepts it as a condition as well."""
     return isinstance(expr, Boolean) and not expr.is_Symbol
 
 
 def _ratio(a: _Term, b: _Term) -> _Term:
-    """Sizes are never divided with a remainder that is kept: only numbers have a ratio."""
+    """Only numbers have a ratio; sizes are divided with `//`."""
     if not (a.expr.is_Integer and b.expr.is_Integer and b.expr.is_positive):
         raise ExpressionError("'/' is for integers; '//' divides sizes")
     return _made(sympy.Rational, 1, a, b)

@@ -1,6 +1,6 @@
-"""torch.export's program as ours. Comes in: a functional ExportedProgram; goes out: a Program with
-the same graph, the user's outputs first, the module's tensors outside of it, arguments that are no
-tensors fixed, and the ranges of its symbols. The given program is not changed.
+"""Convert a functional ExportedProgram to a Program with the same graph. The user's outputs come
+first, the module's tensors are outside of the graph, arguments that are not tensors are fixed, and
+symbols have their ranges. The given program is not changed.
 """
 
 from __future__ import annotations
@@ -65,14 +65,14 @@ _ORDER: tuple[OutputKind, ...] = ("user", "mutation", "gradient")
 
 @dataclass(frozen=True)
 class Shared:
-    """A user's output in the memory of an input."""
+    """A user output in the memory of an input."""
 
     source: str
     """The input's name."""
     views: tuple[Node, ...]
-    """What leads from there to the output, in the graph it was read from."""
+    """The views from the input to the output, in the graph they were read from."""
     geometry: tuple[Any, ...] | None = None
-    """Where no views lead there: size, strides and offset of the output in that memory."""
+    """If no views lead to the output: its size, strides and offset in that memory."""
 
 
 def program_from_exported(
@@ -81,8 +81,8 @@ def program_from_exported(
     shared: Mapping[int, Shared] | None = None,
     by_strides: Collection[str] = (),
 ) -> Program:
-    """`shared` has, by their numbers, the user's outputs in the memory of an input; of those that
-    are overwritten the graph itself does not tell. `by_strides` are inputs whose strides decide
+    """`shared` has, by index, the user outputs in the memory of an input; if the input is
+    overwritten the graph itself does not show this. `by_strides` are inputs whose strides decide
     what shares memory with them."""
     module = copy_module(exported.graph_module)
     graph = module.graph
@@ -106,7 +106,8 @@ def program_from_exported(
 
 
 def _fix_constants(graph: Graph, exported: ExportedProgram) -> tuple[int | Fixed, ...]:
-    """Drop placeholders that are no tensors and no symbols; where each user's argument went."""
+    """Drop placeholders that are neither tensors nor symbols. Returns the input of each user
+    argument, or its fixed value."""
     arguments: list[int | Fixed] = []
     kept = 0
     for node, spec in zip(placeholders(graph), exported.graph_signature.input_specs):
@@ -166,7 +167,7 @@ def _order_outputs(
 
 
 def _viewed(graph: Graph, source: Node, shared: Shared) -> Node:
-    """The same views of another source."""
+    """Apply the same views to another source."""
     if shared.geometry is not None:
         with graph.inserting_before(output_node(graph)):
             made = graph.call_function(aten.as_strided.default, (source, *shared.geometry))
@@ -198,10 +199,10 @@ def _symbols(graph: Graph, exported: ExportedProgram) -> dict[str, SymbolRange]:
 
 
 def _settle_sizes(graph: Graph) -> None:
-    """A size that a guard pins to a number, or to another size, is that from here on. Where sizes
-    of one are ordinary sizes, the tracer decides by such a guard that an operand is broadcast, but
-    goes on to write the size as a symbol: an op that reads the operand would take it for one of
-    full size."""
+    """Substitute a size that a guard equates with a number or with another size. Where one is an
+    ordinary size, the tracer decides by such a guard that an operand is broadcast, but still writes
+    the size as a symbol, so that an op that reads the operand would take it for one of full
+    size."""
     mode = fake_mode(graph)
     if mode is None or mode.shape_env is None:
         return
@@ -214,7 +215,7 @@ def _settle_sizes(graph: Graph) -> None:
         if not left.is_Symbol:
             left, right = right, left
         if left.is_Symbol and left != right and (right.is_Integer or right.is_Symbol):
-            # Its own _set_replacement refuses to make a size one that it takes to be two or more.
+            # Its own _set_replacement refuses a size of one where it assumes two or more.
             known.update({s: expr.xreplace({left: right}) for s, expr in known.items()})
             known[left] = right
             env._replacements_version_counter += 1
@@ -222,7 +223,7 @@ def _settle_sizes(graph: Graph) -> None:
 
 
 def _guards(graph: Graph) -> tuple[SizeGuard, ...]:
-    """What was decided while tracing, of sizes that the inputs tell."""
+    """Conditions decided while tracing, over sizes that the inputs determine."""
     told = {
         number.node.expr
         for node in placeholders(graph)
@@ -237,7 +238,7 @@ def _guards(graph: Graph) -> tuple[SizeGuard, ...]:
 
 
 def _asks_layout(guard: Any) -> bool:
-    """Is it the question whether a size is one, which a kernel asks to call a tensor contiguous?
+    """Whether the guard asks if a size is one, which a kernel asks to call a tensor contiguous.
     Either answer is right: the strides of such a dimension are never used."""
     asked_by = guard.sloc.framework_loc
     if not isinstance(guard.expr, sympy.Ne):
@@ -249,7 +250,7 @@ def _asks_layout(guard: Any) -> bool:
 
 
 def _is_one(unequal: sympy.Ne) -> bool:
-    """Does a·s != a ask whether s is one? Sympy solves polynomials, not floor divisions."""
+    """Whether a·s != a asks if s is one. Sympy solves polynomials, not floor divisions."""
     symbols, difference = unequal.free_symbols, unequal.lhs - unequal.rhs
     if len(symbols) != 1 or not difference.is_polynomial(*symbols):
         return False

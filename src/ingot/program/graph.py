@@ -1,5 +1,5 @@
-"""Questions about a torch.fx graph that every stage asks: its inputs and outputs, which values
-share memory, which FakeTensorMode it was traced in. Nothing here changes a graph it is given.
+"""Queries on torch.fx graphs that every stage needs: inputs and outputs, which values share memory,
+the FakeTensorMode of the trace. Nothing here changes a given graph.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from torch.fx.node import map_arg
 
 
 def copy_module(gm: GraphModule) -> GraphModule:
-    """A module of its own around a copy of the graph; tensors and submodules are shared. Its Python
-    code is made only when someone calls it."""
+    """A new module around a copy of the graph; tensors and submodules are shared. Its Python code
+    is generated only on the first call."""
     return _LazyGraphModule(gm, copy_graph(gm.graph), class_name="Program")
 
 
 def copy_graph(graph: Graph) -> Graph:
     """The same nodes under the same names. Graph.create_node looks for a fresh name and walks every
-    argument, which is most of the time of Graph.graph_copy; a copy needs neither."""
+    argument, which takes most of the time of Graph.graph_copy; a copy needs neither."""
     made = Graph()
     names, lookup = made._graph_namespace, made._find_nodes_lookup_table
     names._used_names = set(graph._graph_namespace._used_names)
@@ -47,7 +47,7 @@ def output_node(graph: Graph) -> Node:
 
 
 def output_values(graph: Graph) -> Sequence[Any]:
-    """The elements of the output tuple: nodes, numbers and None."""
+    """The elements of the output tuple: nodes, scalars and None."""
     (values,) = output_node(graph).args
     return values if isinstance(values, tuple | list) else (values,)
 
@@ -57,13 +57,13 @@ def placeholders(graph: Graph) -> list[Node]:
 
 
 def is_view(node: Node) -> bool:
-    """The op's result may share memory with its first argument."""
+    """Whether the op's result may share memory with its first argument."""
     return node.op == "call_function" and _is_view_target(node.target)
 
 
 @cache
 def _is_view_target(target: Any) -> bool:
-    if target is torch.ops.aten._unsafe_view.default:  # its schema only says it may be forgotten
+    if target is torch.ops.aten._unsafe_view.default:  # its schema declares no alias
         return True
     if not isinstance(target, torch._ops.OpOverload) or not target._schema.arguments:
         return False
@@ -72,8 +72,8 @@ def _is_view_target(target: Any) -> bool:
 
 
 def shares_first_argument(node: Node) -> bool:
-    """The node's value may share memory with its first argument: it is a view, or one of the views
-    that an op returns."""
+    """Whether the node's value may share memory with its first argument: it is a view, or an item
+    of an op that returns several views."""
     source = node.args[0] if node.args else None
     if not isinstance(source, Node):
         return False
@@ -83,8 +83,8 @@ def shares_first_argument(node: Node) -> bool:
 def view_chain(
     node: Node, is_step: Callable[[Node], bool] = shares_first_argument
 ) -> Iterator[Node]:
-    """The node, what it is a view of, and so on; the last has memory of its own. `is_step`: is this
-    node a view of its first argument?"""
+    """The node, its base, the base of that, and so on; the last has its own memory. `is_step` tells
+    whether a node is a view of its first argument."""
     yield node
     while is_step(node):
         source = node.args[0]
@@ -94,7 +94,7 @@ def view_chain(
 
 
 def chain_root(node: Node, is_step: Callable[[Node], bool] = shares_first_argument) -> Node:
-    """The last of the chain."""
+    """The last node of the chain."""
     for last in view_chain(node, is_step):
         node = last
     return node
@@ -106,7 +106,7 @@ def memory_root(node: Node) -> Node:
 
 
 def views_between(node: Node) -> list[Node]:
-    """The views that lead from its memory root to `node`, which is the last."""
+    """The views from its memory root to `node`, which is the last."""
     return [*view_chain(node)][-2::-1]
 
 
@@ -115,14 +115,14 @@ def is_item(node: Node) -> bool:
 
 
 def same_numbers(a: Sequence[Any], b: Sequence[Any]) -> bool:
-    """The same sizes or strides as far as can be told without a guard on a symbol. A symbolic
-    number that tracing settled counts as plain."""
+    """Whether sizes or strides are known to be the same, without a guard on a symbol. A symbolic
+    number that tracing settled counts as an int."""
     return len(a) == len(b) and all(x is y or _same_number(x, y) for x, y in zip(a, b))
 
 
 def other_numbers(a: Sequence[Any], b: Sequence[Any]) -> bool:
-    """Not the same sizes, whatever the symbols are: two expressions may still be equal under the
-    guards of the program."""
+    """Whether the sizes differ for all values of the symbols: two expressions may still be equal
+    under the guards of the program."""
     if len(a) != len(b):
         return True
     pairs = [(_known(x), _known(y)) for x, y in zip(a, b)]
@@ -135,7 +135,7 @@ def _same_number(x: Any, y: Any) -> bool:
 
 
 def _known(number: Any) -> Any:
-    """An integer, or an expression; None of what is neither."""
+    """An integer or an expression; None for anything else."""
     if not isinstance(number, torch.SymInt):
         return number if isinstance(number, int) else None
     expr = number.node.expr
@@ -143,7 +143,7 @@ def _known(number: Any) -> Any:
 
 
 def fake_mode(graph: Graph) -> Any:
-    """The FakeTensorMode the graph was traced in, if any of its values tells."""
+    """The FakeTensorMode the graph was traced in, if any of its values has one."""
     for node in graph.nodes:
         val = node.meta.get("val")
         if (mode := getattr(val, "fake_mode", None)) is not None:
@@ -152,8 +152,8 @@ def fake_mode(graph: Graph) -> Any:
 
 
 def forget_real_tensors(graph: Graph) -> None:
-    """The tracer refers weakly to the tensors that it made fake ones of, and
-    torch.utils.swap_tensors refuses tensors that anything refers to weakly."""
+    """Clear the tracer's weak references to the tensors that it made fakes of:
+    torch.utils.swap_tensors refuses tensors with weak references."""
     mode = fake_mode(graph)
     if mode is not None:
         describer = mode.fake_tensor_converter.meta_converter.describer
@@ -162,7 +162,7 @@ def forget_real_tensors(graph: Graph) -> None:
 
 
 def composite_ops(module: GraphModule) -> Counter[torch._ops.OpOverload]:
-    """The ops that autograd takes apart, at any depth, each with how often it is called."""
+    """The ops that autograd decomposes, at any depth, each with its number of calls."""
     return Counter(
         node.target
         for inner in module.modules()

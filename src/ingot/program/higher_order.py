@@ -1,7 +1,6 @@
-"""Control flow, whichever operator it comes from. Comes in: a call of cond, while_loop, scan or
-map; goes out: a Control. What holds: a body takes what is carried, then what is gone through, then
-what all iterations share; it gives what is carried, then one element of each result that is
-stacked.
+"""Control flow in one form: calls of cond, while_loop, scan and map as a Control. A body takes the
+carried values, then the sliced ones, then those shared by all iterations. It returns the carried
+values, then one element of each stacked result.
 """
 
 from __future__ import annotations
@@ -24,22 +23,22 @@ class Control:
     scan."""
     predicate: Any = None
     carried: tuple[Any, ...] = ()
-    """What the first iteration starts from."""
+    """The initial values."""
     sliced: tuple[Any, ...] = ()
     """Each iteration gets the next element along the first dimension."""
     shared: tuple[Any, ...] = ()
 
     def operands(self) -> tuple[Any, ...]:
-        """In the order of the placeholders of a body."""
+        """The operands, in the order of the placeholders of a body."""
         return (*self.carried, *self.sliced, *self.shared)
 
     def is_sliced(self, k: int) -> bool:
-        """Is operand k gone through?"""
+        """Whether operand k is sliced."""
         return 0 <= k - len(self.carried) < len(self.sliced)
 
 
 def control_of(node: fx.Node) -> Control | None:
-    """None for what is no control flow that is known here."""
+    """None if the node is not a known control-flow op."""
     make = _FORMS.get(node.target)
     return make(*node.args) if make is not None and not node.kwargs else None
 

@@ -1,4 +1,4 @@
-"""What a program's emission to MLIR gives its user; emit/ has the classes."""
+"""Interfaces of the MLIR that a program is emitted to; the classes are in emit/."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 
 
 class MlirText(Protocol):
-    """A program written in MLIR."""
+    """A program as MLIR text."""
 
     @property
     def text(self) -> str: ...
@@ -18,7 +18,7 @@ class MlirText(Protocol):
     def as_text(self) -> str: ...
 
     def weights(self) -> dict[str, torch.Tensor]:
-        """The tensors that belong to the model, by the `ingot.name` of their argument."""
+        """The model's own tensors, by the `ingot.name` of their argument."""
         ...
 
     def save(self, path: str | os.PathLike[str]) -> tuple[Path, ...]:
@@ -27,7 +27,7 @@ class MlirText(Protocol):
 
 
 class MlirComparison(Protocol):
-    """The results of emitted MLIR beside eager's."""
+    """The results of emitted MLIR compared with eager's."""
 
     @property
     def dialect(self) -> str: ...

@@ -1,12 +1,11 @@
 """Regions: parts of a pre-dispatch program that run under another autograd or autocast state. A
-region is a call whose body is a functional sub-graph: `region(*state, body, *inputs) -> outputs`.
-What is known of each kind stands in one table: the op that carries it, how many of its first
-arguments are the state, and how the state is said in words.
+region is a call whose body is a functional subgraph: `region(*state, body, *inputs) -> outputs`.
+One table describes each kind: its op, the number of leading arguments that are the state, and the
+printed form of the state.
 
 The grad and autocast regions are PyTorch's own operators, so that its tools know them; the
-inference region and `carry` are ours. `carry(old, new)` is what a write under no_grad leaves
-behind: the data of `new` with the history of `old`, as eager has it after `with no_grad():
-old.copy_(new)`.
+inference region and `carry` are ours. `carry(old, new)` is the result of a write under no_grad: the
+data of `new` with the history of `old`, as eager has it after `with no_grad(): old.copy_(new)`.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ inference_mode = InferenceMode()
 class RegionKind:
     op: HigherOrderOperator
     state: int
-    """How many of the first arguments are the state; the body is the next."""
+    """The number of leading arguments that are the state; the body is the next."""
     words: Callable[..., str]
     """The state as the printer shows it."""
 
@@ -100,7 +99,7 @@ class _Carry(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, old: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
         result = new.clone()
-        if not ctx.needs_input_grad[0]:  # no history is a history too
+        if not ctx.needs_input_grad[0]:  # having no history is preserved too
             ctx.mark_non_differentiable(result)
         return result
 

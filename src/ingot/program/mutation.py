@@ -1,8 +1,7 @@
-"""Writes to inputs become outputs. Comes in: a graph in which AOTAutograd left `copy_(placeholder,
-value)` nodes; goes out: the same graph with the written values behind the user's outputs, each with
-exactly its input's dtype and shape. Who reads the input after the write reads the value; an output
-that is the written input itself stays that input, so it still shares its memory. Other writes are
-left where they are.
+"""Turn writes to inputs into outputs. AOTAutograd leaves them as `copy_(placeholder, value)` nodes;
+the written values become outputs after the user's, each with exactly its input's dtype and shape.
+Later readers of the input read the value. An output that is the written input itself stays that
+input, so it still shares its memory. Other writes are left in place.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ aten = torch.ops.aten
 
 
 def lift_mutations(graph: Graph) -> list[int]:
-    """Turn `copy_(placeholder, value)` into outputs; returns the index of the input each of them
-    overwrites."""
+    """Turn `copy_(placeholder, value)` into outputs; returns the index of the input that each of
+    them overwrites."""
     inputs = placeholders(graph)
     index = {node: i for i, node in enumerate(inputs)}
     written: dict[Node, Node] = {}

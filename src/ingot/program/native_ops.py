@@ -1,5 +1,5 @@
-"""Ops that passes write for the native road: no user's program has them. Each has an implementation
-in terms of ATen, which says what it means and runs where no native code claims it.
+"""Ops that passes emit for native code; no user program contains them. Each has an implementation
+in terms of ATen, which defines it and runs where no native code claims it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 PURE_NAMESPACES = ("aten", "prims", "ingot_native")
-"""Whose ops do nothing but make a value, unless their schemas say otherwise."""
+"""Namespaces whose ops only compute a value, unless their schemas say otherwise."""
 
 _library = torch.library.Library("ingot_native", "DEF")
 _library.define(
@@ -53,7 +53,7 @@ def _convolution_meta(
 
 
 def channels_last_strides(sizes: Sequence[Any]) -> list[Any]:
-    """Of an image whose channels, the second dimension, are innermost."""
+    """The strides of an image whose channels, the second dimension, are innermost."""
     strides: list[Any] = [1] * len(sizes)
     step = sizes[1]
     for dim in range(len(sizes) - 1, 1, -1):
@@ -95,9 +95,9 @@ _library.define(
 
 
 def _lstm(gates: Tensor, weight: Tensor, hidden: Tensor, cell: Tensor, backward: bool) -> Tensor:
-    """A layer of long short-term memory: (steps, batch, 4 · padded units) to (steps + 1, batch,
-    units), the hidden states of all steps and behind them the last cell state. `gates` is what each
-    step adds to the products of the hidden state with `weight`, (4 · units, units)."""
+    """An LSTM layer: (steps, batch, 4 · padded units) to (steps + 1, batch, units), the hidden
+    states of all steps followed by the last cell state. In each step `gates` is added to the matmul
+    of the hidden state with `weight`, (4 · units, units)."""
     units = hidden.shape[-1]
     steps = gates.unflatten(-1, (4, -1))[..., :units]
     parts = weight.unflatten(0, (4, units))
@@ -129,8 +129,8 @@ _library.define(
 
 
 def _spread(distance: Tensor, dim: list[int], keepdim: bool) -> Tensor:
-    """The squares of distances from a mean, summed, less what they have too much because the mean
-    was rounded: n times the square of how far it is off."""
+    """The sum of squared distances from a mean, less the excess that is due to the mean's rounding:
+    n times the square of its error."""
     squares = (distance * distance).sum(dim, keepdim)
     rest = distance.sum(dim, keepdim)
     extra = rest * rest / (distance.numel() / max(1, squares.numel()))

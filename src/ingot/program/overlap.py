@@ -1,6 +1,5 @@
-"""Which tensors lie in the same memory. Comes in: tensors, real or fake; goes out: whether one of
-their bytes is shared. What holds: nothing is read; where a size is symbolic, or the question is too
-hard to be settled, the answer is yes.
+"""Memory overlap of tensors, real or fake: whether they share a byte. No memory is read. If a size
+is symbolic, or the question is too hard to be settled, the answer is yes.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _MOST_WORK = 100_000
 
 @dataclass(frozen=True)
 class _Place:
-    """Bytes of a storage, as numpy asks for them: the addresses are never followed."""
+    """Bytes of a storage, in the form numpy expects; the addresses are never dereferenced."""
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
@@ -41,7 +40,7 @@ class _Place:
 def overlap(a: Tensor, b: Tensor) -> bool:
     if a.layout is not torch.strided or b.layout is not torch.strided:
         return a is b
-    real = _is_real(a) and _is_real(b)  # then two storages may be one piece of memory
+    real = _is_real(a) and _is_real(b)  # then two storages may share memory
     if not real and a.untyped_storage()._cdata != b.untyped_storage()._cdata:
         return False
     first, second = _place(a), _place(b)
@@ -54,7 +53,7 @@ def overlap(a: Tensor, b: Tensor) -> bool:
 
 
 def same_place(a: Tensor, b: Tensor) -> bool:
-    """Each element of the one is the same element of the other."""
+    """Whether each element of one is the same element of the other."""
     return _place(a) == _place(b)
 
 
@@ -63,9 +62,9 @@ def has_known_place(tensor: Tensor) -> bool:
 
 
 def overlaps_itself(tensor: Tensor) -> bool:
-    """More than one index leads to the same element."""
+    """Whether more than one index refers to the same element."""
     place = _place(tensor)
-    if place is None:  # as far as can be told: an expanded dim
+    if place is None:  # an expanded dim is all that can be detected
         pairs = zip(tensor.shape, tensor.stride())
         return any(isinstance(t, int) and t == 0 and not (isinstance(s, int) and s < 2)
                    for s, t in pairs)  # fmt: skip
@@ -93,7 +92,7 @@ def _some_index_twice(dims: list[tuple[int, int]]) -> bool:
 
 
 def _place(tensor: Tensor) -> _Place | None:
-    """None where a size is symbolic."""
+    """None if a size is symbolic or the layout is not strided."""
     numbers = (*tensor.shape, *tensor.stride(), tensor.storage_offset())
     if tensor.layout is not torch.strided or not all(type(n) is int for n in numbers):
         return None
@@ -103,7 +102,7 @@ def _place(tensor: Tensor) -> _Place | None:
 
 
 def _start(tensor: Tensor) -> int:
-    """The address; for a tensor without memory any will do but null, which is none to numpy."""
+    """The address. A tensor without memory gets any but null, which numpy takes for no memory."""
     if _is_real(tensor) and tensor.numel():
         return tensor.data_ptr()
     return tensor.element_size() * (1 + int(tensor.storage_offset()))

@@ -1,6 +1,6 @@
-"""Tensors whose memory native code may read: dense CPU tensors of PyTorch's own classes, with a
-storage that holds every element. Everything else (meta, fake, functorch-wrapped, sparse, quantized,
-subclasses, freed storages) has no address, or another meaning than the bytes at it.
+"""Plain tensors, whose memory native code may read: dense CPU tensors of PyTorch's own classes,
+with a storage that holds every element. All others (meta, fake, functorch-wrapped, sparse,
+quantized, subclasses, freed storages) have no address, or values other than the bytes there.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ PLAIN_TYPES = (Tensor, torch.nn.Parameter)
 
 
 def why_not_plain(tensor: Tensor) -> str | None:
-    """What keeps native code from reading it; None for a plain tensor. Lazily conjugated and
-    negated ones are plain: their values can be written out."""
+    """Why native code cannot read it; None for a plain tensor. Lazily conjugated and negated
+    tensors are plain: their values can be materialised."""
     if type(tensor) not in PLAIN_TYPES:
         return f"is a {type(tensor).__name__}"
     if tensor.layout is not torch.strided:
@@ -36,12 +36,12 @@ def why_not_plain(tensor: Tensor) -> str | None:
 
 
 def is_eager_plain(tensor: Tensor) -> bool:
-    """Is it plain, and are its values as they lie in memory?"""
+    """Whether it is plain, and its values are those in memory."""
     return why_not_plain(tensor) is None and not tensor.is_conj() and not tensor.is_neg()
 
 
 def plain_keys() -> frozenset[int]:
-    """The dispatch keys of plain tensors whose values are as they lie in memory."""
+    """The dispatch keys of plain tensors whose values are those in memory."""
     return _known_keys()[0]
 
 
@@ -67,14 +67,14 @@ def extent(tensor: Tensor) -> int:
 
 
 def memory_fault(tensor: Tensor) -> str | None:
-    """Why the elements of a plain tensor cannot be read; None where they can."""
+    """Why the elements of a plain tensor cannot be read; None if they can."""
     needed = extent(tensor)
     if not needed:
         return None
     try:
         storage = tensor.untyped_storage()
         held, address = storage.nbytes(), storage.data_ptr()
-    except (RuntimeError, NotImplementedError):  # of a subclass without memory of its own
+    except (RuntimeError, NotImplementedError):  # a subclass without memory of its own
         return f"has no memory that native code could read: it is a {type(tensor).__name__}"
     if held == 0 or address == 0:
         return "has no memory: its storage was freed"
@@ -85,7 +85,7 @@ def memory_fault(tensor: Tensor) -> str | None:
 
 
 def require_memory(tensors: Iterable[tuple[str, Tensor]]) -> None:
-    """Raise for the first tensor that native code cannot read, each with its name."""
+    """Raise for the first tensor that native code cannot read; each comes with its name."""
     for name, tensor in tensors:
         why = why_not_plain(tensor) or memory_fault(tensor)
         if why is not None:

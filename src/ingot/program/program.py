@@ -1,8 +1,8 @@
-"""Program: the one IR. Comes in: a torch.fx graph of ATen ops as AOTAutograd hands it to a
-compiler; goes out: a frozen record of a functional graph with its signature, constants and symbols.
-What holds: the given module is never changed; writes to inputs are outputs behind the user's own,
-named in the signature; every tensor the graph refers to is in `constants`. Writes that have no
-functional form stay in the graph, for the host to run in program order.
+"""Program, the one IR: a frozen record of a functional ATen graph, as AOTAutograd hands it to a
+compiler, with its signature, constants and symbols. The given module is never changed. Writes to
+inputs are outputs after the user's own, named in the signature. Every tensor that the graph refers
+to is in `constants`. Writes without a functional form stay in the graph and run in eager, in
+program order.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ class InputSpec:
 class OutputSpec:
     kind: OutputKind
     target: int | None = None
-    """For a mutation: the index of the input that is to be overwritten; for a gradient: of the
-    input it belongs to."""
+    """For a mutation, the index of the input to be overwritten; for a gradient, of the input it
+    belongs to."""
     alias_of: int | None = None
-    """The index of the input whose memory this output shares, as in the graph that was captured."""
+    """The index of the input whose memory this output shares in the captured graph."""
     tracked: bool = False
-    """For a mutation: autograd sees it, as it sees eager's write."""
+    """For a mutation: whether autograd sees it, as it sees eager's write."""
 
 
 @dataclass(frozen=True)
@@ -76,12 +76,12 @@ class Signature:
 class SymbolRange:
     lower: int
     upper: int | None
-    """None: no bound is known."""
+    """None if no bound is known."""
 
 
 @dataclass(frozen=True)
 class SizeGuard:
-    """What the tracer took for granted of the inputs' sizes."""
+    """A condition on the sizes of inputs that the tracer assumed."""
 
     condition: sympy.Basic
     """Over the program's symbols."""
@@ -89,25 +89,25 @@ class SizeGuard:
 
 @dataclass(frozen=True)
 class Fixed:
-    """An argument that became part of the program: it has to be this value again."""
+    """An argument that became part of the program: it must have this value in every call."""
 
     value: Any
 
 
 @dataclass(frozen=True)
 class CallSpec:
-    """How the user calls the program, and what comes back."""
+    """How the user calls the program, and the structure of its result."""
 
     in_spec: pytree.TreeSpec
     """The structure of (args, kwargs)."""
     out_spec: pytree.TreeSpec
     """The structure of the result; its leaves are the user's outputs."""
     arguments: tuple[int | Fixed, ...]
-    """For each leaf of the arguments: the index of its input."""
+    """For each leaf of the arguments: the index of its input, or its fixed value."""
     assumes: frozenset[Assumption] = frozenset()
-    """What a call is taken to have, or it is refused. "layout": the example's strides, or inputs
-    that can be copied into them; "sharing": the example's strides, which decide what shares memory
-    with what; "grad": grad enabled; "autocast": autocast disabled."""
+    """Requirements on a call, which is refused otherwise. "layout": the example's strides, or
+    inputs that can be copied to them; "sharing": the example's strides, which decide what shares
+    memory; "grad": grad enabled; "autocast": autocast disabled."""
     plain: frozenset[int] = frozenset()
     """Leaves of the arguments that must not require grad."""
 
@@ -126,16 +126,16 @@ class Program:
     state: Mapping[str, torch.Tensor] = field(default_factory=dict)
     """The module's own parameters, buffers and constants, by the `target` of their inputs."""
     calling: CallSpec | None = None
-    """None: a graph that torch.compile calls, not a user."""
+    """None for a graph that torch.compile calls, not a user."""
     guards: tuple[SizeGuard, ...] = ()
-    """What has to hold of the sizes besides their ranges. torch.compile checks its own."""
+    """Conditions on sizes besides their ranges. torch.compile checks its own."""
 
     @property
     def graph(self) -> Graph:
         return self.graph_module.graph
 
     def frozen_inputs(self) -> set[Node]:
-        """Inputs whose memory is the same tensor's in every call: the module's own that are not
+        """Inputs that are the same memory in every call: the module's own tensors that are not
         written here, and constants."""
         written = {spec.target for spec in self.signature.outputs if spec.target is not None}
         pairs = zip(placeholders(self.graph), self.signature.inputs, strict=True)
@@ -147,7 +147,7 @@ class Program:
         return stay | {n for n in self.graph.nodes if n.op == "get_attr"}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """What the model returns for these arguments, its writes included."""
+        """The model's result for these arguments, its writes included."""
         return extension("Program.__call__")(self, args, kwargs)
 
     def to_mlir(
@@ -158,11 +158,11 @@ class Program:
         partial: bool = False,
         checks: bool = False,
     ) -> MlirText:
-        """The program in `dialect`: "torch", "linalg", "tosa" or "stablehlo". `decompositions`
-        maps further ops, the user's own above all, to a Python function or to MLIR text that holds
-        one function in the dialect. With `partial` an op that the dialect does not support stays a
-        call of a function that is only declared. With `checks` what the program asserts while it
-        runs is kept."""
+        """The program in `dialect`: "torch", "linalg", "tosa" or "stablehlo". `decompositions` maps
+        further ops, the user's own above all, to a Python function or to MLIR text with one
+        function in the dialect. With `partial`, an op that the dialect does not support stays a
+        call of a function that is only declared. With `checks`, runtime assertions of the program
+        are kept."""
         return extension("Program.to_mlir")(
             self, dialect, decompositions=decompositions, partial=partial, checks=checks
         )
@@ -177,9 +177,9 @@ class Program:
         decompositions: Mapping[Any, Callable[..., Any] | str] | None = None,
         checks: bool = False,
     ) -> MlirComparison:
-        """Write the program in `dialect`, run that natively and compare with eager. A difference
-        raises MismatchError; with `lockstep` it names the first operation that differs. The others
-        are those of `to_mlir`."""
+        """Emit the program in `dialect`, run it natively and compare with eager. A difference
+        raises MismatchError; with `lockstep` it names the first operation that differs. The other
+        options are those of `to_mlir`."""
         return extension("Program.verify")(
             self, dialect, args, kwargs,
             lockstep=lockstep, decompositions=decompositions, checks=checks,
@@ -192,7 +192,7 @@ class Program:
         return extension("Program.from_exported")(exported, keep)
 
     def to_exported(self) -> ExportedProgram:
-        """For PyTorch's own tools; regions are PyTorch's own operators there."""
+        """For PyTorch's own tools; regions become PyTorch's own operators."""
         return extension("Program.to_exported")(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -202,11 +202,11 @@ class Program:
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Program:
         """A program that `save` wrote. The file need not be trusted: nothing in it is evaluated,
-        imported or unpickled, and whatever is wrong with it is a FileError."""
+        imported or unpickled, and any defect is a FileError."""
         return extension("Program.load")(path)
 
     def lowered(self, level: str) -> Program:
-        """The same program at a lower level; itself if it is that low already."""
+        """The same program at a lower level; itself if it is there already."""
         return extension("Program.lowered")(self, Level(level))
 
     def as_text(self) -> str:
@@ -219,8 +219,8 @@ class Program:
 def program_from_fx(
     gm: GraphModule, *, static_input_indices: Iterable[int] = (), level: Level = Level.ATEN
 ) -> Program:
-    """A Program from the graph AOTAutograd hands to a compiler; inputs in `static_input_indices`
-    keep their address from call to call, so they are the module's own tensors."""
+    """A Program from the graph that AOTAutograd hands to a compiler. Inputs in
+    `static_input_indices` keep their address across calls, so they are the module's own tensors."""
     module = copy_module(gm)
     graph = module.graph
     constants = tensor_attributes(module)
@@ -283,7 +283,7 @@ def _strides(val: torch.Tensor) -> tuple[Any, ...]:
 
 
 def _fill_attribute_meta(graph: Graph, constants: Mapping[str, torch.Tensor]) -> None:
-    """Give get_attr nodes of tensors a meta["val"] where the tracer left none."""
+    """Give get_attr nodes of tensors a meta["val"] if the tracer left none."""
     bare = [
         node
         for node in graph.nodes

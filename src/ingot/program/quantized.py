@@ -1,6 +1,6 @@
-"""Operations that make quantized tensors. PyTorch's fake kernels give them an ordinary dtype (f32
-for `quantize_per_tensor`), so nothing that a graph says of their results, or of what is computed
-from those, can be relied on: such a graph is PyTorch's to run.
+"""Ops that make quantized tensors. PyTorch's fake kernels give them an ordinary dtype (f32 for
+`quantize_per_tensor`), so the metadata of their results, and of values computed from those, is
+unreliable. Such a graph is left to PyTorch.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from torch.utils import _pytree as pytree
 DTYPES = {torch.qint8, torch.quint8, torch.qint32, torch.quint4x2, torch.quint2x4}
 MAKERS = ("quantize_per_", "_make_per_", "_empty_affine_quantized", "_empty_per_channel_affine",
           "empty_quantized", "_quantize")  # fmt: skip
-"""How their names in ATen begin; those with a dtype among the arguments tell by that as well."""
+"""Prefixes of their names in ATen; those with a dtype argument are recognised by that as well."""
 
 
 def why_uncertain(gm: fx.GraphModule) -> str | None:
-    """Why the dtypes in this graph, or in one inside of it, may not be what they are said to be."""
+    """Why the dtypes in this graph, or in a nested one, may be wrong; None if they are not."""
     for module in gm.modules():
         if isinstance(module, fx.GraphModule):
             for node in module.graph.nodes:
                 if node.op == "call_function" and makes_quantized(node):
                     return (
                         f"{node.target} makes a quantized tensor, which PyTorch's fake tensors "
-                        "take for an ordinary one"
+                        "treat as an ordinary one"
                     )
     return None
 

@@ -1,7 +1,7 @@
-"""The composite ops of this PyTorch that violate their schema, as `ingot.capture.audit` found them,
-each with the kinds of its violations. `alias`: a result shares memory with an argument though the
-schema promises a fresh tensor; `fresh`: the schema promises a view and the result may be a copy;
-`write`: an argument is written to that the schema does not mark.
+"""Composite ops of this PyTorch that violate their schema, as found by `ingot.capture.audit`, each
+with its kinds of violation. `alias`: a result shares memory with an argument though the schema
+promises a fresh tensor; `fresh`: the schema promises a view and the result may be a copy; `write`:
+an argument is written to that the schema does not mark.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ quiet: dict[OpOverload, Condition] = {
     aten._batch_norm_impl_index.default: _not_training,
     aten.instance_norm.default: _no_input_stats,
 }
-"""When an op that writes without a word does not write, by its other arguments."""
+"""When an op with an undeclared write does not write, by its other arguments."""
 
 
 def writes_silently(op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
@@ -72,7 +72,7 @@ def named_arguments(
 
 
 def promises_view(op: OpOverload) -> bool:
-    """By its schema, a result shares memory with an argument and nothing is written."""
+    """Whether, by its schema, a result shares memory with an argument and nothing is written."""
     return not op._schema.is_mutable and any(
         a.alias_info is not None and not a.alias_info.is_write for a in op._schema.arguments
     )

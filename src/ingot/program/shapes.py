@@ -1,5 +1,4 @@
-"""Sizes of FX values as ingot sees them: ints, or sympy expressions where a dimension is
-dynamic."""
+"""Sizes of FX values: ints, or sympy expressions for dynamic dimensions."""
 
 from __future__ import annotations
 
@@ -29,7 +28,7 @@ def size_of(value: Any) -> Size:
 
 
 def _decided(value: torch.SymInt) -> sympy.Expr:
-    """The size; where it is the least or most of several, the one that ranges tell."""
+    """The size; a minimum or maximum is reduced to the argument that the ranges determine."""
     expr = value.node.expr
     if not isinstance(expr, SIDES):
         return expr
@@ -47,7 +46,7 @@ def same_size(a: Size, b: Size) -> bool:
 
 def tensor_of(node: fx.Node) -> torch.Tensor:
     value = node.meta["val"]
-    assert isinstance(value, torch.Tensor), f"{node} is no tensor"
+    assert isinstance(value, torch.Tensor), f"{node} is not a tensor"
     return value
 
 
@@ -76,5 +75,5 @@ def arguments_of(node: fx.Node) -> dict[str, Any]:
 
 @cache
 def _parameters(target: Any) -> tuple[tuple[str, Any], ...]:
-    """Names and defaults of an op's arguments: reading a schema builds it anew each time."""
+    """Names and defaults of an op's arguments. Cached: reading a schema rebuilds it each time."""
     return tuple((a.name, a.default_value) for a in target._schema.arguments)

@@ -1,6 +1,5 @@
-"""Where in the user's program a node comes from. Comes in: a node with the stack trace its tracer
-left, or the frames that are running; goes out: the innermost line that is not PyTorch's, ours or a
-library's, or None.
+"""Source locations in the user's program. From a node's stack trace, or from the running frames,
+finds the innermost line that is not PyTorch's, ours or a library's, or None.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ _FRAME = re.compile(r'^\s*File "(?P<file>.+)", line (?P<line>\d+)(?:, in .*)?$')
 
 
 def node_place(node: Node) -> Place | None:
-    """The user's own line; where only library lines are known, the innermost of those."""
+    """The innermost line of the user's; if only library lines are known, the innermost of those."""
     trace = node.meta.get("stack_trace")
     return trace_place(trace) if trace else None
 
 
 def running_place() -> Place | None:
-    """The innermost line of the user's own that is being run."""
+    """The innermost line of the user's that is running."""
     for frame in reversed(traceback.extract_stack()):
         if not is_library(frame.filename):
             return Place(frame.filename, frame.lineno or 0, frame.line or "")
@@ -44,7 +43,7 @@ def trace_place(trace: str) -> Place | None:
 
 
 def trace_places(trace: str) -> list[Place]:
-    """Every line that a stack trace names, the innermost last."""
+    """Every line in a stack trace, the innermost last."""
     lines = trace.splitlines()
     places = []
     for i, text in enumerate(lines):

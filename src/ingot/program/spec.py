@@ -1,6 +1,6 @@
-"""What is legal at each level, as tables. `effects` are the ops that do something besides making a
-value and have no functional form: they keep their place and the host runs them in program order.
-`not_core` are spellings that must be gone at core level, each with what stands for it there.
+"""Legality at each level, as tables. `effects` are the ops with an effect beside their value and
+without a functional form: they keep their position and run in eager, in program order. `not_core`
+are variants that must be gone at core level, each with its replacement.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _PURE_MODULES = ("_operator", "math", "builtins")
 
 
 def illegal(node: Node, level: Level) -> str:
-    """Why this call may not stand at this level; empty if it may."""
+    """Why this call is illegal at this level; empty if it is legal."""
     target = node.target
     if isinstance(target, HigherOrderOperator):
         return ""
@@ -79,7 +79,7 @@ def illegal(node: Node, level: Level) -> str:
 
 
 def _raises(node: Node) -> bool:
-    """Is it the extreme of nothing? Its error is its own: amax and amin have another."""
+    """Whether it is the extreme of an empty tensor: amax and amin raise another error."""
     if node.target not in (aten.max.default, aten.min.default):
         return False
     shape = node.args[0].meta["val"].shape  # type: ignore[union-attr]
@@ -87,12 +87,12 @@ def _raises(node: Node) -> bool:
 
 
 def _illegal_before_dispatch(node: Node, target: OpOverload) -> str:
-    """Nothing writes, and no op violates its schema in what it returns."""
+    """Nothing writes, and no op returns a result that violates its schema."""
     if target._schema.is_mutable and target._schema.returns:
         return "it writes to its arguments"
     kinds = schema_violations().get(target, frozenset())
     if "fresh" in kinds:
-        return "it returns a view or a copy as it likes; its honest form stands here"
+        return "it may return a view or a copy; its honest form is required here"
     if writes_silently(target, node.args, node.kwargs):
         return "it writes to an argument without saying so"
     if "alias" in kinds and _shares_memory(node):
@@ -121,7 +121,7 @@ def is_symbolic_arithmetic(target: Any) -> bool:
 
 
 def is_pure(node: Node) -> bool:
-    """Running it once, twice or not at all makes no difference but in its value."""
+    """Whether running it once, twice or not at all differs in its value only."""
     if node.op != "call_function":
         return node.op == "get_attr"
     return _is_pure_target(node.target)
@@ -134,7 +134,7 @@ def _is_pure_target(target: Any) -> bool:
     return (
         target not in effects
         and not target._schema.is_mutable
-        and bool(target._schema.returns)  # one that returns nothing is there to raise
+        and bool(target._schema.returns)  # one that returns nothing exists to raise
         and torch.Tag.nondeterministic_seeded not in target.tags
-        and target.namespace in PURE_NAMESPACES  # what a user's op does is not known
+        and target.namespace in PURE_NAMESPACES  # a user's op may have effects
     )

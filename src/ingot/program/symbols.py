@@ -1,4 +1,4 @@
-"""Which symbols the values of a graph are made of, and which call makes one known."""
+"""Symbols in the values of a graph, and the calls that introduce them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import fx
 
 
 def symbols_before(node: fx.Node) -> set[str]:
-    """Names of the symbols that values before `node` tell."""
+    """Names of the symbols in values before `node`."""
     found: set[str] = set()
     for earlier in node.graph.nodes:
         if earlier is node:
@@ -21,12 +21,12 @@ def symbols_before(node: fx.Node) -> set[str]:
 
 
 def has_symbols(graph: fx.Graph) -> bool:
-    """Does any value of the program have a size that is known only when it runs?"""
+    """Whether any value has a size that is known only at run time."""
     return any(symbol_names(node.meta.get("val")) for node in graph.nodes)
 
 
 def makers(graph: fx.Graph) -> dict[str, fx.Node]:
-    """For each symbol that no input tells, by its name: the call whose result is the first to."""
+    """By name, for each symbol in no input: the first call whose result has it."""
     found: dict[str, fx.Node | None] = {}
     for node in graph.nodes:
         maker = node if node.op == "call_function" else None
@@ -36,7 +36,7 @@ def makers(graph: fx.Graph) -> dict[str, fx.Node]:
 
 
 def symbol_names(value: Any) -> set[str]:
-    """In the sizes, strides and offset of a tensor, in a number, in any of several values."""
+    """In the sizes, strides and offset of a tensor, in a number, or in any of several values."""
     return {symbol.name for number in _numbers(value) for symbol in _expression(number)}
 
 

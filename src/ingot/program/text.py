@@ -1,7 +1,7 @@
-"""The one printer of programs. Goes out: text that is the same for the same program, whatever the
-tracer called its nodes: values are named by their op and counted. Strides are shown where they are
-not contiguous, constants by dtype, shape and a digest of their bytes, symbols with their ranges.
-Goldens, cache keys, diffs and the report all read this.
+"""The one printer of programs. The same program gives the same text, whatever the tracer called its
+nodes: values are named by their op and counted. Strides are shown if they are not contiguous,
+constants by dtype, shape and a digest of their bytes, symbols with their ranges. Golden tests,
+cache keys, diffs and the report use this text.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def program_to_text(program: Program) -> str:
 
 
 def graph_lines(graph: Graph, names: dict[Node, str], inputs: Iterable[InputSpec]) -> list[str]:
-    """One line for each node but the output and references to branches; the body of a region is
+    """One line for each node except the output and references to branches; the body of a region is
     indented below it."""
     kinds = {spec.name: spec.kind for spec in inputs}
     lines = []
@@ -75,7 +75,7 @@ def _body_lines(node: Node) -> list[str]:
 
 
 def is_reference(node: Node) -> bool:
-    """A reference to a branch: shown as @name where it is used."""
+    """Whether it is a reference to a branch, which is shown as @name where it is used."""
     return node.op == "get_attr" and "val" not in node.meta
 
 
@@ -150,7 +150,7 @@ def tensor_type(val: torch.Tensor) -> str:
 
 
 def _is_contiguous(shape: Iterable[Any], strides: Iterable[Any]) -> bool:
-    """As written, so that printing puts no guard on a symbol."""
+    """Compares sizes as written, so that printing adds no guard on a symbol."""
     expected: Any = 1
     for size, stride in reversed(list(zip(shape, strides))):
         plain = isinstance(size, int)
@@ -163,7 +163,7 @@ def _is_contiguous(shape: Iterable[Any], strides: Iterable[Any]) -> bool:
 
 
 def digest(tensor: torch.Tensor) -> str:
-    """Of the bytes in row-major order; stable between runs and machines."""
+    """A digest of the bytes in row-major order; stable between runs and machines."""
     with _disable_current_modes():
         flat = tensor.detach().contiguous().reshape(-1)
         data = flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
@@ -201,8 +201,8 @@ def _returned(graph: Graph, names: dict[Node, str]) -> str:
 
 
 def _subgraphs(module: GraphModule) -> list[tuple[str, GraphModule]]:
-    """The graphs that control flow refers to, in the order they are referred to, deep; regions show
-    theirs in place."""
+    """The graphs that control flow refers to, nested ones included, in the order of reference;
+    regions print theirs in place."""
     found = []
     for node in module.graph.nodes:
         if node.op != "get_attr":

@@ -1,7 +1,6 @@
-"""A Program as torch.export's program, so that PyTorch's own tools can take it. Comes in: a Program
-with a calling convention; goes out: an ExportedProgram around a copy of its graph, with the same
-state. What holds: the graph keeps its regions; PyTorch has no operator for inference_mode, so such
-a region becomes a no_grad region unless it is asked to stay.
+"""Convert a Program to torch.export's program, for PyTorch's own tools: an ExportedProgram around a
+copy of the graph, with the same state. The graph keeps its regions. PyTorch has no operator for
+inference_mode, so such a region becomes a no_grad region unless `keep_inference` is set.
 """
 
 from __future__ import annotations
@@ -33,9 +32,9 @@ from ingot.program.mode_regions import inference_mode
 from ingot.program.program import Fixed, Program
 
 TRACKED = "writes seen by autograd"
-"""In the meta of an ExportedProgram's graph module: the inputs whose writes autograd sees."""
+"""Meta key of an ExportedProgram's graph module: the inputs whose writes autograd sees."""
 ASSUMES, PLAIN = "assumes", "plain"
-"""In the same meta: the fields of our CallSpec."""
+"""Keys in the same meta: the fields of our CallSpec."""
 _INPUTS = {
     "parameter": InputKind.PARAMETER,
     "buffer": InputKind.BUFFER,
@@ -86,7 +85,7 @@ def program_to_exported(program: Program, keep_inference: bool = False) -> Expor
 
 
 def copy_deep(module: GraphModule) -> GraphModule:
-    """Copies of the graph and of every body, at any depth."""
+    """Copies the graph and every body, at any depth."""
     made = copy_module(module)
     for name, inner in list(made.named_children()):
         if isinstance(inner, GraphModule):
@@ -107,8 +106,8 @@ def _is_state(spec: InputSpec) -> bool:
 
 
 def _inputs(program: Program, module: GraphModule) -> list[InputSpec]:
-    """The module's own tensors first, then the user's arguments in the order of their pytree, those
-    that are fixed among them. Constants of the graph become inputs."""
+    """The module's own tensors first, then the user's arguments in pytree order, fixed ones
+    included. Constants of the graph become inputs."""
     nodes = placeholders(module.graph)
     specs = program.signature.inputs
     own = [
@@ -175,7 +174,7 @@ def _reorder(module: GraphModule, order: list[Node]) -> None:
 
 
 def _outputs(program: Program, module: GraphModule) -> list[OutputSpec]:
-    """What is written first, then the user's outputs, as torch.export has them."""
+    """Writes first, then the user's outputs, as torch.export orders them."""
     inputs = program.signature.inputs
     writes, user, values = [], [], []
     for value, spec in zip(output_values(module.graph), program.signature.outputs):

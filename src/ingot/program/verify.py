@@ -1,6 +1,6 @@
-"""The verifier. Comes in: a Program; goes out: nothing, or a VerifyError that shows the program
-around the culprit and the user's line it comes from. Checks what the design promises of a Program:
-functional, closed, with a signature that fits the graph, and only what is legal at its level.
+"""The verifier of Programs. A Program is functional and closed, its signature fits the graph, and
+its ops are legal at its level. A VerifyError shows the program around the offending node, and the
+user's line.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _AROUND = 3
 
 
 def verify(program: Program) -> None:
-    """Raises VerifyError at the first thing that does not hold."""
+    """Raises VerifyError at the first violation."""
     _verify_inputs(program)
     seen: set[Node] = set()
     for node in program.graph.nodes:
@@ -73,11 +73,11 @@ def _verify_node(program: Program, node: Node) -> None:
     elif reason := illegal(node, program.level):
         raise _error(program.graph, node, reason)
     if "val" not in node.meta and _makes_value(node) and not _known_by_parts(node):
-        raise _error(program.graph, node, 'nothing is known of its value: it has no meta["val"]')
+        raise _error(program.graph, node, 'its value has no meta["val"]')
 
 
 def _verify_bodies(program: Program, module: GraphModule) -> None:
-    """What holds of the program holds in the bodies of its regions and branches, at any depth."""
+    """Check the bodies of regions and branches like the program itself, at any depth."""
     for node in module.graph.nodes:
         if is_region(node):
             _verify_region(program, node)
@@ -98,11 +98,11 @@ def _verify_region(program: Program, node: Node) -> None:
         raise _error(node.graph, node, f"{len(given)} inputs for a body that takes {len(wanted)}")
     for value, place in zip(given, wanted):
         if not isinstance(value, Node) or not _same_type(value.meta["val"], place.meta["val"]):
-            raise _error(node.graph, node, f"{value} is not what the body's {place} stands for")
+            raise _error(node.graph, node, f"{value} does not match {place} of the body")
     outputs = len(output_values(body.graph))
     for user in node.users:
         if user.target is not operator.getitem or not 0 <= int(user.args[1]) < outputs:  # type: ignore[arg-type]
-            raise _error(node.graph, user, f"it takes no item of the region's {outputs} outputs")
+            raise _error(node.graph, user, f"it is not an item of the region's {outputs} outputs")
 
 
 def _same_type(a: Any, b: Any) -> bool:
@@ -117,8 +117,8 @@ def _makes_value(node: Node) -> bool:
 
 
 def _known_by_parts(node: Node) -> bool:
-    """The partitioner's own ops (saved random states …) say nothing of themselves, but each part
-    that is used does."""
+    """The partitioner's own ops (saved random states …) have no metadata, but each of their used
+    items does."""
     parts = list(node.users)
     return bool(parts) and all(p.target is operator.getitem and "val" in p.meta for p in parts)
 
@@ -132,7 +132,7 @@ def _verify_attribute(program: Program, node: Node) -> None:
         raise _error(program.graph, node, f"{node.target} is neither a constant nor a subgraph")
     val = node.meta.get("val")
     if not isinstance(val, torch.Tensor):
-        raise _error(program.graph, node, 'nothing is known of its value: it has no meta["val"]')
+        raise _error(program.graph, node, 'its value has no meta["val"]')
     if val.dtype != constant.dtype or tuple(val.shape) != tuple(constant.shape):
         raise _error(
             program.graph, node, f"{node.target} is {constant.dtype}{list(constant.shape)}"
@@ -163,10 +163,10 @@ def _verify_mutation(
     if target is None or not 0 <= target < len(inputs):
         raise _error(program.graph, end, f"output {i} is a mutation of input {target}")
     if not isinstance(value, Node):
-        raise _error(program.graph, end, f"output {i} is a mutation, but {value!r} is no tensor")
+        raise _error(program.graph, end, f"output {i} is a mutation, but {value!r} is not a tensor")
     new, old = value.meta.get("val"), inputs[target].meta.get("val")
     if not isinstance(new, torch.Tensor) or not isinstance(old, torch.Tensor):
-        raise _error(program.graph, end, f"output {i} is a mutation of or by what is no tensor")
+        raise _error(program.graph, end, f"output {i} is a mutation of or by a non-tensor")
     if new.dtype != old.dtype or other_numbers(new.shape, old.shape):
         raise _error(
             program.graph, end, f"output {i} has not the dtype and shape of input {target}"

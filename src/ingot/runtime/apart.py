@@ -1,6 +1,6 @@
-"""Inputs that a program writes, in memory that no other input shares: the functional program reads
-an input's old value wherever it likes, and PyTorch guards neither whether inputs share memory nor
-where in it they begin.
+"""Detects inputs that a program writes and that share memory with another input. The functional
+program reads an input's old value at any point, and PyTorch's guards check neither whether inputs
+share memory nor at which offset of it they begin.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from torch import Tensor
 from ingot.codegen.launcher import apartness
 
 MOST = 4096
-"""Pairs that are compared one by one."""
+"""Most pairs that are compared one by one; beyond it, storages are compared as sets."""
 
 
 def apart(written: int, count: int) -> Callable[..., int]:
-    """Of `count` strided tensors, the first `written` against all: a function of the tensors that
-    gives 0 where none of those shares memory with another."""
+    """Compares the first `written` of `count` strided tensors with all of them. Returns a function
+    of the tensors that gives 0 if none of those shares memory with another."""
     native = apartness(written) if written * count <= MOST else None
     if native is not None:
         return native

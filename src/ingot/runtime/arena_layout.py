@@ -1,5 +1,5 @@
-"""Where the arena buffers of a plan lie, for each set of sizes. Buffers of a block that a branch on
-sizes does not take have no bytes.
+"""Offsets of a plan's arena buffers, for each set of sizes. Buffers of a block that a branch on
+sizes does not take have size 0.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class ArenaLayout:
         return self._symbols
 
     def bound(self, values: tuple[int, ...]) -> tuple[dict[str, int], int]:
-        """(offset of each buffer, bytes in all), given the values of the symbols."""
+        """(offset of each buffer, total bytes) for the values of the symbols."""
         found = self._known.get(values)
         if found is None:
             if self._evaluate is None:
@@ -63,8 +63,8 @@ def _rounded(size: Any) -> int:
 
 
 def _guarding(ops: Sequence[Op], facts: Facts) -> Iterator[tuple[str, Facts]]:
-    """The facts under which each buffer is used. What is used in several places comes last with
-    the fewest: the walk goes outwards."""
+    """The facts under which each buffer is used. The walk goes outwards, so a buffer used in
+    several blocks comes last with the fewest facts."""
     outer: list[str] = []
     inner: dict[str, Facts] = {}
     for op in ops:
@@ -81,7 +81,7 @@ def _shared(one: Facts, other: Facts) -> Facts:
 
 
 def _facts_of(op: Op) -> tuple[Facts, ...]:
-    """What is known in each block of an op."""
+    """The facts that hold in each block of an op."""
     if isinstance(op, Branch):
         fact = _fact(op.condition)
         if fact is not None:

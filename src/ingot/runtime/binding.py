@@ -1,8 +1,8 @@
-"""The fast path of a whole program's call: a function, written as Python text for this program,
-from the user's arguments to the result. It returns UNFIT where anything misses the fast path (other
-dtypes, sizes or layouts, tensors that are not plain, a thread state that changes what the call
-means); the slow path then says why, copies, or calls the model. Tensors that are in every respect
-like some that fitted fit as well: PyTorch's own TensorGuards tells that in one call.
+"""The fast path of a whole program's call: a Python function generated for this program, from the
+user's arguments to the result. It returns UNFIT if any argument misses the fast path (other dtypes,
+sizes or layouts, tensors that are not plain, a thread state that changes the meaning of the call);
+the slow path then reports why, copies, or calls the model. Tensors equal in every respect to some
+that fitted fit as well: one call of PyTorch's TensorGuards checks that.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ def quick_call(
     result: Callable[[Sequence[Any]], Any],
     is_current: Callable[[], bool] | None = None,
 ) -> QuickCall | None:
-    """For a plain list of tensors and sizes; None where the arguments are anything else. `state` is
-    that of the thread in which the program was made; `is_current`, where the program has tensors of
-    the model, tells whether the model still has them."""
+    """For a plain list of tensors and sizes; None for other arguments. `state` is that of the
+    thread in which the program was made. `is_current` tells whether the model still has the tensors
+    that the program took from it, if any."""
     calling, nodes = call_spec(program), placeholders(program.graph)
     positions = [a for a in calling.arguments if not isinstance(a, Fixed)]
     plain = pytree.tree_structure(((None,) * len(positions), {}))
@@ -89,17 +89,17 @@ class _Writer:
         self.lines: list[str] = []
         self.scope: dict[str, Any] = {"UNFIT": UNFIT}
         self._tensors: list[str] = []
-        """The arguments that are tensors."""
+        """Names of the tensor arguments."""
         self._kinds: list[tuple[torch.dtype, int]] = []
-        """What each of them has to be: dtype and number of dimensions."""
+        """The dtype and number of dimensions that each of them must have."""
         self._names: dict[sympy.Symbol, str] = {}
         self._printer = SizePrinter(self._names)
         self._equal: list[tuple[str, Size]] = []
-        """Texts, and the sizes that they have to be: known once every symbol is."""
+        """Texts and the sizes they must equal; checked once every symbol is known."""
         self._laid_out: list[tuple[int, tuple[Size, ...]]] = []
 
     def check_kind(self, k: int, node: fx.Node) -> None:
-        """What a value is; learns the symbols that it tells."""
+        """Checks the type of a value and records the symbols that it defines."""
         value = node.meta["val"]
         if not isinstance(value, torch.Tensor):
             self.refuse(f"type(a{k}) is not int")
@@ -165,14 +165,14 @@ class _Writer:
         }  # fmt: skip
         text = "def call(args):\n    " + "\n    ".join(body)
         exec(compile(text, BINDING, "exec"), self.scope)
-        call: QuickCall = self.scope.pop("call")  # no cycle: code goes with the last reference
+        call: QuickCall = self.scope.pop("call")  # no cycle: the last reference frees the code
         return call
 
     def _writes(self) -> bool:
         return any(spec.kind == "mutation" for spec in self.program.signature.outputs)
 
     def _state_lines(self) -> list[str]:
-        """Does the thread's state change what the call means?"""
+        """Checks for a thread state that changes the meaning of the call."""
         usual = self.state.bits & CHANGES_MEANING
         lines = [f"if mode & {CHANGES_MEANING} != {usual} or ad._current_level >= 0: return UNFIT"]
         if usual:
@@ -187,8 +187,8 @@ class _Writer:
         return lines
 
     def _apart_lines(self, positions: Sequence[int]) -> list[str]:
-        """Does an argument that is written share memory with another, or one with a buffer that
-        is?"""
+        """Checks that no written argument shares memory with another argument, and no argument with
+        a written buffer."""
         names = {position: f"a{k}" for k, position in enumerate(positions)}
         signature, tensors = self.program.signature, []
         for i, node in enumerate(placeholders(self.program.graph)):
@@ -204,9 +204,9 @@ class _Writer:
         return [f"if apart({given}): return UNFIT"]
 
     def _fit_lines(self, count: int) -> list[str]:
-        """Are the arguments those that the program was made for? `alike` knows tensors without
-        gradients in all respects, `tracked` those that require some where none are recorded, `kind`
-        all but sizes and strides."""
+        """Checks that the arguments fit the program. `alike` recognises all properties of tensors
+        without gradients, `tracked` those of tensors that require gradients while none are
+        recorded, `kind` all properties but sizes and strides."""
         tensors = ", ".join(self._tensors)
         if not tensors:
             return self.lines
@@ -234,8 +234,8 @@ class _Writer:
 
 
 class _Kind:
-    """From plain tensors of the right dtypes and ranks to a function that tells whether others are
-    of the same kind, whatever their sizes, and whether some require gradients; None for others."""
+    """From plain tensors of the right dtypes and ranks to a guard that accepts tensors of the same
+    kind, of any size, and whether some require gradients; None for other tensors."""
 
     def __init__(self, wanted: Sequence[tuple[torch.dtype, int]], writes: bool):
         self._wanted = wanted
@@ -248,16 +248,16 @@ class _Kind:
             if why_not_plain(tensor) is not None or memory_fault(tensor) is not None:
                 return None
             if self._writes and tensor.is_inference() and not torch.is_inference_mode_enabled():
-                return None  # not to be written; guards tell the modes apart
+                return None  # must not be written; guards distinguish the modes
         anything: Any = [[None] * rank for _, rank in self._wanted]
         guards = TensorGuards(*tensors, dynamic_dims_sizes=anything, dynamic_dims_strides=anything)
         return guards.check, any(tensor.requires_grad for tensor in tensors)
 
 
 class _CallKey:
-    """From tensors to a function that tells whether others are like them. What a tensor is depends
-    on modes as well (inference_mode), so there may be several to tell apart; a caller who changes
-    them in every call gets no further ones."""
+    """From tensors to a guard that accepts tensors equal to them. Guards also depend on modes
+    (inference_mode), so several may be needed; a caller that changes modes in every call gets at
+    most MOST."""
 
     MOST = 16
 

@@ -1,9 +1,9 @@
-"""Steps with range checks: before each comes one that names the buffers it may touch, and its
-functions are the checked ones. Comes in: the steps of a segment, tables inside them included; goes
-out: steps of the same kind, for the same executor.
+"""Steps with range checks: before each step comes one that names the buffers it may access, and
+functions are replaced by their checked forms. This applies to all steps of a segment, including
+those of nested tables; the executor is the same.
 
-A buffer is what a word's base points to: a piece of the arena, a tensor, what was made of weights,
-or what a loop moves; and the tables of offsets that a launch holds.
+A buffer is the memory behind a word's base: an arena buffer, a tensor, packed weights, or a value
+moved by a loop. The offset tables that a launch holds are buffers, too.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from ingot.program.shapes import Size
 from ingot.runtime.table import ARENA, ZERO, AnyStep, NativeStep, SizedStep, Word
 
 SHIFT = 1 << 15
-"""The end of what base n points to is base n + SHIFT."""
+"""Base n + SHIFT is the end of the memory behind base n."""
 
 
 @dataclass(frozen=True)
 class Extents:
-    """What is known of the memory behind words."""
+    """The known extents of the memory behind words."""
 
     arena: Mapping[Any, Size]
-    """Bytes of the arena's buffers."""
+    """Bytes of each arena buffer."""
     owners: Mapping[int, Buffer]
-    """Whose memory a base points to."""
+    """The buffer that each base points to."""
 
     def range(self, word: Word) -> tuple[str, Word, Word] | None:
-        """(name, start, end) of the buffer that a word points into; None: it is a number."""
+        """(name, start, end) of the buffer that a word points into; None for a number."""
         if word.base == ZERO:
             return None
         if word.base == ARENA:
@@ -55,7 +55,7 @@ class Extents:
         return owner.name, Word(word.base, 0), Word(word.base + SHIFT, 0)
 
     def ranges(self, words: Iterable[Word]) -> dict[tuple[Word, Word], str]:
-        """Each buffer once."""
+        """The range of each buffer, once, and its name."""
         found = (self.range(word) for word in words)
         return {(start, end): name for name, start, end in filter(None, found)}
 
@@ -129,7 +129,7 @@ def _tables(held: Any) -> list[array[Any]]:
 
 
 def _text(source: Any) -> str:
-    """What runs, for an error: the ops that a launch stands for."""
+    """The description of a step in errors: the ops that a launch computes."""
     if not isinstance(source, Launch):
         return str(source)
     calls = ", ".join(dict.fromkeys(call.target for call in source.computes.calls))

@@ -1,5 +1,5 @@
-"""The thread state under which a program was made: eager would compute something else under
-another one, so a call compares."""
+"""The thread state under which a program was made. Eager would compute something else under another
+state, so each call compares."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from ingot.codegen.thread_state import (
 )
 
 CHANGES_MEANING = AUTOCAST | TRANSFORM | DISPATCH_MODE | FUNCTION_MODE | OTHER_DTYPE | STRANGE
-"""What a call asks of the thread's state and its tensors; grad mode matters only where something
-requires gradients."""
+"""Properties of the thread's state and of the tensors that a call checks; grad mode matters only if
+something requires gradients."""
 KEPT = AUTOCAST | OTHER_DTYPE
-"""What becomes part of a program while it is captured."""
+"""State that becomes part of a program during capture."""
 
 
 @dataclass(frozen=True)
 class CallState:
     bits: int
-    """Those of `codegen.thread_state` that the program has in it."""
+    """The bits of `codegen.thread_state` that are part of the program."""
     autocast: torch.dtype
     default: torch.dtype
 
@@ -39,22 +39,22 @@ class CallState:
         )
 
     def same_dtypes(self) -> bool:
-        """Where autocast or another default dtype is at work, are the dtypes the program's?"""
+        """Are the default dtype and, under autocast, the autocast dtype those of the program?"""
         if self.bits & AUTOCAST and torch.get_autocast_dtype("cpu") is not self.autocast:
             return False
         return torch.get_default_dtype() is self.default
 
     def autocasting(self) -> torch.autocast:
-        """The program's own state of autocast, to run the model in."""
+        """The program's own autocast state, to run the model in."""
         return torch.autocast("cpu", enabled=bool(self.bits & AUTOCAST), dtype=self.autocast)
 
     @staticmethod
     def is_traced() -> bool:
-        """Is somebody at work who has to see each operation?"""
+        """Is a mode or transform active that must see each operation?"""
         return bool(thread_state()() & (TRANSFORM | DISPATCH_MODE))
 
     def difference(self) -> str | None:
-        """What is in effect now that makes eager compute something else."""
+        """The current state that makes eager compute something else, if any."""
         bits = thread_state()()
         if (bits ^ self.bits) & AUTOCAST:
             return "autocast is enabled" if bits & AUTOCAST else "autocast is not enabled"
@@ -66,6 +66,6 @@ class CallState:
 
 
 def _only_cpu() -> bool:
-    """Do the function modes only say that tensors are made on the CPU?"""
+    """Do the function modes only make the CPU the default device?"""
     stack = torch.overrides._get_current_function_mode_stack()
     return all(type(mode) is DeviceContext and mode.device.type == "cpu" for mode in stack)

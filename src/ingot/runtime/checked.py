@@ -1,5 +1,5 @@
-"""The start of a segment whose generated code checks its accesses (`checks="bounds"`): beside each
-base lies the end of what it points to."""
+"""Entry of a segment whose generated code checks its accesses (`checks="bounds"`): for each base,
+the end of its memory is set as well."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ingot.runtime.memory import extent
 
 
 class CheckedLaunch(Launch):
-    """As Launch, the long way, with the ends of what bases point to."""
+    """The slow path of Launch, which also sets the ends of the memory behind bases."""
 
     def __init__(self, bases: Sequence[tuple[int, Base]]):
         super().__init__(bases)

@@ -1,4 +1,4 @@
-"""Control flow that Python steers: its bodies are plans of their own."""
+"""Control flow executed by Python; each body is a plan of its own."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ Run = Callable[[list[Any]], Sequence[Any]]
 def steered(
     kind: str, carried: int, sliced: int, runs: Sequence[Run]
 ) -> Callable[..., Sequence[Any]]:
-    """A function of the predicate and the operands, of which the first are carried from iteration
-    to iteration, and the next gone through."""
+    """A function of the predicate and the operands. The first `carried` operands pass from
+    iteration to iteration; the next `sliced` are iterated over."""
 
     def branch(predicate: Any, operands: tuple[Any, ...]) -> Sequence[Any]:
         yes, no = runs
@@ -45,6 +45,6 @@ def steered(
 
 
 def _own(value: Any, operands: tuple[Any, ...]) -> Any:
-    """A loop that never ran gives copies of what it started from."""
+    """A loop without iterations returns copies of its initial values."""
     same = isinstance(value, torch.Tensor) and any(value is operand for operand in operands)
     return value.clone() if same else value

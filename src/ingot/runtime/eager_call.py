@@ -1,6 +1,6 @@
-"""Calls that the model itself answers: eager runs them right, native code cannot. Tensors without
-memory (meta, fake), wrapped ones (functorch, subclasses), forward-mode tangents, a thread state
-that the program was not made under.
+"""Calls executed by the model itself, because eager handles them and native code cannot: tensors
+without memory (meta, fake), wrapped tensors (functorch, subclasses), forward-mode tangents, a
+thread state under which the program was not made.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ingot.program.plain_tensor import why_not_plain
 
 
 class EagerCall:
-    """The model, as it was when the program was made of it."""
+    """The model, which must be in the training mode it had when the program was made."""
 
     def __init__(self, model: Callable[..., Any]):
         self.model = model
@@ -36,7 +36,7 @@ class EagerCall:
         return self.model(*args, **kwargs)
 
     def with_warning(self, why: str, hint: str, args: Sequence[Any], kwargs: Any) -> Any:
-        """One warning for each reason."""
+        """Warns once for each reason."""
         if why not in self._told:
             self._told.add(why)
             warnings.warn(
@@ -49,7 +49,7 @@ class EagerCall:
 
 def is_strange(nodes: Sequence[fx.Node], values: Sequence[Any]) -> bool:
     """Is there a value that only eager can take? A program that was captured with a sparse tensor,
-    say, takes one itself."""
+    for example, takes one itself."""
     duals = forward_ad._current_level >= 0
     for node, value in zip(nodes, values, strict=True):
         wanted = node.meta.get("val")

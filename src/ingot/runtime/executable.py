@@ -1,9 +1,9 @@
-"""A whole program, compiled ahead of time and called like the model. Arguments that the
-program was not made for are refused before anything runs; tensors with other strides than the
-example's are copied into the layout that the code was made for, and written back where it writes.
-The model itself answers what native code cannot: a dynamic size of zero, for which the tracer's
+"""A whole program, compiled ahead of time and called like the model. Arguments that the program was
+not made for are rejected before anything runs. Tensors whose strides differ from the example's are
+copied to the layout that the code expects, and copied back if the program writes them. The model
+itself runs the calls that native code cannot: a dynamic size of zero, for which the tracer's
 assumptions do not hold; tensors without memory and wrapped ones; another autocast; an active mode
-or transform. Where gradients are recorded, results have a history.
+or transform. If gradients are recorded, results have a history.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Executable:
         forget_real_tensors(program.graph)
 
     def _bind_model(self, program: Program, model_state: ModelState) -> None:
-        """Take the tensors of the model as they are now."""
+        """Takes the tensors of the model as they are now."""
         fits = model_state.fits(program)
         self.program = program = replace(program, state=model_state.state)
         self._model_state = model_state
@@ -86,7 +86,7 @@ class Executable:
         self._history = History(program, self._eager.model, self._run, self._state)
 
     def refresh(self) -> None:
-        """Rebuild packed weights in the next call, whatever the weight guard says."""
+        """Rebuild packed weights in the next call, regardless of the weight guard."""
         refresh([t for t in self.program.state.values() if isinstance(t, torch.Tensor)])
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -108,7 +108,7 @@ class Executable:
         self._boundary.fell_back(scope, error)
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The slow path: every call that misses the fast one."""
+        """The slow path, for every call that misses the fast one."""
         try:
             run = self._way(args, kwargs)
         except Exception as error:
@@ -119,7 +119,7 @@ class Executable:
         return run()
 
     def _way(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[], Any]:
-        """What runs this call. Nothing is written yet."""
+        """A function that runs this call. Nothing is written before it is called."""
         if not self._model_state.is_current():
             self._bind_model(self.program, self._model_state.renewed())
         values = self._matched(args, kwargs)
@@ -150,7 +150,7 @@ class Executable:
         return partial(self._eager.with_warning, why, hint, args, kwargs)
 
     def _matched(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | None:
-        """A value for each input; None where a dynamic size is zero."""
+        """A value for each input; None if a dynamic size is zero."""
         try:
             return None if self._is_empty(args, kwargs) else match(self.program, args, kwargs)[0]
         except IngotError:
@@ -159,7 +159,7 @@ class Executable:
             raise InputError(f"the arguments could not be compared: {error}") from error
 
     def _aliased(self, values: Sequence[Any]) -> bool:
-        """Does an input that is written share memory with another?"""
+        """Does a written input share memory with another?"""
         try:
             check_aliases(self.program, values)
         except InputError:
@@ -174,7 +174,7 @@ class Executable:
                 raise InputError(f"{spec.name} {why}")
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Executable:
-        """Itself, as functions are: it goes with the model that it was made of."""
+        """Itself, as for functions: it belongs to the model that it was made from."""
         return self
 
     def __reduce__(self) -> NoReturn:
@@ -184,7 +184,7 @@ class Executable:
         )
 
     def _is_empty(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-        """Is a size zero that may be?"""
+        """Is a size zero that may be zero?"""
         leaves = pytree.tree_leaves((args, kwargs))
         for value, wanted in zip(leaves, call_spec(self.program).arguments, strict=False):
             if not isinstance(value, torch.Tensor) or isinstance(wanted, Fixed):
@@ -197,7 +197,7 @@ class Executable:
 
 
 class EagerExecutable(Executable):
-    """The model itself, where it could not be lowered, or its arguments not be bound to native
+    """The model itself, if it could not be lowered or its arguments could not be bound to native
     code."""
 
     def __init__(self, model: Callable[..., Any], program: Program | None = None):
@@ -206,15 +206,15 @@ class EagerExecutable(Executable):
             self.program = program
 
     def refresh(self) -> None:
-        """Nothing was packed."""
+        """Does nothing: there are no packed weights."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._eager(args, kwargs)
 
 
 class _Arranged:
-    """Runs with tensors in the layouts that the code was made for. No method of the executable's:
-    what keeps it would keep the executable in a cycle, and its code until the next collection."""
+    """Runs with tensors in the layouts that the code expects. A separate class: a bound method
+    would keep the executable in a reference cycle, and its code alive until the next collection."""
 
     def __init__(self, layouts: _Layouts, compiled: Compiled):
         self.layouts, self.compiled = layouts, compiled
@@ -235,7 +235,7 @@ class _Arranged:
 
 
 class _Layouts:
-    """The strides of the inputs, as the code counts on them."""
+    """The strides of the inputs that the code expects."""
 
     def __init__(self, program: Program):
         self._tensors = [
@@ -255,11 +255,11 @@ class _Layouts:
             self._shared |= self._written
 
     def shares_otherwise(self, values: Sequence[Any]) -> bool:
-        """Would a copy in another layout change what shares memory with what?"""
+        """Would a copy in another layout change which tensors share memory?"""
         return any(i in self._shared for i, _ in self._unfit(values))
 
     def arrange(self, values: list[Any]) -> list[tuple[torch.Tensor, torch.Tensor]]:
-        """Replace tensors that lie otherwise by copies; (original, copy) of those that are
+        """Replaces tensors of other layouts by copies. Returns (original, copy) of those that are
         written."""
         moved = []
         for i, wanted in self._unfit(values):
@@ -277,8 +277,9 @@ class _Layouts:
         return moved
 
     def _unfit(self, values: Sequence[Any]) -> list[tuple[int, tuple[int, ...]]]:
-        """Tensors with other strides than the code counts on, and those. A symbol that is a stride
-        takes its value from a tensor that fits, or one with which a copy has no overlaps."""
+        """Tensors whose strides differ from those the code expects, and the expected strides. A
+        stride symbol takes its value from a tensor that fits, or one for which a copy does not
+        overlap itself."""
         known = self._size_values(values)
         layouts = [(i, strides_of(node)) for i, node in self._tensors]
         told = {s: values[i].stride(d) for s, i, d in stride_symbols(layouts, known)}

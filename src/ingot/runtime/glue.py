@@ -1,5 +1,6 @@
-"""A plan as a Python function: it binds arguments, runs segments and calls what only Python can. A
-tensor is let go after its last use; an error code of a kernel becomes the exception eager raises.
+"""Emits a plan as a Python function that binds arguments, runs segments and calls eager ops. A
+tensor is freed after its last use; an error code of a kernel becomes the exception that eager
+raises.
 """
 
 from __future__ import annotations
@@ -69,10 +70,10 @@ class Runner:
     run: Run
     source: str
     prepared: tuple[Prepared, ...]
-    """What is made of weights and kept."""
+    """Values that are computed from weights and cached."""
     segments: tuple[NativeSegment, ...]
     seconds: dict[int, list[float]] = field(default_factory=dict)
-    """Of each step of each version, where they are timed."""
+    """Time of each step of each version, if steps are timed."""
 
 
 def emit(plan: Plan, resources: Resources, options: Options) -> Runner:
@@ -81,7 +82,7 @@ def emit(plan: Plan, resources: Resources, options: Options) -> Runner:
     scope = glue.scope
     scope["recover"] = no_recovery
     exec(compile(guarded(source), RUNNER, "exec"), scope)
-    # Not in its own scope: in a cycle, code and weights would wait for the garbage collector.
+    # Removed from its own scope: in a cycle, code and weights would wait for the garbage collector.
     run = scope.pop("run")
     return Runner(run, source, tuple(glue.prepared), tuple(glue.segments), glue.seconds)
 
@@ -100,7 +101,7 @@ class _Glue:
             "empty_kept": empty_kept, "failed": failed, "broken": broken, "borrow": borrow,
             "borrow_any": borrow_any, "give_back": give_back, "give_back_any": give_back_any,
         }  # fmt: skip
-        self.scope["entries"] = resources.kernels  # what tables have the addresses of
+        self.scope["entries"] = resources.kernels  # keeps the code alive that tables point to
         self._arena = ArenaLayout(plan)
         self._bases = Bases()
         self._recipes = {recipe.buffer: recipe for recipe in plan.recipes}
@@ -294,7 +295,7 @@ class _Glue:
         self.add(f"{self.variable(buffer.name)} = {head}{shape}, {strides}, {dtype})")
 
     def _allocator(self, buffer: Buffer) -> str:
-        """The beginning of a call."""
+        """The beginning of the allocation call."""
         assert buffer.dtype is not None
         if not all(isinstance(number, int) for number in (*buffer.shape, *buffer.strides)):
             return "empty_large("
@@ -302,7 +303,7 @@ class _Glue:
         return "empty_strided(" if size < LARGE else f"empty_kept({size}, "
 
     def _branch(self, op: Branch) -> None:
-        """Between versions: each of them returns."""
+        """A branch between versions, each of which returns."""
         self.add(f"if {self._printer.doprint(op.condition)}:")
         outer, self.indent = self.indent, self.indent + "    "
         with self._bases.block():
@@ -365,7 +366,7 @@ class _Glue:
             return Use(self._prepared(name), [self.variable(source) for source in sources])
         variable = self.variable(name)
         if name in self._written:
-            self.add(f"{variable}.data_ptr()")  # copies what is copied when written
+            self.add(f"{variable}.data_ptr()")  # materialises copy-on-write memory
         size = buffer.nbytes
         assert buffer.dtype is not None
         known = size if isinstance(size, int) else 0
@@ -373,8 +374,8 @@ class _Glue:
         return Bound(variable, buffer.dtype.itemsize, known, written, name, dtype=buffer.dtype)
 
     def _look_at_inputs(self) -> None:
-        """PyTorch's own kernels would follow a null pointer as well: ask once, before anything
-        runs, for the inputs that eager ops use. Segments check what they bind."""
+        """PyTorch's own kernels would follow a null pointer: the inputs of eager ops are checked
+        once, before anything runs. Segments check the tensors that they bind."""
         names = [n for n in self.plan.inputs if n in _eager_inputs(self.plan, self.buffers)]
         if not names:
             return
@@ -410,7 +411,7 @@ def _written_inputs(plan: Plan, buffers: Mapping[str, Buffer]) -> set[str]:
 
 
 def _eager_inputs(plan: Plan, buffers: Mapping[str, Buffer]) -> set[str]:
-    """Strided inputs that eager ops read or write, themselves or through views."""
+    """Strided inputs that eager ops read or write, directly or through views."""
     found: set[str] = set()
     for op in walk(plan.ops):
         if isinstance(op, Steered):

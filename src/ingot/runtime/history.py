@@ -1,8 +1,7 @@
-"""Gradients of a call: the result is computed natively and given a history whose backward runs the
-model again, in eager, and differentiates that. This needs a program that does nothing but compute
-its results: no writes, no random numbers, no results in the memory of inputs, no control flow.
-Which results require gradients is eager's to say; it is asked once for each combination of inputs
-that require some.
+"""Gradients of a call: the result is computed natively and given a history whose backward reruns
+the model in eager and differentiates that. The program must only compute its results: no writes, no
+random ops, no results in the memory of inputs, no control flow. Eager determines which results
+require gradients; it is asked once for each combination of inputs that require some.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ Run = Callable[[list[Any]], Sequence[Any]]
 
 
 def why_no_history(program: Program) -> str | None:
-    """What the program does besides computing its results; None where running it again is enough
-    to differentiate it."""
+    """The effect of the program besides computing its results; None if a rerun suffices to
+    differentiate it."""
     outputs = program.signature.outputs
     if any(spec.kind == "mutation" for spec in outputs):
         return "it writes to inputs or buffers"
@@ -51,7 +50,7 @@ def why_no_history(program: Program) -> str | None:
 
 
 class History:
-    """Of the calls of one program."""
+    """Histories for the calls of one program."""
 
     def __init__(self, program: Program, model: Callable[..., Any], run: Run, state: CallState):
         self.program = program
@@ -74,7 +73,7 @@ class History:
         return list(_Recompute.apply(call, *tensors))  # type: ignore[no-untyped-call]
 
     def _ask_eager(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[bool, ...]:
-        """Which results require gradients. Nothing is kept for a backward."""
+        """Asks eager which results require gradients. Nothing is saved for a backward."""
         nothing = torch.empty(0)
         with saved_tensors_hooks(lambda _: None, lambda _: nothing):
             results = pytree.tree_leaves(self.model(*args, **kwargs))
@@ -88,7 +87,7 @@ class History:
 
 
 class _Call:
-    """One call, until its backward is over."""
+    """One call, until its backward has run."""
 
     def __init__(
         self,
@@ -102,14 +101,14 @@ class _Call:
         self.tracked = tracked
         self.values: list[Any] | None = values
         self._places = [i for i, value in enumerate(values) if isinstance(value, Tensor)]
-        """The inputs that are tensors, in the order in which autograd has them."""
+        """Indices of the tensor inputs, in the order in which autograd has them."""
         leaves, self._spec = pytree.tree_flatten((tuple(args), dict(kwargs)))
         arguments = call_spec(history.program).arguments
         self._leaves = [
             None if not isinstance(a, Fixed) and isinstance(leaf, Tensor) else leaf
             for a, leaf in zip(arguments, leaves, strict=True)
         ]
-        """Without the tensors: autograd keeps those, and watches for writes to them."""
+        """Without the tensors: autograd keeps those and detects writes to them."""
 
     def native(self) -> Sequence[Any]:
         values, self.values = self.values, None
@@ -117,7 +116,7 @@ class _Call:
         return self.history.run(values)
 
     def again(self, tensors: Sequence[Tensor]) -> list[Any]:
-        """The model's results, computed from these."""
+        """The model's results, recomputed from these tensors."""
         history, model = self.history, self.history.model
         given = dict(zip(self._places, tensors, strict=True))
         arguments = call_spec(history.program).arguments
@@ -134,7 +133,7 @@ class _Call:
         return list(pytree.tree_leaves(result))
 
     def is_replaced(self, number: int) -> bool:
-        """Does the model get what is passed to `again` for this tensor, or its own?"""
+        """Does the model use the tensor passed to `again`, rather than its own?"""
         index = self._places[number]
         return self.history.program.signature.inputs[index].target is None or (
             self.history.swapped(index) is not None

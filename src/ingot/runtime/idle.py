@@ -1,5 +1,5 @@
-"""Large memory that runs keep for the next one, released when it was not used for a while. A daemon
-thread looks every few seconds, and exists only while something large is kept; no call waits for it.
+"""Releases large memory that runs keep for the next run, once it was unused for a while. A daemon
+thread checks every few seconds and exists only while large memory is kept; no call waits for it.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable
 
 KEEP = 10.0
-"""Seconds that unused memory is kept."""
+"""Seconds for which unused memory is kept."""
 
 Release = Callable[[float], bool]
-"""Lets go of what was last used before this time; True if anything is still kept."""
+"""Releases memory last used before this time; True if any is still kept."""
 
 
 class Sweeper:
@@ -22,7 +22,7 @@ class Sweeper:
         self._thread: threading.Thread | None = None
 
     def wake(self) -> None:
-        """Something large is kept from now on."""
+        """Starts the thread: large memory is kept from now on."""
         if self._thread is None:
             self._thread = thread = threading.Thread(
                 target=self._run, name="ingot-idle-memory", daemon=True
@@ -38,12 +38,12 @@ class Sweeper:
             time.sleep(KEEP / 2)
             kept = self.sweep(time.monotonic() - KEEP)
         self._thread = None
-        # What came between the last look and here has found a thread that was about to end.
+        # Memory kept since the last sweep may have found this thread still set, but about to end.
         if self.sweep(time.monotonic() - KEEP):
             self.wake()
 
     def forget_thread(self) -> None:
-        """It is not in the child of a fork."""
+        """The thread does not exist in the child of a fork."""
         self._thread = None
 
 

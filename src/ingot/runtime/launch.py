@@ -1,7 +1,6 @@
-"""The start of a segment: its bases get their addresses, then its table runs. Comes in: which base
-is which, by number; goes out: a function of this call's weights and tensors. What holds: mostly one
-native call does all of it; what is unusual (weights that were written, tensors of other classes or
-without memory) is bound here, the long way, by the same rules.
+"""Entry of a segment: sets the addresses of its bases, then runs its table. Usually one native call
+does all of it. The slow path here binds the unusual cases by the same rules: weights that were
+written, tensors of other classes or without memory.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from ingot.program.plain_tensor import memory_fault
 
 @dataclass(frozen=True)
 class Use:
-    """Of what was made of weights, by their names in the text."""
+    """A base of packed weights, by the names of the weights in the text."""
 
     prepared: Prepared
     weights: Sequence[str]
@@ -34,22 +33,22 @@ class Use:
 
 @dataclass(frozen=True)
 class Bound:
-    """To a tensor, by its name in the text."""
+    """A base of a tensor, by its name in the text."""
 
     tensor: str
     itemsize: int
     extent: int = 0
-    """Bytes from its first element to the end of the last; 0 where that depends on sizes."""
+    """Bytes from its first element to the end of the last; 0 if that depends on sizes."""
     written: bool = False
     label: str = "a tensor"
-    """What an error calls it."""
+    """Its name in errors."""
     dtype: torch.dtype | None = None
-    """None where any will do."""
+    """None if any dtype will do."""
 
 
 @dataclass(frozen=True)
 class Unbound:
-    """To nothing yet: a step of the segment sets it."""
+    """A base without an address: a step of the segment sets it."""
 
 
 Base = Use | Bound | Unbound
@@ -60,11 +59,11 @@ class Launch:
     """Called with the addresses of the bases and of the table, the weights and the tensors."""
 
     def __init__(self, bases: Sequence[tuple[int, Base]]):
-        """Each with its number."""
+        """`bases`: each with its number."""
         uses = [(number, base) for number, base in bases if isinstance(base, Use)]
         bound = [(number, base) for number, base in bases if isinstance(base, Bound)]
         self.weights = list(dict.fromkeys(name for _, use in uses for name in use.weights))
-        """Their names, and those of the tensors, in the order of the call."""
+        """Names of the weights, like those of the tensors in the order of the call."""
         self.tensors = [base.tensor for _, base in bound]
         self._made = [number for number, _ in uses]
         self._bound = [number for number, _ in bound]
@@ -87,7 +86,7 @@ class Launch:
         self._set("keeper", id(None))
         self._keep_constants(())
         self.quick: Callable[..., int] | None = launcher(self._frame)
-        """The native way, where there is one; gives UNUSUAL where this has to be called."""
+        """The native fast path, if available; returns UNUSUAL if `__call__` is needed."""
 
     def __call__(self, address: int, table: int, *values: torch.Tensor) -> int:
         count = len(self.weights)
@@ -104,7 +103,7 @@ class Launch:
         return self._execute(table, address)
 
     def _look(self, weights: tuple[torch.Tensor, ...]) -> Seen:
-        """What was made of the weights as they are now; held until the segment is done."""
+        """Packed weights for the current weights; held until the segment is done."""
         seen = self._seen
         if seen is None or not seen.weights.are(weights):
             seen = Seen(weights, self._uses)
@@ -115,7 +114,7 @@ class Launch:
         return max((*self._made, *self._bound, *self._moved, 0)) + 1
 
     def _publish(self, seen: Seen) -> None:
-        """From here on, the native way knows these weights; in between, none."""
+        """Publishes these weights to the native fast path, which knows none in between."""
         with _publishing:
             self._set("watched", 0)
             self._keep_constants(seen.addresses)
@@ -138,9 +137,9 @@ def _dtype_of(base: Bound) -> int:
 
 
 def readable(tensor: torch.Tensor, bound: Bound) -> torch.Tensor:
-    """The tensor, or for one that PyTorch keeps no memory for (a ZeroTensor) the same values in
-    memory. Raises where there is nothing to read, or where an operation that PyTorch ran gave
-    another dtype than its fake kernel says."""
+    """The tensor, or for one without memory in PyTorch (a ZeroTensor) the same values in memory.
+    Raises if there is nothing to read, or if an op that PyTorch ran returned another dtype than its
+    fake kernel."""
     if tensor._is_zerotensor() and not bound.written:
         return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype).zero_()
     why = f"is on device {tensor.device}" if tensor.device.type != "cpu" else memory_fault(tensor)

@@ -1,6 +1,6 @@
-"""Segments of a plan to steps of the native executor's tables. Addresses appear here for the first
-time: those of kernels from the resources, those of buffers as numbered base pointers that each call
-sets.
+"""Lowers the segments of a plan to steps of the native executor's tables. Addresses first appear
+here: those of kernels come from the resources, those of buffers are numbered base pointers that
+each call sets.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Table = tuple[AnyStep, ...]
 
 
 class Bases:
-    """Numbers of the base pointers: of every buffer outside of the arena that native code uses."""
+    """Numbers of the base pointers: one for each buffer outside the arena that native code uses."""
 
     def __init__(self) -> None:
         self.numbers: dict[str, int] = {}
@@ -46,13 +46,14 @@ class Bases:
         return self.numbers.setdefault(name, FIRST_BASE + len(self.numbers))
 
     def first_used(self) -> list[str]:
-        """Those that the segment lowered last is the first to use: it has to set them."""
+        """The buffers that the segment lowered last is the first to use: it must set their
+        bases."""
         names, self._first_used = self._first_used, []
         return names
 
     @contextmanager
     def block(self) -> Iterator[None]:
-        """Ops that may not run: what they set, nobody else finds set."""
+        """Ops that may not run: the bases that they set count as unset afterwards."""
         before = set(self._set)
         yield
         self._set = before
@@ -84,7 +85,7 @@ class Lowering:
             case Loop():
                 yield from self._loop(op)
             case _:
-                raise AssertionError(f"{type(op).__name__} is no native op")
+                raise AssertionError(f"{type(op).__name__} is not a native op")
 
     def _launch(self, op: Launch) -> AnyStep:
         entry = self._resources.kernels[op.kernel]

@@ -1,8 +1,8 @@
 """Memory for large results. The C library maps large blocks anew, some each time and others now and
-then, and every new page costs a fault and is cleared when it is first written. Here blocks are
-kept, up to a limit, and used again once nobody holds them; new ones lie in huge pages. What holds:
-the tensor is as torch.empty_strided makes it; a block that anything still refers to is never given
-out; what is kept and of another size than those that are asked for is little.
+then, and every new page costs a fault and is cleared when first written. Here blocks are kept, up
+to a limit, and reused once nothing refers to them; new ones use huge pages. Tensors are as
+torch.empty_strided makes them; a block that is still referenced is never handed out; of sizes other
+than those requested, little is kept.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ from ingot.forks import fork_safe_lock
 from ingot.runtime.idle import sweeper
 
 LARGE = 1 << 20
-"""Bytes from which a block is kept. The C library keeps some of up to 32 MB, and gives them back to
-the system whenever what was freed last is large."""
+"""Minimum bytes of a block that is kept. The C library keeps some of up to 32 MB, and returns them
+to the system whenever the last freed block is large."""
 KEPT = 1 << 28
-"""Bytes that are kept, in use or not, in all."""
+"""Bytes that are kept in total, in use or not."""
 IDLE = 1 << 25
-"""Bytes that nobody uses and that stay when another size is asked for."""
+"""Bytes of unused blocks that stay when another size is requested."""
 
 
 class Block:
-    """Memory that is kept."""
+    """A block of memory that is kept."""
 
     def __init__(self, size: int) -> None:
         self.storage = in_huge_pages(torch.UntypedStorage(size))
         self.address = self.storage._cdata
         self.wholes: dict[tuple[torch.dtype, bool], Tensor] = {}
-        """Tensors of all of it: results are made like one of them."""
+        """Tensors of the whole block: results are reinterpretations of one of them."""
         self._whole(torch.uint8)
         self.used = time.monotonic()
-        """When it was given out last."""
+        """When it was last handed out."""
         self.references = sys.getrefcount(self.storage)
-        """To the object, while nothing else refers to it."""
+        """To the storage object, while nothing else refers to it."""
 
     def is_idle(self) -> bool:
-        """Does nothing but what is here refer to the memory?"""
+        """Does nothing outside this object refer to the memory?"""
         if torch._C._storage_Use_Count(self.address) != 1 + len(self.wholes):
             return False
         return sys.getrefcount(self.storage) == self.references
@@ -71,7 +71,7 @@ class Block:
 
 
 class Blocks:
-    """What is kept, by its size; the size that was asked for last is the last."""
+    """Kept blocks by size; the size that was requested last comes last."""
 
     def __init__(self) -> None:
         self.by_size: dict[int, list[Block]] = {}
@@ -81,7 +81,7 @@ class Blocks:
         return sum(size * len(blocks) for size, blocks in self.by_size.items())
 
     def take(self, size: int) -> Block:
-        """A block that was kept, or a new one."""
+        """A kept block, or a new one."""
         if size != self.latest:
             self.by_size[size] = self.by_size.pop(size, [])
             self.latest = size
@@ -97,7 +97,7 @@ class Blocks:
         return block
 
     def release(self, before: float) -> bool:
-        """Idle blocks that were given out last before this time go; True if any block is kept."""
+        """Releases idle blocks last handed out before this time; True if any block is kept."""
         for size, blocks in list(self.by_size.items()):
             blocks[:] = [b for b in blocks if b.used >= before or not b.is_idle()]
             if not blocks:
@@ -105,7 +105,7 @@ class Blocks:
         return bool(self.by_size)
 
     def _make_room(self) -> None:
-        """Of what is idle only the newest stays, as far as it is little."""
+        """Of the idle blocks, keeps only the newest, up to IDLE bytes."""
         room = IDLE
         for size, blocks in reversed(list(self.by_size.items())):
             for i in reversed(range(len(blocks))):
@@ -130,7 +130,7 @@ sweeper.releases.append(_release)
 
 
 def empty_large(shape: tuple[int, ...], strides: tuple[int, ...], dtype: torch.dtype) -> Tensor:
-    """For sizes that are only known now."""
+    """For sizes that are known only at run time."""
     size = extent(shape, strides) * dtype.itemsize
     if size < LARGE:
         return _empty_strided_cpu(shape, strides, dtype)
@@ -145,7 +145,7 @@ def empty_kept(
 
 
 def extent(shape: Sequence[int], strides: Sequence[int]) -> int:
-    """Elements from the first to the last."""
+    """Number of elements from the first to the last."""
     if 0 in shape:
         return 0
     return 1 + sum((n - 1) * step for n, step in zip(shape, strides, strict=True))

@@ -1,7 +1,7 @@
-"""Where a model keeps the tensors that a program was made with: attributes of modules, items of
+"""Locates the tensors that a program was made with in its model: attributes of modules, items of
 their lists and dicts, closure cells and globals of functions. A program holds tensors; a model
-holds names. When a name is given another tensor (`module.weight = ...`, `load_state_dict(...,
-assign=True)`, another layer in the place of one), the next call must run with that one.
+holds names. If a name is bound to another tensor (`module.weight = ...`, `load_state_dict(...,
+assign=True)`, a replaced layer), the next call must run with that tensor.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from ingot.program.program import Program
 from ingot.program.source import is_library
 
 MOST = 100_000
-"""Ways from a model to its tensors that are followed."""
+"""Most paths from a model to its tensors that are followed."""
 DEEPEST = 256
-"""Steps of such a way."""
+"""Most steps of such a path."""
 REGISTRIES = ("_parameters", "_buffers", "_modules")
 LEARNED = 16
-"""Guards that are made; a caller who changes modes in every call gets no further ones."""
+"""Most guards that are made; a caller that changes modes in every call gets no more."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class _Cell:
 
 
 def _slots(holder: Any) -> Iterator[Slot]:
-    """What an object holds that may hold tensors in turn."""
+    """The slots of an object whose values may hold tensors."""
     if isinstance(holder, nn.Module):
         for container in (holder._parameters, holder._buffers, holder._modules):
             yield from (Slot(container, k, v) for k, v in list(container.items()))
@@ -91,7 +91,7 @@ def _function_slots(function: FunctionType) -> Iterator[Slot]:
 
 
 def _names(code: CodeType) -> set[str]:
-    """Of globals and attributes, in nested functions too."""
+    """Names of globals and attributes, including those of nested functions."""
     inner = [c for c in code.co_consts if isinstance(c, CodeType)]
     return set(code.co_names).union(*map(_names, inner))
 
@@ -103,14 +103,14 @@ Path = tuple[str, ...]
 class _Found:
     path: Path
     slots: tuple[Slot, ...]
-    """From the model to the tensor."""
+    """The path from the model to the tensor."""
     tensor: torch.Tensor
 
 
 def _tensors(
     holder: Any, path: Path = (), slots: tuple[Slot, ...] = (), above: frozenset[int] = frozenset()
 ) -> Iterator[_Found]:
-    """Every tensor that the holder leads to, by every way there is."""
+    """Every tensor reachable from the holder, once for each path to it."""
     if isinstance(holder, torch.Tensor):
         yield _Found(path, slots, holder)
         return
@@ -124,7 +124,7 @@ def _tensors(
 
 
 def _found(model: Callable[..., Any]) -> list[_Found]:
-    """All of them: a name that is not looked at would go stale unnoticed."""
+    """All tensors of the model: a name that is not checked would go stale unnoticed."""
     ways = list(islice(_tensors(model), MOST + 1))
     if len(ways) > MOST:
         raise CompileError(f"more than {MOST} ways lead from the model to its tensors")
@@ -132,12 +132,12 @@ def _found(model: Callable[..., Any]) -> list[_Found]:
 
 
 class ModelState:
-    """The tensors of a program by name, and every slot on the way to them from the model."""
+    """The tensors of a program by name, and every slot on the paths to them from the model."""
 
     def __init__(self, state: Mapping[str, Any], model: Callable[..., Any]):
         self._model = model
         self.state: dict[str, Any] = dict(state)
-        """As the model has them: where the tracer made an alias, the tensor that it is of."""
+        """As the model has them: for an alias made by the tracer, the tensor that it aliases."""
         self._paths: dict[str, list[Path]] = {}
         slots: dict[tuple[int, str], Slot] = {}
         by_memory: dict[Any, list[_Found]] = {}
@@ -164,7 +164,7 @@ class ModelState:
         return not self._tensors and not self._slots
 
     def is_current(self) -> bool:
-        """Does the model hold what it held, with the same geometry? Asked in every call."""
+        """Does the model hold the same tensors, with the same geometry? Checked in every call."""
         if self._alike is None or not self._alike(*self._tensors):
             return self.holds_the_same() and self._learn()
         return self.holds_the_same()
@@ -176,8 +176,8 @@ class ModelState:
             return False
 
     def _learn(self) -> bool:
-        """Compare geometry in Python; PyTorch's own guards then recognise it. They also see grad
-        mode and inference mode, so there may be several to learn."""
+        """Compares geometry in Python and makes a PyTorch guard that recognises it. Guards also
+        check grad mode and inference mode, so several may be needed."""
         if list(map(_geometry, self._tensors)) != self._geometry:
             return False
         self._learned += 1
@@ -191,8 +191,8 @@ class ModelState:
         return True
 
     def fits(self, program: Program) -> bool:
-        """Do the tensors lie as the program counts on, or have they to be copied for each call?
-        Raises where they are others than it was made for."""
+        """Do the tensors have the layouts that the program expects, or must they be copied for each
+        call? Raises if they are not those it was made for."""
         as_expected = True
         for spec, node in zip(program.signature.inputs, placeholders(program.graph), strict=True):
             tensor = self.state.get(spec.target) if spec.target is not None else None
@@ -204,7 +204,7 @@ class ModelState:
         return as_expected
 
     def renewed(self) -> ModelState:
-        """As the model is now; it has to hold a tensor that fits wherever it held one."""
+        """The current state of the model; it must hold a tensor that fits wherever it held one."""
         now = {found.path: found.tensor for found in _found(self._model)}
         state = dict(self.state)
         for name, paths in self._paths.items():
@@ -214,7 +214,7 @@ class ModelState:
 
 
 def _memory(tensor: torch.Tensor) -> tuple[Any, ...]:
-    """The same for aliases of all of a tensor."""
+    """Equal for aliases of a whole tensor."""
     if not _is_plain(tensor):
         return (id(tensor),)
     return tensor.untyped_storage()._cdata, tensor.storage_offset(), *_geometry(tensor)

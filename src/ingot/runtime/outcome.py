@@ -1,4 +1,4 @@
-"""Exceptions that eager raises, where a check or a kernel of a plan fails."""
+"""The exceptions that eager raises, for failed checks and kernels of a plan."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ def broken(text: str) -> None:
 
 
 def failed(error: int, steps: Sequence[AnyStep]) -> None:
-    """The exception that eager raises where a kernel stopped short, with the user's lines."""
+    """Raises the exception that eager raises for a kernel that stopped early, with the user's
+    lines."""
     code = error & ((1 << STEP_SHIFT) - 1)
     if code == INTERRUPTED:
         raise_interrupt()
@@ -31,7 +32,7 @@ def failed(error: int, steps: Sequence[AnyStep]) -> None:
 
 
 def _places(op: Op, fault: str) -> str:
-    """The user's lines that can have failed so."""
+    """The user's lines at which this fault is possible."""
     found = dict.fromkeys(str(place) for kind, place in _faults(op) if kind == fault)
     return "".join(f"\n  {'or at' if k else 'at'} {place}" for k, place in enumerate(found))
 

@@ -1,4 +1,5 @@
-"""A closer look at inputs that eager ops use: PyTorch's own kernels would follow a null pointer."""
+"""Checks the memory of inputs that eager ops use: PyTorch's own kernels would follow a null
+pointer."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from ingot.program.plain_tensor import memory_fault
 
 
 class Look:
-    """The long way: tensors of other classes and devices are PyTorch's to judge."""
+    """The slow path. Tensors of other classes and devices are left to PyTorch."""
 
     def __init__(self, labels: list[str]):
         self._labels = labels

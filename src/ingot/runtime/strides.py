@@ -1,6 +1,6 @@
-"""Symbols that are strides of an input and sizes of none: torch.export makes them of an example
-that is not dense (`x[:, 1:]`, `x[::2]`) under dynamic shapes. A call's tensors tell their values; a
-tensor that does not fit the example's layout is copied, into strides that are chosen here.
+"""Symbols that are strides of an input but not sizes: torch.export makes them for an example that
+is not dense (`x[:, 1:]`, `x[::2]`) under dynamic shapes. The tensors of a call give their values; a
+tensor that does not fit the example's layout is copied, to strides chosen here.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from ingot.program.shapes import Size
 def stride_symbols(
     layouts: Iterable[tuple[int, Sequence[Size]]], known: Iterable[sympy.Symbol]
 ) -> Iterator[tuple[sympy.Symbol, int, int]]:
-    """Each symbol that is not known, with the number of the first tensor and the dimension whose
-    stride it is."""
+    """Each unknown symbol, with the number of the first tensor and the dimension whose stride it
+    is."""
     seen = set(known)
     for number, strides in layouts:
         for dim, stride in enumerate(strides):
@@ -29,9 +29,10 @@ def stride_symbols(
 def apart(
     tensor: torch.Tensor, strides: Sequence[Size], known: Mapping[sympy.Symbol, int]
 ) -> dict[sympy.Symbol, int]:
-    """Values for the stride symbols that are not in `known`, so that no two elements of a tensor of
-    this shape meet. The dimensions lie in the order of the example, as far as their strides tell:
-    numbers, then what follows from sizes, then symbols from the last dimension to the first."""
+    """Values for the stride symbols that are not in `known`, such that no two elements of a tensor
+    of this shape share memory. The dimensions are ordered as in the example, as far as its strides
+    tell: constants, then values that follow from sizes, then symbols from the last dimension to the
+    first."""
     chosen: dict[sympy.Symbol, int] = {}
     reach = 1 + sum(
         (size - 1) * value

@@ -1,7 +1,6 @@
-"""Native steps as tables for the executor, and the arena they work in. Comes in: for each step a
-function's address and its words; goes out: for the values of the symbols, the address of a table.
-What holds: what is made of symbols is worked out once for each combination of their values; a table
-is never changed once it is made.
+"""Native steps as tables for the executor: a function's address and its words for each step. Tables
+are built for the values of the symbols, once for each combination of values, and never change
+afterwards.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ if TYPE_CHECKING:
     from ingot.runtime.arena_layout import ArenaLayout
 
 ZERO, ARENA = 0, 1
-"""Bases that every plan has: no address at all, for sizes; the start of the arena."""
+"""Bases that every plan has: no address, for numbers; the start of the arena."""
 MOST_REMEMBERED = 512
-"""Combinations of sizes."""
+"""Most combinations of sizes that are cached."""
 MOST_HELD = 1 << 26
-"""Bytes that the tables of a segment may hold."""
+"""Most bytes that the tables of a segment may hold."""
 Owner = Hashable
-"""Of a piece of the arena: a value, or a step that wants room for itself."""
+"""Owner of an arena buffer: a value, or a step that needs scratch memory."""
 
 
 @dataclass(frozen=True)
@@ -38,16 +37,16 @@ class Word:
     base: int
     offset: Size
     root: Owner | None = None
-    """What has the piece of the arena that the offset counts from."""
+    """Owner of the arena buffer that the offset is relative to."""
 
 
 @dataclass(frozen=True)
 class Share:
-    """How a team of threads runs a step: a function that does what is the calling thread's."""
+    """Shared execution by a team of threads: the function does the calling thread's share."""
 
     function: int
     threads: Size
-    """How many would find something to do."""
+    """The number of threads that find work."""
 
 
 @dataclass(frozen=True)
@@ -57,27 +56,27 @@ class NativeStep:
     source: Any
     """The region or the call, for errors."""
     tables: tuple[tuple[NativeStep | SizedStep, ...], ...] = ()
-    """What it runs: the addresses of these come before its words."""
+    """The tables that it runs: their addresses come before its words."""
     share: Share | None = None
-    """None: it needs a call of its own."""
+    """None if it needs a call of its own."""
 
     def as_share(self) -> NativeStep:
-        """What each thread of a team does of it."""
+        """The step that does one thread's share."""
         assert self.share is not None
         return NativeStep(self.share.function, self.words, self.source)
 
 
 @dataclass(frozen=True)
 class SizedStep:
-    """A step of which sizes tell more than words: how often and in which way it runs."""
+    """A step whose calls depend on sizes: how often and which variant it runs."""
 
     words: Mapping[str, Word]
     sizes: tuple[Size, ...]
     make: Callable[[Sequence[int]], Sequence[NativeCall]]
-    """What runs, given the values of the sizes."""
+    """The calls for the values of the sizes."""
     source: Any
     threads: Size | None = None
-    """How many would find something to do; None: it needs a call of its own."""
+    """The number of threads that find work; None if it needs a call of its own."""
 
     def as_share(self) -> SizedStep:
         return replace(self, make=partial(_shares, self.make))
@@ -93,7 +92,7 @@ AnyStep = NativeStep | SizedStep
 
 
 def _sizes(steps: Iterable[AnyStep]) -> Iterator[Size]:
-    """Everything that sizes tell, in the order in which tables are written."""
+    """All sizes in the steps, in the order in which tables are written."""
     for step in steps:
         if isinstance(step, SizedStep):
             yield from (word.offset for word in step.words.values())
@@ -105,7 +104,7 @@ def _sizes(steps: Iterable[AnyStep]) -> Iterator[Size]:
 
 
 class Table:
-    """The words of steps one after the other, at `address`, and what they point to."""
+    """The consecutive words of steps, at `address`, and the objects that they point to."""
 
     def __init__(self, steps: Iterable[AnyStep], places: Mapping[Any, int], sizes: Iterator[int]):
         self._places, self._sizes = places, sizes
@@ -149,7 +148,7 @@ class Table:
 
 
 class Segment:
-    """Native steps that run one after the other, with nothing of the host's between them."""
+    """Consecutive native steps, with no Python between them."""
 
     def __init__(
         self, arena: ArenaLayout, steps: Sequence[AnyStep], requires: Sequence[Requirement] = ()
@@ -163,7 +162,7 @@ class Segment:
         return symbols_in([*_sizes(self.steps), *asked])
 
     def table(self, arena_values: tuple[int, ...], values: tuple[int, ...]) -> Table:
-        """The table for these values of the arena's symbols and of its own."""
+        """The table for these values of the arena's symbols and of the segment's own."""
         table = self._tables.get((arena_values, values))
         if table is None:
             table = self._made(arena_values, values)
@@ -181,7 +180,7 @@ class Segment:
         return Table(self.steps, places, iter(self._evaluate(values)))
 
     def _forget(self) -> None:
-        """The oldest tables, where all together hold too much; the last one stays."""
+        """Drops the oldest tables if all together hold too much; the last one stays."""
         known = list(self._tables.items())
         held = sum(table.held_bytes for _, table in known)
         for key, table in known[:-1]:

@@ -1,7 +1,7 @@
 """Memory that a run borrows: the arena and the base pointers of its tables. A workspace belongs to
 one run at a time and is kept for the next run of any program, so that in steady state nothing is
-allocated and no page is touched for the first time. Arenas above LARGE are kept apart: they shrink
-when runs need much less for a while, and go when nobody needs them for some seconds.
+allocated and no page is touched for the first time. Arenas above LARGE are kept separately: they
+shrink when runs need much less for a while, and are released when unused for some seconds.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from ingot.runtime.memory import in_huge_pages
 from ingot.runtime.table import ARENA
 
 SLACK = 64
-"""An arena starts at a multiple of a cache line."""
+"""Alignment of an arena: a cache line."""
 LARGE = 1 << 25
-"""Bytes. The C library gives blocks from here on back to the system when they are freed."""
+"""Bytes. The C library returns blocks of this size and above to the system when they are freed."""
 MUCH, PATIENCE = 2, 16
-"""A large arena shrinks when so many runs in a row need less than one in so many of it."""
+"""A large arena shrinks when PATIENCE runs in a row need less than 1 / MUCH of it."""
 
 
 class Workspace:
@@ -29,13 +29,13 @@ class Workspace:
         self._memory = torch.empty(0, dtype=torch.uint8)
         self._bases: Any = None
         self.size, self.count = -1, 0
-        """Of the arena, in bytes, and of the bases."""
+        """Size of the arena in bytes, and number of bases."""
         self.address = 0
-        """Of the bases."""
+        """Address of the bases."""
         self.used = 0.0
-        """When a large one was given back."""
+        """When a large workspace was last given back."""
         self.oversized = 0
-        """Runs in a row that needed far less."""
+        """Consecutive runs that needed far less."""
 
     def fit(self, size: int, bases: int) -> None:
         if self.size < size:
@@ -46,7 +46,7 @@ class Workspace:
         self._bases[ARENA] = -(-self._memory.data_ptr() // SLACK) * SLACK
 
     def shrink(self, size: int) -> None:
-        """To what runs need now."""
+        """Shrinks to the size that runs need now."""
         self.oversized = self.oversized + 1 if self.size > MUCH * size else 0
         if self.oversized >= PATIENCE:
             self.oversized = 0
@@ -54,7 +54,7 @@ class Workspace:
             self._bases[ARENA] = -(-self._memory.data_ptr() // SLACK) * SLACK
 
     def _allocate(self, size: int) -> None:
-        # The old one goes before the new comes.
+        # Free the old arena before allocating the new one.
         self._memory, self.size = torch.empty(0, dtype=torch.uint8), -1
         self._memory = torch.empty(size + SLACK, dtype=torch.uint8)
         in_huge_pages(self._memory.untyped_storage())
@@ -66,7 +66,7 @@ _large: list[Workspace] = []
 
 
 def borrow(size: int, bases: int) -> Workspace:
-    """Of at most LARGE bytes."""
+    """For at most LARGE bytes."""
     try:
         workspace = _free.pop()
     except IndexError:
@@ -77,12 +77,12 @@ def borrow(size: int, bases: int) -> Workspace:
 
 
 def give_back(workspace: Workspace) -> None:
-    """Not called where a run fails: that workspace is let go."""
+    """Not called if a run fails: its workspace is freed."""
     _free.append(workspace)
 
 
 def borrow_any(size: int, bases: int) -> Workspace:
-    """Of a size that is known only now, or above LARGE."""
+    """For a size that is known only at run time, or above LARGE."""
     if size <= LARGE:
         return borrow(size, bases)
     try:
@@ -107,12 +107,13 @@ def give_back_any(workspace: Workspace) -> None:
 
 
 def kept_bytes() -> int:
-    """Of arenas that no run uses."""
+    """Bytes of arenas that no run uses."""
     return sum(max(0, workspace.size) for workspace in [*_free, *_large])
 
 
 def _release(before: float) -> bool:
-    """Each is taken out and put back, as a run would: a run never meets one that is being freed."""
+    """Takes each workspace out and puts it back, as a run would: a run never meets one that is
+    being freed."""
     kept = []
     while _large:
         try:

@@ -1,5 +1,5 @@
-"""Which steps of a program run natively: calls that a kernel family claims, regions that have a
-kernel, branches and loops all of whose steps are native."""
+"""The steps of a program that run natively: calls that a kernel family claims, regions that have a
+kernel, and branches and loops whose steps are all native."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ SIZE_QUERIES = {aten.sym_size.int, aten.sym_numel.default, aten.sym_stride.int}
 
 
 class Claims:
-    """Of a program, the bodies of its control flow included."""
+    """The claims of a program, including those in the bodies of its control flow."""
 
     def __init__(self, fused: Fused, kernels: Kernels):
         self._kernels = kernels
         self.calls: dict[Step, tuple[Family[Any], Sequence[Claim]]] = {}
-        """An empty sequence: what the call computes is computed by another claim."""
+        """An empty sequence: the result of the call is computed by another claim."""
         self.reasons: dict[Step, list[str]] = {}
         self.covered: dict[Step, list[CallStep]] = {}
-        """Calls that are computed by the claim of another."""
+        """Calls computed by the claim of another call."""
         self.controls: dict[Step, Control] = {}
         self._find_calls(fused)
         self._find_controls(fused)
@@ -64,7 +64,7 @@ class Claims:
             self._merge(found)
 
     def _cover_items(self, fused: Fused) -> None:
-        """The items of calls whose claims make them."""
+        """Marks the items of calls whose claims compute them."""
         steps = {step.node: step for step in fused.steps if isinstance(step, CallStep)}
         for family, claims in list(self.calls.values()):
             for claim in claims:
@@ -73,7 +73,7 @@ class Claims:
                         self.calls[steps[node]] = family, ()
 
     def _merge(self, found: dict[fx.Node, CallStep]) -> None:
-        """Claims that run as one with others of their family."""
+        """Merges claims of one family that run as one launch."""
         alone: dict[str, list[Claim]] = {}
         for step in found.values():
             family, claims = self.calls.get(step, (None, ()))
@@ -122,7 +122,7 @@ class Claims:
         )
 
     def reads(self, step: Step) -> Iterator[fx.Node]:
-        """What the claims of a call read."""
+        """The nodes that the claims of a call read."""
         for claim in self.claims(step) or ():
             yield from claim.reads()
 

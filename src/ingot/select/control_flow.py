@@ -1,6 +1,6 @@
-"""Which branches and loops can be a native step, as far as their values go. What holds for one that
-can: every size in its bodies is known before it starts; what is carried is laid out the same way in
-every iteration, without overlap; predicates are booleans, or made of sizes.
+"""Decides whether the values of a branch or loop permit a native step: every size in its bodies is
+known before it starts, carried values have the same layout in every iteration, without overlap, and
+predicates are booleans or computed from sizes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ingot.program.shapes import shape_of, strides_of
 from ingot.program.symbols import symbol_names
 
 FIXED_WORDS = 4
-"""Of a loop's step, besides two for each value that it moves."""
+"""Arguments of a loop's step, besides two for each value that it moves."""
 
 
 def fits(step: CallStep, control: Control, in_sight: set[str]) -> bool:
@@ -57,7 +57,7 @@ def _is_flag(value: Any) -> bool:
 
 
 def _tests(graph: fx.Graph, control: Control) -> bool:
-    """Does the first body of a loop say whether to go on?"""
+    """Does the first body of a loop compute the loop condition and nothing else?"""
     (test, *more) = output_values(graph)
     return control.kind != "loop" or (
         not more and isinstance(test, fx.Node) and _is_flag(test.meta["val"])
@@ -74,7 +74,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _takes(graph: fx.Graph, control: Control) -> bool:
-    """Does the body get its operands as they lie?"""
+    """Do the operands have the layouts that the body expects?"""
     inputs = placeholders(graph)
     carried = len(control.carried)
     for k, (inner, outer) in enumerate(zip(inputs, control.operands(), strict=True)):

@@ -1,6 +1,6 @@
-"""Native branches and loops: one op each, with the ops of their bodies inside. What a loop carries
-lies in two pieces of memory that change places after every iteration; a tensor that is gone through
-is seen through a cursor. No operand is ever written; every result is memory of its own.
+"""Native branches and loops: one op each, with the ops of their bodies inside. A carried value has
+two pieces of memory that swap after every iteration; a scanned tensor is read or written through a
+cursor. Operands are never written; every result has memory of its own.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def used_results(node: fx.Node) -> dict[int, fx.Node]:
-    """The parts of a result that are used."""
+    """The used elements of a result, by index."""
     return {
         user.args[1]: user  # type: ignore[misc]
         for user in node.users
@@ -33,7 +33,7 @@ def used_results(node: fx.Node) -> dict[int, fx.Node]:
 
 
 class ControlOps:
-    """One branch or loop while it is written."""
+    """Writes one branch or loop."""
 
     def __init__(self, selector: Selector, step: CallStep, control: Control):
         self.selector, self.draft = selector, selector.draft
@@ -130,7 +130,7 @@ class ControlOps:
         )
 
     def _share(self, body: Fused) -> None:
-        """What all iterations share lies where it lies outside."""
+        """Values shared by all iterations keep the memory that they have outside the loop."""
         draft, shared = self.draft, self.control.shared
         inside = placeholders(body.program.graph)
         for inner, outer in zip(

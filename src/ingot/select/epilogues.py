@@ -1,8 +1,7 @@
-"""Which regions follow matmuls part by part. Comes in: the steps; goes out: the steps, each of
-these matmuls moved to its region and matmuls of one input next to each other, and what is known
-of each pair. What holds: nothing but the region reads the matmul before it is whole, the region
-changes no memory that the matmul reads, and what code cannot be written for stays a step of its
-own.
+"""Epilogue fusion: finds the regions that can run on a matmul's result block by block, and moves
+each of these matmuls to its region and next to matmuls of the same input. Only the region reads the
+matmul before it is complete, and it changes no memory that the matmul reads. A region for which no
+code can be generated stays a step of its own.
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ class Epilogue:
     region: Region
     code: EpilogueNest
     over: fx.Node | None
-    """The stored value that takes the matmul's memory."""
+    """The stored value that reuses the matmul's memory."""
     alone: bool
-    """Does nobody else read the matmul?"""
+    """Is the region the only reader of the matmul?"""
 
 
 def fuse_epilogues(fused: Fused) -> tuple[Fused, dict[Region, Epilogue]]:
-    """The bodies of control flow included."""
+    """Includes the bodies of control flow."""
     found: dict[Region, Epilogue] = {}
     steps: list[Step] = []
     for step in fused.steps:
@@ -66,7 +65,7 @@ def fuse_epilogues(fused: Fused) -> tuple[Fused, dict[Region, Epilogue]]:
 
 
 def _products(fused: Fused) -> dict[Step, Matmul]:
-    """Of calls that are one matmul each."""
+    """The calls that compute one matmul each."""
     lasting = fused.program.frozen_inputs()
     lasting |= {node for node in fused.program.graph.nodes if is_derived(node)}
     calls = [step for step in fused.steps if isinstance(step, CallStep)]
@@ -111,7 +110,7 @@ def _epilogue(step: CallStep, matmul: Matmul, region: Region, alone: bool) -> Ep
 
 
 def _readers(fused: Fused) -> dict[object, list[Step]]:
-    """For each value the steps that read it, in order."""
+    """The steps that read each value, in order."""
     found: dict[object, list[Step]] = {}
     for step in fused.steps:
         if isinstance(step, KernelStep):
@@ -124,7 +123,7 @@ def _readers(fused: Fused) -> dict[object, list[Step]]:
 
 
 def _base(node: object) -> object:
-    """What has the memory that `node` is a view of."""
+    """The node that owns the memory that `node` is a view of."""
     while isinstance(node, fx.Node) and is_view(node):
         node = base_of(node)
     return node

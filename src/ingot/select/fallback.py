@@ -1,4 +1,4 @@
-"""A region without a kernel, op by op through PyTorch: same values."""
+"""Runs a region without a kernel op by op through PyTorch, with the same values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ingot.fuse.views import is_view
 
 
 def region_inputs(region: Region) -> list[fx.Node]:
-    """Nodes the region's stored values are computed from, views and sizes included."""
+    """The nodes that the region's stored values are computed from, including views and sizes."""
     inside = set(region_calls(region))
     found: dict[fx.Node, None] = {}
     for node in inside:
@@ -23,8 +23,9 @@ def region_inputs(region: Region) -> list[fx.Node]:
 def region_calls(
     region: Region, is_known: Callable[[fx.Node], bool] = lambda node: True
 ) -> list[fx.Node]:
-    """The calls that lead to the stored values, in an order in which they may run. A value that no
-    kernel would read, because others cover it, is not known either: PyTorch's ops need it."""
+    """The calls that compute the stored values, in execution order. A value that kernels never
+    read, because other values cover it, has no memory; it is recomputed here, since PyTorch's ops
+    need it."""
     found: dict[fx.Node, None] = {}
     inlined = {node for node, _ in region.inlined}
 
@@ -45,7 +46,7 @@ def region_calls(
 
 
 def _is_pair(node: fx.Node) -> bool:
-    """max.dim and its kin: their parts are the members, they themselves no step."""
+    """max.dim and similar ops: their results are the members, the ops themselves are no steps."""
     return isinstance(node.meta.get("val"), list | tuple) and all(
         reduction_of(u) for u in node.users
     )

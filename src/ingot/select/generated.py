@@ -1,4 +1,4 @@
-"""Launches of generated kernels: regions by themselves, and as epilogues of matmuls."""
+"""Launches of generated kernels: regions by themselves, and epilogues of matmuls."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def region_launch(region: Region, kernel: Kernel, draft: Draft) -> list[Op]:
 
 
 def with_epilogue(epilogue: Epilogue, kernel: Kernel, draft: Draft) -> Member:
-    """A matmul and its epilogue; there is memory for both then."""
+    """A matmul and its epilogue, after giving memory to both."""
     region, matmul = epilogue.region, epilogue.matmul
     for node in region.stored:
         draft.make(node)
@@ -60,7 +60,7 @@ def with_epilogue(epilogue: Epilogue, kernel: Kernel, draft: Draft) -> Member:
 
 
 def native_nodes(region: Region) -> dict[fx.Node, None]:
-    """The ops that a region's code stands for, and the views that it reads through."""
+    """The ops that a region's code computes, and the views that it reads through."""
     found = dict.fromkeys([*region.members, *(node for node, _ in region.inlined)])
     reads = [n for node in list(found) for n in node.all_input_nodes]
     while reads:
@@ -97,7 +97,7 @@ def _called(kernel: Kernel, draft: Draft) -> tuple[str, tuple[Argument, ...]]:
 
 
 def _faults(region: Region) -> tuple[tuple[str, Place], ...]:
-    """The lines of the ops that can fail."""
+    """The source lines of the ops that can fail."""
     found: dict[tuple[str, Place], None] = {}
     for node in (*region.members, *(node for node, _ in region.inlined)):
         for fault, can_fail in (("division", _divides), ("lookup", looks_up)):

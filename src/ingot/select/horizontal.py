@@ -1,6 +1,6 @@
-"""Horizontal fusion: matmuls that read the same activations and stand next to each other become one
-launch. All of a group run on packed weights of one dtype. None reads what another makes, except an
-epilogue: it may read the part of an earlier result that the same thread has made just before.
+"""Horizontal fusion: adjacent matmuls that read the same activations become one launch. All matmuls
+of a group use packed weights of one dtype. None reads the result of another, except that an
+epilogue may read the part of an earlier result that the same thread has just computed.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Grouping:
         self._waiting = {epilogue.call for epilogue in epilogues.values()}
 
     def groups(self, fused: Fused) -> dict[Step, Group]:
-        """Those of bodies included."""
+        """The groups, including those in bodies of control flow."""
         found: dict[Step, Group] = {}
         for group in self._found(fused):
             if len(group.members) > 1:
@@ -84,7 +84,7 @@ class Grouping:
         yield group
 
     def _does_nothing(self, step: Step) -> bool:
-        """Is it a view that native ops look through, or arithmetic on sizes?"""
+        """Is it a view that native ops see through, or arithmetic on sizes?"""
         if not isinstance(step, CallStep) or step in self._claims.calls:
             return False
         return native_view(step.node) or is_count(step.node) or self._claims.is_result(step.node)
@@ -99,7 +99,7 @@ class Grouping:
         return None
 
     def _with(self, group: Group, member: Member) -> Group | None:
-        """The group and one more; None: they cannot run together."""
+        """The group extended by one member; None if they cannot run together."""
         members = (*group.members, member)
         kinds = {(rows_read(m.matmul), stored_dtype(self._draft, m.matmul)) for m in members}
         words = len(FIELDS) + sum(map(self._most_words, members))
@@ -117,7 +117,7 @@ class Grouping:
         return Group(members, in_step)
 
     def _needed(self, member: Member, earlier: Member) -> list[fx.Node]:
-        """What it reads of what an earlier one makes."""
+        """The nodes that `member` reads of those that `earlier` makes."""
         made = set(earlier.made())
         return [n for n in self.reads(member.step) if not made.isdisjoint(seen_through(n))]
 
@@ -141,7 +141,7 @@ class Grouping:
 
 
 def _is_in_step(member: Member, earlier: Member, node: fx.Node) -> bool:
-    """Does only the epilogue read it, each element where it was made?"""
+    """Does only the epilogue read it, and each element at the position where it was made?"""
     if member.epilogue is None or node not in earlier.made() or node in member.matmul.reads():
         return False
     read = row_step(member.epilogue.code.nest, node)

@@ -1,7 +1,7 @@
-"""Which mutated inputs a step may write straight into. What holds: the input's old value is dead by
-then. Every other step that reads it comes before; a kernel itself reads each element only in the
-iteration that writes it, and cannot stop half-way with an error; a call has a form that writes, as
-eager calls it.
+"""Finds the mutated inputs that a step may write directly. The input's old value must be dead by
+then: every other step that reads it comes before. A kernel reads each element only in the iteration
+that writes it, and cannot stop half-way with an error. A call has an in-place form, as eager calls
+it.
 """
 
 from __future__ import annotations
@@ -28,12 +28,11 @@ WRITING: dict[Any, Any] = {
     aten.scatter.value: aten.scatter_.value,
     aten.scatter_add.default: aten.scatter_add_.default,
 }
-"""Calls that copy their first argument and change a part of it, and what changes it where it
-lies."""
+"""Calls that copy their first argument and change part of it, and their in-place forms."""
 
 
 def written_in_place(fused: Fused, kernels: Kernels) -> dict[fx.Node, fx.Node]:
-    """Stored node to the input whose memory it takes."""
+    """Maps stored nodes to the inputs whose memory they take."""
     graph = fused.program.graph
     inputs = [n for n in graph.nodes if n.op == "placeholder"]
     output = next(iter(reversed(graph.nodes)))
@@ -84,7 +83,7 @@ def _old_value_dies(fused: Fused, kernels: Kernels, value: fx.Node, target: fx.N
 
 
 def _in_place_in_bodies(fused: Fused, kernels: Kernels, item: fx.Node, target: fx.Node) -> bool:
-    """Does every version of the program that a branch chooses among write it there?"""
+    """Does every version that a branch selects from write the item to the input's memory?"""
     call, number = item.args
     bodies = [body for s in fused.steps if isinstance(s, CallStep) and s.node is call
               for body in s.bodies]  # fmt: skip
@@ -100,7 +99,7 @@ def _in_place_in_bodies(fused: Fused, kernels: Kernels, item: fx.Node, target: f
 
 
 def _writes_only(call: fx.Node, target: fx.Node) -> bool:
-    """Is it the first argument, and no other?"""
+    """Is the target the first argument, and no other?"""
     others: list[fx.Node] = []
     fx.node.map_arg((call.args[1:], call.kwargs), others.append)
     return call.args[0] is target and not any(memory_root(other) is target for other in others)
@@ -115,7 +114,7 @@ def _is_output(target: fx.Node) -> bool:
 
 
 def _aliased(target: fx.Node) -> bool:
-    """Is there a view of it that a call may hold on to?"""
+    """Is there a view of it that a call may keep?"""
     return any(is_view(u) and _reaches_call(u) for u in target.users)
 
 

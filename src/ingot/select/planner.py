@@ -1,4 +1,4 @@
-"""From Fused to Plan: kernel selection, then the passes that give values memory and order."""
+"""From Fused to Plan: kernel selection, then the passes that assign memory and order."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from ingot.select.selector import Selector
 
 @dataclass(frozen=True)
 class Version:
-    """A program up to its kernels."""
+    """A version of a program with its kernels, before planning."""
 
     fused: Fused
     kernels: Kernels
     epilogues: Mapping[Region, Epilogue]
-    """Regions that run with a matmul."""
+    """Regions that run as epilogues of matmuls."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def plan_versions(
 
 
 def _journal(selectors: Sequence[Selector]) -> Journal:
-    """What was decided before there was a plan."""
+    """Decisions made before there was a plan."""
     grouped = [len(s.groups) for s in selectors]
     launches = [len(set(map(id, s.groups.values()))) for s in selectors]
     notes = tuple(
@@ -109,7 +109,7 @@ def _branch(tree: Versions, blocks: Iterator[tuple[Op, ...]]) -> tuple[Op, ...]:
 def plan_body(
     body: Fused, kernels: Kernels, epilogues: Mapping[Region, Epilogue], outer: Draft
 ) -> Plan:
-    """A body of control flow that Python steers."""
+    """The plan of a control-flow body that Python executes."""
     draft = Draft(outer.resources, outer.variants, dict(outer.ranges), outer.names)
     selector = Selector(body, kernels, epilogues, draft)
     inputs = selector.inputs()

@@ -1,4 +1,4 @@
-"""Variants of a reduction: its rows cut into chunks for the threads, or not."""
+"""Variants of a reduction: with or without splitting its rows into chunks for the threads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ingot.program.shapes import Size, tensor_of
 
 
 def reduction_table(variants: Variants, region: Region, symbols: Symbols) -> RangeTable:
-    """By the length of what is summed up, for a region that may be cut."""
+    """Variants by reduced length, for a region that may be split."""
     rows, length = ix.product([v.size for v in region.outer()]), length_of(region)
     assert isinstance(rows, int)
     needed = range_of(length, symbols)
@@ -25,7 +25,7 @@ def reduction_table(variants: Variants, region: Region, symbols: Symbols) -> Ran
 
 
 def reduction_variants(variants: Variants, region: Region, symbols: Symbols) -> tuple[str, ...]:
-    """The forms of its kernel that are needed, "split" first."""
+    """The variants of its kernel that are needed, "split" first."""
     found = {row.serves for row in reduction_table(variants, region, symbols).rows}
     return tuple(sorted(found))
 

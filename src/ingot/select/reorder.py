@@ -1,8 +1,7 @@
-"""Matmuls of one input, next to each other: Q, K and V of an attention. Comes in: the steps in
-units, a matmul and the region that follows it being one; goes out: the same, in which a matmul
-stands behind one that reads the same rows, where nothing but views is made between the two that it
-needs. What holds: no step comes before what it reads; results that are made early wait for a few
-steps only, for they take memory meanwhile.
+"""Reorders steps so that matmuls of the same input become adjacent: Q, K and V of an attention. A
+unit is a matmul with its epilogue region, or another step. A matmul moves behind one that reads the
+same rows if it needs nothing but views made between the two. No step comes before a value that it
+reads. Results made early occupy memory meanwhile, so a matmul passes only a few others.
 """
 
 from __future__ import annotations
@@ -18,18 +17,18 @@ from ingot.kernels.matmul.claim import Matmul, root_of
 from ingot.program.shapes import size_of, tensor_of
 
 NEAR = 4
-"""Matmuls of other inputs that may stand between two of one input."""
+"""Most matmuls of other inputs between two of one input."""
 Unit = Sequence[Step]
 """Steps that stay together."""
 
 
 def made_adjacent(units: Sequence[Unit], matmuls: Mapping[Step, Matmul]) -> list[Unit]:
-    """`matmuls`: what calls compute."""
+    """`matmuls`: the matmuls that calls compute."""
     made = {node: k for k, unit in enumerate(units) for node in _made(unit)}
-    """The unit that makes a value, or that its unit has gone behind."""
+    """The unit that makes each value, or the unit that it moved behind."""
     places = {k: (k, k) for k in range(len(units))}
     leaders: dict[Hashable, tuple[int, int]] = {}
-    """Of each input: the unit that others go behind, and how many matmuls come before it."""
+    """By input: the unit that others move behind, and the number of matmuls before it."""
     others = 0
     for k, unit in enumerate(units):
         matmul = matmuls.get(unit[0])
@@ -51,8 +50,8 @@ def made_adjacent(units: Sequence[Unit], matmuls: Mapping[Step, Matmul]) -> list
 def _moving(
     units: Sequence[Unit], made: Mapping[fx.Node, int], k: int, leader: int
 ) -> set[int] | None:
-    """The units that go behind the leader if `k` does: views that it reads go with it. None: it
-    needs more."""
+    """The units that move behind the leader with `k`: the views that it reads. None if it needs
+    more."""
     moving, waiting = {k}, [k]
     while waiting:
         unit = units[waiting.pop()]
@@ -68,7 +67,7 @@ def _moving(
 
 
 def rows_read(matmul: Matmul) -> Hashable:
-    """The same for matmuls of the same rows."""
+    """A key that is equal for matmuls of the same rows."""
     value, (m, _, k) = tensor_of(matmul.left), matmul.sizes
     start = size_of(value.storage_offset())
     return root_of(matmul.left), start, m, k, matmul.row_strides[0], value.dtype
@@ -91,7 +90,7 @@ def _read(region: Region) -> list[fx.Node]:
 
 
 def seen_through(node: fx.Node) -> Iterator[fx.Node]:
-    """A value, and if it is a view what it is a view of."""
+    """A value and, if it is a view, the values that it is a view of."""
     yield node
     while is_view(node):
         node = base_of(node)

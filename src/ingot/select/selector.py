@@ -1,7 +1,7 @@
-"""Kernel selection: the steps of a Fused become the ops of a plan. Native steps are launches of the
-kernels that were generated for them or of the family that claims them; native branches and loops
-have their bodies inside; everything else is an eager op. Memory is in place only by name: every
-value that native code makes is an arena buffer of its own until `assign_buffers`.
+"""Kernel selection: lowers the steps of a Fused to the ops of a plan. Native steps become launches
+of generated kernels or of the family that claims them; native branches and loops contain their
+bodies; all other steps become eager ops. Memory is only named: every value made by native code is
+an arena buffer of its own until `assign_buffers`.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ aten = torch.ops.aten
 
 
 class Selector:
-    """One program, or one version of it."""
+    """Selects kernels for one program, or for one version of it."""
 
     def __init__(
         self,
@@ -78,15 +78,15 @@ class Selector:
         self._waiting = {epilogue.call for epilogue in self.epilogues.values()}
         self._grouping = Grouping(self.claims, kernels, self.epilogues, draft)
         self.groups = self._grouping.groups(fused)
-        """Matmuls to the launch that they are part of, unless each step is timed."""
+        """Steps of matmuls to the group that runs as one launch, unless each step is timed."""
         self._numbers = {step: (version, k) for k, step in enumerate(fused.steps)}
         self._inside = 0
-        """How many native branches and loops the next step is in."""
+        """The number of native branches and loops around the next step."""
 
     # -- the program -------------------------------------------------------------------------------
 
     def inputs(self, given: Sequence[str] | None = None) -> list[str]:
-        """Buffers for the inputs, or the given ones; what their sizes tell."""
+        """Buffers for the inputs, or the given ones; defines the symbols of their sizes."""
         nodes = placeholders(self.fused.program.graph)
         if given is None:
             given = [self._input(k, node) for k, node in enumerate(nodes)]
@@ -104,7 +104,7 @@ class Selector:
         return self.draft.add(node.name, Kind.INPUT if tensor else Kind.OBJECT, node)
 
     def ops(self) -> None:
-        """All steps, then what the program returns."""
+        """Writes the ops of all steps, then the return."""
         draft, start = self.draft, len(self.draft.ops)
         self.constants(self.fused.program)
         self.folded(self.fused)
@@ -136,7 +136,7 @@ class Selector:
                 draft.resources.constants[name] = value
 
     def folded(self, fused: Fused) -> None:
-        """Values made of weights that steps read as they are."""
+        """Folds the values computed from weights that steps read unpacked."""
         read = [node for step in fused.steps for node in self.reads(step)]
         read += output_node(fused.program.graph).all_input_nodes
         for node in dict.fromkeys(filter(is_derived, read)):
@@ -190,7 +190,7 @@ class Selector:
             self._eager(step)
 
     def _conditions(self, step: Step) -> list[Any]:
-        """On sizes, which a native step takes for granted."""
+        """Conditions on sizes that a native step assumes."""
         if isinstance(step, KernelStep):
             native = step.region in self.kernels.by_region
             nodes = native_nodes(step.region) if native else ()
@@ -241,7 +241,7 @@ class Selector:
         self.draft.make(node)
 
     def _place_in_input(self, nodes: Any) -> None:
-        """Values that are written straight into a mutated input."""
+        """Gives values that are written in place the memory of their mutated input."""
         draft = self.draft
         for node in nodes:
             target = self.in_place.get(node)
@@ -318,7 +318,7 @@ class Selector:
         self._place_in_input([node])
 
     def _steered(self, step: CallStep) -> None:
-        """Control flow with eager steps inside: its bodies are plans of their own."""
+        """Control flow with eager steps inside: each body is a plan of its own."""
         node, draft = step.node, self.draft
         control = control_of(node)
         assert control is not None
@@ -343,7 +343,7 @@ class Selector:
     # -- symbols -----------------------------------------------------------------------------------
 
     def learn(self, node: fx.Node) -> None:
-        """Symbols that a value is the first to tell."""
+        """Defines the symbols that no earlier value defines."""
         value = node.meta.get("val")
         symbol = symbol_of(value)
         if symbol is not None:
@@ -378,7 +378,7 @@ class Selector:
 
 
 _COPIES = {aten.flip.default, aten.repeat.default, aten.roll.default}
-"""Index maps to native code, copies to PyTorch."""
+"""Index maps in native code, copies in PyTorch."""
 
 
 def may_run_twice(node: fx.Node) -> bool:
@@ -386,6 +386,6 @@ def may_run_twice(node: fx.Node) -> bool:
 
 
 def check_text(check: fx.Node) -> str:
-    """What a check that fails says: its own text, and the user's line."""
+    """The message of a failed check: its own text and the user's line."""
     message, place = str(check.args[1]), node_place(check)
     return message if place is None or "\n  at " in message else f"{message}\n  at {place}"

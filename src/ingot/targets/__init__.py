@@ -1,5 +1,5 @@
-"""Where a program can run besides this CPU: what an accelerator has to provide, and how a program
-is split between it and the host."""
+"""Targets other than this CPU: the protocol that an accelerator implements, and the placement of a
+program's ops on it and the host."""
 
 from ingot.targets.run import Placed, place
 from ingot.targets.target import Moved, Target

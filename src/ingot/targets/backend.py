@@ -1,6 +1,6 @@
-"""`options={"target": ...}`. Comes in: the graph AOTAutograd hands over, or the Program of
-`ingot.compile`; goes out: a callable in the boxed convention that runs on the target what it takes,
-the rest natively, and writes mutations back.
+"""`options={"target": ...}`: compiles a graph from AOTAutograd, or the Program of `ingot.compile`,
+to a callable in the boxed convention. Claimed ops run on the target, the rest natively; mutations
+are written back.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ TARGETS: dict[str, Callable[[], Target]] = {"iree": _iree}
 def compile_for_target(
     gm: fx.GraphModule, options: Options, static_inputs: Iterable[int] = ()
 ) -> Run:
-    """For `options.target`; `static_inputs` are the module's own."""
+    """Compile for `options.target`; `static_inputs` are the module's own tensors."""
     return _boxed(program_from_fx(gm, static_input_indices=static_inputs), options)
 
 
 def compile_program_for_target(program: Program, options: Options) -> Compiled:
-    """A whole program, for `options.target`."""
+    """Compile a whole program for `options.target`."""
     run = _boxed(program, options)
     left: dict[str, str] = run.placed.left  # type: ignore[attr-defined]
     steps = tuple(
@@ -76,7 +76,7 @@ def _boxed(program: Program, options: Options) -> Run:
 
 
 def _require_memory(name: str, value: Any) -> None:
-    """A target follows the address of a tensor as native code does."""
+    """A target dereferences the address of a tensor, as native code does."""
     if isinstance(value, torch.Tensor) and value.layout is torch.strided:
         why = memory_fault(value)
         if why is not None:

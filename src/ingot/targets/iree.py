@@ -1,7 +1,6 @@
-"""IREE as a target: the compiler and runtime of the extra `iree`. A region goes through the linalg
-dialect to a module of IREE's, which runs on its task system; tensors are lent to it, and its
-results are tensors, without copies. `write` makes files: a `.vmfb` with the weights outside, in a
-parameter archive.
+"""IREE as a target: the compiler and runtime of the extra `iree`. A region is lowered through the
+linalg dialect to an IREE module, which runs on IREE's task system. Inputs and results share memory
+with PyTorch's tensors. `write` makes files: a `.vmfb`, and a parameter archive with the weights.
 """
 
 from __future__ import annotations
@@ -38,14 +37,14 @@ class Iree:
         ):
             return "not an ATen operation"
         if torch.Tag.nondeterministic_seeded in node.target.tags:
-            return "its random numbers are PyTorch's own"
+            return "it draws from PyTorch's random number generator"
         vals = [node.meta["val"], *(source.meta.get("val") for source in node.all_input_nodes)]
         for val in vals:
             for tensor in val if isinstance(val, tuple | list) else (val,):
                 if isinstance(tensor, torch.Tensor) and tensor.dtype not in _DTYPES:
                     return f"{tensor.dtype} is not handed to IREE"
                 if isinstance(tensor, torch.Tensor) and not _is_static(tensor):
-                    return "its size is not known"
+                    return "its size is dynamic"
         return ""
 
     def lower(self, program: Program) -> Runner:
@@ -61,7 +60,7 @@ class Iree:
         return run
 
     def upload(self, tensor: torch.Tensor) -> Moved:
-        """IREE reads the tensor's own memory, if its elements lie in order."""
+        """IREE reads the tensor's own memory, if the tensor is contiguous."""
         plain = tensor.detach().contiguous()
         return Moved(_lent(plain), copied=plain.data_ptr() != tensor.data_ptr())
 
@@ -70,12 +69,12 @@ class Iree:
 
 
 def _lent(tensor: torch.Tensor) -> Any:
-    """The tensor's memory as an array of IREE's."""
+    """An IREE array that shares the tensor's memory."""
     import iree.runtime as runtime
     from iree.runtime.array_interop import map_dtype_to_element_type
 
     array = tensor.numpy()
-    if not array.size:  # there is nothing to lend
+    if not array.size:  # no memory to share
         return runtime.asdevicearray(_device(), array)
     buffer = _device().allocator.import_host_allocation(
         array,
@@ -84,7 +83,7 @@ def _lent(tensor: torch.Tensor) -> Any:
     )
     kind = map_dtype_to_element_type(array.dtype)
     lent = runtime.DeviceArray(_device(), runtime.HalBufferView(buffer, array.shape, kind))
-    lent.owner = array  # it has to live as long
+    lent.owner = array  # keeps the memory alive
     return lent
 
 
@@ -93,7 +92,7 @@ def _address(value: Any) -> int:
 
 
 def _copied(value: Any) -> Any:
-    """A result that is an argument handed through would share the user's memory."""
+    """Copies a result that is one of the arguments: it would share the user's memory."""
     import iree.runtime
 
     return iree.runtime.asdevicearray(_device(), value.to_host())
@@ -104,7 +103,7 @@ def _is_static(tensor: torch.Tensor) -> bool:
 
 
 def write(program: Program, path: str) -> tuple[Path, ...]:
-    """A `.vmfb` of the whole program and, beside it, an `.irpa` with its weights."""
+    """Write a `.vmfb` of the whole program and, beside it, an `.irpa` with its weights."""
     import iree.runtime
 
     module = to_mlir(program, "linalg")
@@ -122,7 +121,7 @@ def write(program: Program, path: str) -> tuple[Path, ...]:
 
 
 def _with_parameters(text: str, names: Sequence[str]) -> str:
-    """The weights among the arguments of `main`, which come first, as globals of IREE's."""
+    """Turn the weights, the first arguments of `main`, into IREE globals."""
     head = re.search(rf"func\.func @{FUNCTION}\((.*)\) ->", text)
     if head is None:
         raise EmitError("the function has no results for IREE to return")

@@ -1,6 +1,6 @@
-"""Which ops run on the device. Comes in: a functional graph and a target's claims; goes out: stages
-in an order that runs, host and device in turn, as few as the claims allow: an op joins the earliest
-stage of its side at which all its inputs are known. What no device op reads stays on the host.
+"""Splits a functional graph by a target's claims into stages that run on host and device in turn.
+The stages are as few as the claims allow: an op joins the earliest stage of its side at which all
+of its inputs are available. Values that no device op reads stay on the host.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Stage:
     inputs: tuple[str, ...]
     """Names of the values it reads."""
     outputs: tuple[str, ...]
-    """Names of the values that others read, one for each output of its program."""
+    """Names of the values that other stages read, one for each output of its program."""
     ops: int
 
 
@@ -35,7 +35,7 @@ Claim = Callable[[Node], str]
 
 
 def split(program: Program, claim: Claim) -> tuple[list[Stage], dict[str, str]]:
-    """The stages, and for each op that stays on the host the reason."""
+    """The stages, and the reason for each op that stays on the host."""
     module = copy_module(program.graph_module)
     reasons = _reasons(module.graph, claim)
     places = _places(module.graph, reasons)
@@ -49,7 +49,7 @@ def split(program: Program, claim: Claim) -> tuple[list[Stage], dict[str, str]]:
 
 
 def _reasons(graph: Graph, claim: Claim) -> dict[str, str]:
-    """Why each op stays on the host; a part of a tuple goes where the tuple is made."""
+    """Why each op stays on the host; an item of a tuple follows the op that makes the tuple."""
     reasons: dict[str, str] = {}
     for node in graph.nodes:
         if node.op != "call_function":
@@ -57,14 +57,14 @@ def _reasons(graph: Graph, claim: Claim) -> dict[str, str]:
         if node.target is operator.getitem:
             reasons[node.name] = reasons.get(node.args[0].name, "")
         elif not isinstance(node.meta.get("val"), torch.Tensor | tuple | list):
-            reasons[node.name] = "it makes no tensor"
+            reasons[node.name] = "it does not return a tensor"
         else:
             reasons[node.name] = claim(node)
     return reasons
 
 
 def _places(graph: Graph, reasons: dict[str, str]) -> dict[Node, int]:
-    """A stage for each node: even on the host, odd on the device."""
+    """The stage of each node: even stages run on the host, odd ones on the device."""
     places: dict[Node, int] = {}
     for node in graph.nodes:
         if node.op == "output":

@@ -1,7 +1,6 @@
-"""A program on a device and the host. Comes in: a Program and a Target; goes out: a function from
-the program's inputs to its outputs, and a report of what went where. What holds: a value is copied
-to the other side at most once, and only when something there reads it; the model's own tensors stay
-on the device between calls until they change, by the guard that packed weights have.
+"""Runs a program on a device and the host, and reports the placement of its ops. A value is copied
+to the other side at most once, and only if an op there reads it. The model's own tensors stay on
+the device between calls until they change, which the guard of packed weights detects.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from ingot.targets.target import Moved, Runner, Target
 
 HostRunner = Callable[[list[Any]], Sequence[Any]]
 Kept = dict[str, tuple[Weights, Any]]
-"""Input to its tensor as it was when it was sent, and what it is on the device."""
+"""Input to the guard of its tensor when it was uploaded, and its value on the device."""
 
 
 @dataclass
@@ -46,7 +45,7 @@ class Placed:
     left: dict[str, str]
     """Ops that stay on the host, each with the reason."""
     stages: tuple[str, ...]
-    """The sides that run in turn."""
+    """The sides of the stages, in order of execution."""
     run: Callable[[Sequence[Any]], list[Any]]
     traffic: Traffic = field(default_factory=Traffic)
 
@@ -60,7 +59,7 @@ class Placed:
 
 
 def place(program: Program, target: Target, options: Options | None = None) -> Placed:
-    """Split the program by the target's claims and make both sides ready to run."""
+    """Split the program by the target's claims and compile both sides."""
     options = options or make_options()
     stages, left, lowered = _lowered(program, target)
     made = [_made(stage, runner, options) for stage, runner in zip(stages, lowered)]
@@ -92,8 +91,8 @@ def place(program: Program, target: Target, options: Options | None = None) -> P
 def _lowered(
     program: Program, target: Target
 ) -> tuple[list[Stage], dict[str, str], list[Runner | None]]:
-    """The stages, what is left on the host and why, and the device's code for each stage. An op
-    that the device cannot lower although it was claimed is left too, and the rest split anew."""
+    """The stages, the ops left on the host with the reasons, and the device's code for each stage.
+    A claimed op that the device cannot lower is left as well, and the rest is split again."""
     refused: dict[str, str] = {}
     while True:
         stages, left = split(program, lambda node: target.claim(node) or refused.get(node.name, ""))
@@ -108,8 +107,8 @@ def _lowered(
 
 
 def _lower(stage: Stage, target: Target) -> tuple[Runner | None, dict[str, str]]:
-    """The device's code, or which ops of the stage stand in its way: those that the error names, or
-    all of them."""
+    """The device's code, or the ops of the stage that cannot be lowered: those that the error
+    names, or all of them."""
     if not stage.device:
         return None, {}
     try:
@@ -134,7 +133,7 @@ def _made(
 
 
 class _Values:
-    """Values by name, on the sides where they are."""
+    """The values on each side, by name."""
 
     def __init__(
         self,
@@ -185,7 +184,7 @@ class _Values:
 
 
 def _in_layout(value: Any, wanted: Any) -> Any:
-    """With the strides that the host's code and the caller count on; a device has its own."""
+    """With the strides that the host's code and the caller expect; a device has its own."""
     if not isinstance(value, torch.Tensor) or not isinstance(wanted, torch.Tensor):
         return value
     strides = [int(stride) for stride in wanted.stride()]

@@ -1,6 +1,6 @@
-"""What a new accelerator has to provide: a claim for each op, a lowering for a graph of claimed
-ops, and the way of a tensor to the device and back. Everything else (which ops go where, what is
-copied when, the report) is ours.
+"""The protocol of an accelerator: a claim for each op, a lowering for a graph of claimed ops, and
+the transfer of a tensor to the device and back. ingot does the rest: the placement of ops, the
+copies and the report.
 
     class Mine:
         name = "mine"
@@ -27,7 +27,7 @@ Runner = Callable[[Sequence[Any]], Sequence[Any]]
 
 @dataclass(frozen=True)
 class Moved:
-    """A tensor that went from host to device, or back."""
+    """A tensor after its transfer from host to device, or back."""
 
     value: Any
     copied: bool = True

@@ -1,12 +1,12 @@
-"""Who shares memory with whom, and what is in it by now. A Memory is one storage of eager's; a Cell
-is one tensor in it that autograd knows by itself (the first, and every `detach` of it); a Value is
-one tensor object of eager's: a Cell seen through view steps.
+"""The memory model of functionalization. A Memory is one storage of eager's. A Cell is one tensor
+in it that autograd tracks separately (the first, and every `detach` of it). A Value is one tensor
+object of eager's: a Cell seen through view steps.
 
-What holds: a Cell's `data` is the node with its present content, its `history` the node whose
-autograd history eager would find at it. The two part where a write is hidden from autograd, under
-no_grad or through a detached alias, and are joined by `carry` where someone reads them with grad
-enabled. A write goes up to the Cell through the inverse of the steps, and from there to the other
-Cells of the Memory as data.
+A Cell's `data` is the node with its current content, its `history` the node whose autograd history
+eager would find at it. The two diverge where a write is hidden from autograd, under no_grad or
+through a detached alias, and are joined by `carry` where they are read with grad enabled. A write
+propagates to the Cell through the inverse of the steps, and from there to the other Cells of the
+Memory as data.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Inverse = Callable[[Node, Node], Node]
 
 @dataclass(frozen=True, eq=False)
 class ViewStep:
-    """A view: how to see it, and how to write through it."""
+    """A view: how to compute it, and how to write through it."""
 
     forward: Forward
     """From the node of the source to the node of the view."""
@@ -37,9 +37,9 @@ class ViewStep:
 class Memory:
     cells: list[Cell] = field(default_factory=list)
     inference: bool = False
-    """Allocated under inference_mode: must not be written to outside."""
+    """Allocated under inference_mode: must not be written to outside of it."""
     written_at: Node | None = None
-    """The node of the given graph that wrote to it first."""
+    """The first node of the given graph that writes to it."""
 
 
 @dataclass(eq=False)
@@ -48,25 +48,25 @@ class Cell:
     data: Node
     history: Node
     path: tuple[ViewStep, ...] = ()
-    """From the first cell of the memory to this one."""
+    """The steps from the first cell of the memory to this one."""
     version: int = 0
     tracked: bool = False
-    """Autograd saw one of the writes."""
+    """Autograd recorded one of the writes."""
     from_inference: bool = False
-    """`data` was made under inference_mode, where autograd must not meet it."""
+    """`data` was computed under inference_mode, so autograd must not see it."""
 
 
 @dataclass(eq=False)
 class Value:
     eager: Tensor
-    """Eager's tensor, fake: it went through the program as it was written."""
+    """Eager's tensor, fake: the program as written ran on it."""
     cell: Cell
     steps: tuple[ViewStep, ...] = ()
     seen: Node | None = None
-    """The node read last."""
+    """The result of the last read."""
     seen_version: int = -1
     seen_untracked: bool = False
-    """`seen` was made again with grad disabled; eager would make it with grad."""
+    """`seen` was recomputed with grad disabled; eager would compute it with grad."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Memories:
         self.by_storage: dict[int, Memory] = {}
         self.by_tensor: dict[int, Value] = {}
         self.alive: list[Any] = []
-        """Keeps addresses from being used again."""
+        """Keeps tensors alive, so that their addresses are not reused."""
 
     def memory_of(self, eager: Tensor) -> Memory | None:
         return self.by_storage.get(_storage(eager))
@@ -109,7 +109,7 @@ class Memories:
         return self.add(Value(eager, cell, (), node, 0))
 
     def add_alias(self, source: Value, eager: Tensor, node: Node) -> Value:
-        """A tensor in the memory of `source` that autograd knows by itself."""
+        """A tensor in the memory of `source` that autograd tracks separately."""
         cell = self.add_cell(source.cell, source.steps, node)
         self.by_storage[_storage(eager)] = cell.memory
         return self.add(Value(eager, cell, (), node, 0))

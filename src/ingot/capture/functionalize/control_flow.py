@@ -1,8 +1,7 @@
-"""Control flow. Comes in: cond, while_loop, map or scan, whose bodies write to what they capture;
-goes out: the same op with functional bodies. A tensor of the outside that a body writes to becomes
-one more result of a branch, one more carried value of a loop; `map` with such writes becomes a
-`scan`. What holds: what a body does is forgotten when it is left, but for its results and these
-writes.
+"""Functional control flow. The bodies of cond, while_loop, map and scan may write to captured
+tensors. A captured tensor that a body writes to becomes one more result of a branch, or one more
+carried value of a loop; `map` with such writes becomes a `scan`. After a body only its results and
+these writes remain; all other state is restored.
 """
 
 from __future__ import annotations
@@ -36,13 +35,13 @@ Rule = Callable[[Functionalizer, Node, Any, Any], Any]
 
 @dataclass(frozen=True, eq=False)
 class FunctionalBody:
-    """A branch that was run: its scope, its results, and the cells as it left them."""
+    """A branch that was run: its scope, its results, and the final states of the cells."""
 
     scope: Scope
     results: list[Any]
     after: dict[Cell, CellState]
     written: list[Cell]
-    """Cells of the outside that it wrote to."""
+    """Outer cells that it wrote to."""
     fresh: list[Node]
     """Its inputs that are not captured."""
 
@@ -68,7 +67,7 @@ def run_while_loop(run: Functionalizer, node: Node, args: Any, kwargs: Any) -> l
     captures = _union([test.scope.captures, body.scope.captures])
     modules = [_finish(run, test, [], captures), _finish(run, body, written, captures)]
     end = output_node(modules[0].graph)
-    end.args = (end.args[0][0],)  # type: ignore[index]  # a condition is no tuple
+    end.args = (end.args[0][0],)  # type: ignore[index]  # a condition is not a tuple
     modules[0].recompile()
     names = [_add(run, word, made) for word, made in zip(("test", "loop"), modules)]
     start = (*run.nodes(tuple(carried)), *(run.content(cell) for cell in written))
@@ -77,7 +76,7 @@ def run_while_loop(run: Functionalizer, node: Node, args: Any, kwargs: Any) -> l
 
 
 def run_map(run: Functionalizer, node: Node, args: Any, kwargs: Any) -> list[Any]:
-    """With writes, each row sees what the rows before it wrote: a scan."""
+    """With writes, each row sees the writes of the rows before it: a scan."""
     module, rows, fixed = args
     places = [_row(run, value) for value in rows]
     written = _run_body(run, module, places, fixed, []).written
@@ -106,7 +105,7 @@ def run_scan(run: Functionalizer, node: Node, args: Any, kwargs: Any) -> list[An
 
 
 def run_custom_gradient(run: Functionalizer, node: Node, args: Any, kwargs: Any) -> list[Any]:
-    """The results lie where they lay; they have a history of their own."""
+    """The results stay in the same memory and get a history of their own."""
     module, places, inputs, outs, saved, captured = args
     if not run.states.grad_enabled():
         return list(outs)
@@ -141,7 +140,7 @@ def run_higher_order(run: Functionalizer, node: Node, args: Any, kwargs: Any) ->
 
 
 def run_opaque(run: Functionalizer, node: Node, args: Any, kwargs: Any) -> Any:
-    """An operator whose bodies stay as they are; they may not write."""
+    """An operator whose bodies are kept unchanged; they may not write."""
 
     def reference(leaf: Any) -> Any:
         if not isinstance(leaf, GraphModule):
@@ -164,14 +163,14 @@ def _is_leaf(value: Any) -> bool:
 
 
 def _row(run: Functionalizer, value: Value) -> Value:
-    """A row of a tensor that is mapped over: only its type matters."""
+    """A row of a mapped tensor: only its type matters."""
     row = like(value.eager[0])
     return Value(row, value.cell)
 
 
 @contextmanager
 def _inside(run: Functionalizer, scope: Scope) -> Iterator[None]:
-    """What is emitted goes into `scope`; the outside is as before when it is left."""
+    """Emit into `scope`; the outer state is restored on exit."""
     outside = run.base_scope, run.base_frames, run.chain
     cells = {cell: cell_state(cell) for cell in run.memories.cells()}
     members = [(cell.memory, list(cell.memory.cells)) for cell in cells]
@@ -204,8 +203,8 @@ def _run_body(
     carried: Sequence[Cell],
     written_first: bool = False,
 ) -> FunctionalBody:
-    """Run a body whose first inputs are `fresh` values of these types; `carried` cells come in with
-    them, behind or before."""
+    """Run a body whose first inputs are `fresh` values of these types; `carried` cells are passed
+    after them, or before."""
     scope = Scope(run.scope())
     before = {cell: cell.version for cell in run.memories.cells()}
     types = placeholders(module.graph)
@@ -250,7 +249,7 @@ def _finish(
     written_first: bool = False,
 ) -> GraphModule:
     """The body as a module that takes its fresh inputs and `captures`, and returns its results and
-    what it left in the `written` cells."""
+    the final contents of the `written` cells."""
     for outer in captures:
         if outer not in body.scope.captures:
             made = body.scope.add_input(outer.name, outer.meta["val"], outer.meta)
@@ -272,7 +271,7 @@ def _returned(run: Functionalizer, body: FunctionalBody, result: Any) -> Any:
 
 
 def _own(run: Functionalizer, body: FunctionalBody, node: Node) -> Node:
-    """Results of control flow share memory with nothing."""
+    """A copy if it shares memory with an input: results of control flow alias nothing."""
     node = run.scope().use(node)
     storage = node.meta["val"].untyped_storage()._cdata
     inputs = [n.meta["val"] for n in placeholders(body.scope.graph)]
@@ -309,8 +308,8 @@ def _results(
     written: Sequence[Cell],
     first: bool = True,
 ) -> list[Any]:
-    """Emit the op; note what it wrote; its other results as Values. `first`: the written contents
-    are the first results, not the last."""
+    """Emit the op, record what it wrote, and return its other results as Values. With `first`, the
+    written contents are the first results, not the last."""
     call = run.emit_known(tuple(vals), op, args, {})
     items = [run.emit(operator.getitem, call, i) for i in range(len(vals))]
     count = len(written)

@@ -1,6 +1,6 @@
-"""Custom ops that write. Comes in: an op outside of ATen, which has no functional partner; goes
-out: PyTorch's own `auto_functionalized`, which calls the op on copies of what it writes to and
-returns those behind its results.
+"""Custom ops that write. An op outside of ATen has no functional partner. It becomes PyTorch's
+`auto_functionalized`, which calls the op on copies of the tensors it writes to and returns those
+after its results.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""What nobody needs goes. Comes in: the module of a functional program with regions; goes out: the
-same without values that are not used, outputs of regions that nobody takes, inputs that no body
-reads, and regions with nothing left in them. Only what has no effect but its value goes.
+"""Dead code elimination in functional programs with regions: removes unused values, unused outputs
+and inputs of regions, and empty regions. Nothing with an effect beside its value is removed.
 """
 
 from __future__ import annotations
@@ -36,12 +35,12 @@ def _trim_region(module: GraphModule, node: Node) -> None:
     body.recompile()
     node.args = (*state, reference, *(given for given, keep in zip(inputs, kept) if keep))
     if not node.users and not any(n.op == "call_function" for n in body.graph.nodes):
-        module.graph.erase_node(node)  # and its reference to the body in its turn
+        module.graph.erase_node(node)  # its reference to the body is erased in turn
         module.delete_submodule(str(reference.target))
 
 
 def _drop_outputs(node: Node, body: GraphModule) -> None:
-    """Keep those that an item is taken of, each once."""
+    """Keep the outputs that an item is taken of, each once."""
     values = output_values(body.graph)
     wanted: list[int] = sorted({int(user.args[1]) for user in node.users})  # type: ignore[arg-type]
     for user in list(node.users):

@@ -1,5 +1,6 @@
-"""Fake tensors as inputs and results of control flow have them: in memory of their own, with
-eager's layout, and with a history where they may have one."""
+"""Fake tensors as inputs and results of control flow: in memory of their own, with eager's layout,
+and with a history if they may have one.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from torch.utils import _pytree as pytree
 
 
 def like(val: Tensor) -> Tensor:
-    """The same type in memory of its own."""
+    """A tensor of the same type in memory of its own."""
     if val.layout is not torch.strided:
         return val.detach().clone()
     with torch.no_grad():
@@ -29,7 +30,7 @@ class _Result(torch.autograd.Function):
 
 
 def with_history(val: Tensor) -> Tensor:
-    """The same type as the result of something that autograd recorded."""
+    """A tensor of the same type that is the result of something autograd recorded."""
     if not (val.is_floating_point() or val.is_complex()):
         return like(val)
     with torch.enable_grad():
@@ -40,7 +41,7 @@ def with_history(val: Tensor) -> Tensor:
 
 
 def fresh_result(val: Any) -> Any:
-    """Each tensor in memory of its own, with a history if it requires grad."""
+    """The value with each tensor in memory of its own, and with a history if it requires grad."""
     return pytree.tree_map_only(
         Tensor, lambda t: with_history(t) if t.requires_grad else like(t), val
     )

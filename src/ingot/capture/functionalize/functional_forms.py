@@ -1,7 +1,6 @@
-"""Functional forms. Comes in: an op that writes to its arguments; goes out: the op that computes
-what it would have written, found by its schema (`add_` and `add.out` become `add`), with a short
-table for those that have no such partner. What holds: the functional op takes the same arguments in
-the same order but for `out`.
+"""Functional forms of ops that write to their arguments. The op that computes the written content
+is found by schema (`add_` and `add.out` become `add`), with a short table for ops without such a
+partner. The functional op takes the same arguments in the same order, except `out`.
 """
 
 from __future__ import annotations
@@ -19,19 +18,20 @@ aten = torch.ops.aten
 
 @dataclass(frozen=True)
 class FunctionalForm:
-    """How to compute what a writing op leaves behind."""
+    """How to compute what a writing op writes."""
 
     op: OpOverload
     outs: tuple[str, ...] = ()
-    """Arguments of the writing op that the functional one does not take."""
+    """Arguments of the writing op that the functional one does not have."""
     fresh: bool = False
-    """What was there before does not matter, only its shape: random numbers."""
+    """The previous content does not matter, only its shape: random ops."""
     along_memory: bool = False
-    """It draws along the memory that it writes; the functional op along the shape."""
+    """It samples in the order of the memory that it writes; the functional op in that of the
+    shape."""
     results: tuple[tuple[str, int], ...] = ()
     """Which result is the new content of which argument; empty: in order."""
     drop: int = 0
-    """How many of the functional op's last results are not results of the writing op."""
+    """The number of last results of the functional op that the writing op does not return."""
 
 
 _STATS = (("running_mean", 3), ("running_var", 4))
@@ -60,7 +60,7 @@ _PARTNERS: dict[OpOverload, FunctionalForm] = {
 
 @cache
 def functional_form(op: OpOverload) -> FunctionalForm | None:
-    """None: the op has no functional partner."""
+    """None if the op has no functional partner."""
     if op in _PARTNERS:
         return _PARTNERS[op]
     outs = tuple(a.name for a in op._schema.arguments if a.is_out)
@@ -72,7 +72,7 @@ def functional_form(op: OpOverload) -> FunctionalForm | None:
 
 
 def written_arguments(op: OpOverload) -> list[Argument]:
-    """Those the schema says are written to."""
+    """The arguments that the schema marks as written."""
     return [a for a in op._schema.arguments if a.alias_info is not None and a.alias_info.is_write]
 
 

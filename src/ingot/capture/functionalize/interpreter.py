@@ -1,11 +1,11 @@
-"""A program made functional as it was written: composite ops whole, autograd and autocast states as
-regions. Comes in: a graph with writes, views and toggles, as torch.export traces it; goes out:
-scopes (the program and the bodies of its regions) without them.
+"""Functionalization of a program as it was written: composite ops stay whole, autograd and autocast
+states become regions. Converts a graph with writes, views and toggles, as torch.export traces it,
+to scopes (the program and the bodies of its regions) without them.
 
-The graph is run once on fake tensors as it stands, so that eager itself says what shares memory
-with what, what requires grad and what may not be written; beside it the functional graph is built,
-where every tensor of eager's is a Value (see cells.py). What an op does is read from
-its schema and checked against what it did; an op that did something else is taken apart.
+The graph runs once on fake tensors as it stands, so that eager itself determines what shares
+memory, what requires grad and what may not be written. The functional graph is built alongside;
+each of eager's tensors is a Value there (see cells.py). An op's effects are read from its schema
+and checked against what it did; an op that deviates is decomposed.
 """
 
 from __future__ import annotations
@@ -57,26 +57,25 @@ _UNSAFE_VIEWS = frozenset(
         aten.unsafe_split_with_sizes.default,
     }
 )
-"""Views by what they do, though their schema only says that the source will not be used again."""
+"""Views in effect, though their schema only says that the source will not be used again."""
 
 _KEPT_META = ("stack_trace", "nn_module_stack", "source_fn_stack", "torch_fn")
 
 
 @dataclass(frozen=True)
 class Handlers:
-    """What runs the ops that need more than a call of themselves. Each takes the Functionalizer
-    first."""
+    """Handlers of ops that are more than a single call. Each takes the Functionalizer first."""
 
     write: Callable[[Functionalizer, OpOverload, Any, Any], Any]
-    """Of ops whose schema says what they write."""
+    """For ops whose schema declares their writes."""
     silent_write: Callable[[Functionalizer, OpOverload, Any, Any], Any]
-    """Of ops that write what their schema does not mark."""
+    """For ops that write what their schema does not mark."""
     higher_order: Callable[[Functionalizer, Node, Any, Any], Any]
-    """Of control flow and other operators that take graphs."""
+    """For control flow and other operators that take graphs."""
 
 
 class Functionalizer:
-    """Runs a graph on Values and builds the functional one."""
+    """Runs a graph on Values and builds the functional graph."""
 
     def __init__(
         self, mode: FakeTensorMode, handlers: Handlers, keep: frozenset[OpOverload] = frozenset()
@@ -84,7 +83,7 @@ class Functionalizer:
         self.mode = mode
         self.handlers = handlers
         self.keep = keep
-        """Composite ops outside of ATen that the user vouches for."""
+        """Composite ops outside of ATen whose schema the user vouches for."""
         self.states = States()
         self.memories = Memories()
         self.base_scope = Scope()
@@ -93,18 +92,18 @@ class Functionalizer:
         """The open bodies of regions, outermost first."""
         self.constants: dict[str, Tensor] = {}
         self.inputs: dict[Value, Node] = {}
-        """The program's own inputs that are tensors."""
+        """The program's own tensor inputs."""
         self.layouts = Layouts()
         self.assumes: set[Assumption] = set()
-        """What a call of the program is taken to have."""
+        """Properties that a call of the program is assumed to have."""
         self.counts: dict[str, int] = {}
         self.at: Node | None = None
-        """The node of the given graph that is being run."""
+        """The node of the given graph that is running."""
 
     # Building
 
     def scope(self) -> Scope:
-        """The scope of the present state: bodies that were left are closed, entered ones opened."""
+        """The scope of the current state: bodies that were left are closed, entered ones opened."""
         wanted = self.states.frames[self.base_frames :]
         common = 0
         for scope, frame in zip(self.chain, wanted):
@@ -119,13 +118,13 @@ class Functionalizer:
         return self.chain[-1] if self.chain else self.base_scope
 
     def emit(self, target: Any, *args: Any, **kwargs: Any) -> Node:
-        """A call in the present scope."""
+        """Emit a call in the current scope."""
         return self.emit_known(None, target, args, kwargs)
 
     def emit_known(
         self, val: Any, target: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> Node:
-        """A call whose value is known already, or is found by running it."""
+        """Emit a call whose value is known, or is found by running it."""
         scope = self.scope()
         args, kwargs = used_in(scope, (args, dict(kwargs)))
         if val is None:
@@ -144,7 +143,7 @@ class Functionalizer:
     # Reading and writing
 
     def content(self, cell: Cell) -> Node:
-        """What is in the cell, with the history eager would find."""
+        """The content of the cell, with the history eager would find."""
         if cell.data is cell.history or not self.states.grad_enabled():
             return cell.data
         if cell.history.meta["val"].requires_grad or cell.from_inference:
@@ -170,11 +169,11 @@ class Functionalizer:
         return node
 
     def _is_inference_tensor(self, node: Node) -> bool:
-        """It was made under inference_mode, and is met outside of it."""
+        """Whether it was made under inference_mode and is used outside of it."""
         return not self.states.inference() and made_under(node, inference_mode)
 
     def write(self, value: Value, new: Node, over: bool = False) -> None:
-        """`over`: what was there before has no part in `new`."""
+        """`over`: `new` does not depend on the previous content."""
         if value.cell.memory.inference and not self.states.inference():
             raise self.error(
                 "a tensor made under inference_mode is written to outside of it",
@@ -197,7 +196,7 @@ class Functionalizer:
         self._tell_others(cell)
 
     def _rebind(self, value: Value, new: Value) -> None:
-        """An attribute is another tensor from here on, with a history of its own; the program ends
+        """From here on an attribute is another tensor, with a history of its own; the program ends
         here."""
         cell = value.cell
         cell.data = cell.history = self.read(new)
@@ -206,14 +205,14 @@ class Functionalizer:
         cell.memory.written_at = self.at
 
     def _loses_history(self, old: Node, new: Node, over: bool) -> bool:
-        """Eager's tensor requires grad after the write as before, though what is written does not,
-        or need not when the program is called."""
+        """Whether eager's tensor still requires grad after the write, though the written value does
+        not, or need not when the program is called."""
         if not self.states.grad_enabled() or not old.meta["val"].requires_grad:
             return False
         return not new.meta["val"].requires_grad or (over and old not in new.all_input_nodes)
 
     def _overwritten(self, old: Node, new: Node) -> Node:
-        """`new` with the history of having been written over `old`, whose gradient is zero."""
+        """`new` with the history of a write over `old`, whose gradient is zero."""
         if new.meta["val"].dim() > 0:
             return self.emit(aten.slice_scatter.default, old, new)
         rows = [self.emit(aten.unsqueeze.default, node, 0) for node in (old, new)]
@@ -221,7 +220,7 @@ class Functionalizer:
         return self.emit(aten.select.int, both, 0, 0)
 
     def _tell_others(self, cell: Cell) -> None:
-        """The other cells of the memory have new data, and their own history."""
+        """Give the other cells of the memory the new data; they keep their own history."""
         first = cell.memory.cells[0]
         if cell is not first:
             first.data = put(self, cell.path, first.data, cell.data)
@@ -238,7 +237,7 @@ class Functionalizer:
     # Running
 
     def run(self, module: GraphModule, inputs: Sequence[Any]) -> list[Any]:
-        """The outputs for these inputs; both are Values, Numbers and plain data."""
+        """The outputs for these inputs; both are Values, SymbolicNumbers and plain data."""
         env: dict[Node, Any] = {}
         before, start = self.at, iter(inputs)
         for node in module.graph.nodes:
@@ -282,7 +281,7 @@ class Functionalizer:
         return self.constant(found) if isinstance(found, Tensor) else found
 
     def constant(self, tensor: Tensor) -> Value:
-        """A tensor that the graph holds, as one more input of the program."""
+        """A tensor that the graph holds becomes one more input of the program."""
         top = self.base_scope
         while top.parent is not None:
             top = top.parent
@@ -292,7 +291,7 @@ class Functionalizer:
         return self.memories.add_fresh(fake.detach().clone(), node, False)
 
     def _run_region(self, module: GraphModule, node: Node, env: dict[Node, Any]) -> list[Any]:
-        """A region that torch.export made: its body runs under its state."""
+        """Run the body of a region that torch.export made under its state."""
         state, body, inputs = region_parts(node)
         graph = module.get_submodule(str(body.target))
         assert isinstance(graph, GraphModule)
@@ -307,7 +306,7 @@ class Functionalizer:
         return self.handlers.higher_order(self, node, args, kwargs)
 
     def _compute(self, target: Any, args: Any, kwargs: Any, known: Any) -> Any:
-        """Plain Python on numbers."""
+        """Python arithmetic on symbolic numbers."""
         node = self.emit_known(known, target, self.nodes(args), self.nodes(kwargs))
         return self.wrap_number(node)
 
@@ -352,7 +351,7 @@ class Functionalizer:
         return op.namespace not in ("aten", "prims") and op not in self.keep
 
     def _shares(self, out: Any) -> bool:
-        """A result lies in memory that was there before."""
+        """Whether a result lies in existing memory."""
         return any(self.memories.memory_of(t) is not None for t in tensors_in(out))
 
     def _is_plain_view(self, op: OpOverload, args: Any, out: Any) -> bool:
@@ -368,7 +367,7 @@ class Functionalizer:
         return self.wrap(out, node)
 
     def wrap(self, out: Any, node: Node) -> Any:
-        """Values for fresh results of the call `node`."""
+        """Values for the fresh results of the call `node`."""
         if isinstance(out, tuple | list):
             return [self.wrap(item, self.emit(operator.getitem, node, i)) if item is not None
                     else None for i, item in enumerate(out)]  # fmt: skip
@@ -400,7 +399,7 @@ class Functionalizer:
         return self.memories.add(Value(eager, cell, (*source.steps, step), node, cell.version))
 
     def _whole_memory(self, value: Value) -> Value:
-        """The tensor that is all of the memory: as_strided counts in that."""
+        """The tensor that is all of the memory, to which as_strided refers."""
         first = value.cell.memory.cells[0]
         whole = next(v for v in self.memories.by_tensor.values() if v.cell is first and not v.steps)
         same = value.cell is first
@@ -412,7 +411,7 @@ class Functionalizer:
         made = self.run_eager(aten.detach.default, (source,), {})
         eager = source.eager.data if untold else made
         if source.steps and overlaps_itself(eager):
-            # A cell has each element once: it is the whole, and the view is a view of it.
+            # A cell has each element once: it is the whole tensor, and the view is a view of it.
             cell = self.memories.add_cell(source.cell, (), self._detached(source.cell))
             node = through(source.steps)(cell.data)
             return self.memories.add(Value(eager, cell, source.steps, node, 0))
@@ -422,11 +421,11 @@ class Functionalizer:
     def _detached(self, cell: Cell) -> Node:
         return self.emit(aten.detach.default, self.content(cell))
 
-    # Taking apart
+    # Decomposition
 
     def take_apart(self, op: OpOverload, args: Any, kwargs: Any) -> Any:
-        """A composite op as the ops it is made of."""
-        self.note(f"{op}: replaced by what it is made of")
+        """Run a composite op as the ops it is made of."""
+        self.note(f"{op}: replaced by its decomposition")
         leaves, spec = pytree.tree_flatten((args, kwargs))
         places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Value | SymbolicNumber)]
 
@@ -467,7 +466,7 @@ class Functionalizer:
 
 
 def output_structure(module: GraphModule) -> bool:
-    """The graph returns several values."""
+    """Whether the graph returns several values."""
     end = next(iter(reversed(module.graph.nodes)))
     return isinstance(end.args[0], tuple | list)
 

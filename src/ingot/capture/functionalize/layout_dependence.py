@@ -1,7 +1,7 @@
-"""Where the strides of an input decide what shares memory with what. Comes in: composite ops that
-return a view or a copy, as the layout of their argument allows (`reshape`, `contiguous` …); goes
-out: whether a program made for one layout says the same as eager for another. What holds: a write
-to either side is seen by somebody, and so is a result that is returned beside its source.
+"""Dependence of aliasing on the strides of inputs. Composite ops such as `reshape` and `contiguous`
+return a view or a copy, as the layout of their argument allows. Decides whether a program made for
+one layout agrees with eager for another. A write to either side is observable, and so is a result
+that is returned beside its source.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ingot.program.program import Assumption
 @dataclass
 class Layouts:
     decisions: list[tuple[Memory, Memory]] = field(default_factory=list)
-    """The memory of the argument, and of what was made of it."""
+    """The memories of the argument and of the result."""
 
     def note(self, source: Value, results: Sequence[Any]) -> None:
         for leaf in pytree.tree_leaves(results):
@@ -30,7 +30,7 @@ class Layouts:
                 self.decisions.append((source.cell.memory, leaf.cell.memory))
 
     def assumed(self, inputs: Collection[Memory], returned: Sequence[Memory]) -> set[Assumption]:
-        """`inputs`: the memories that the caller has; `returned`: one for each output."""
+        """`inputs`: the memories that the caller has; `returned`: one per output."""
         if not self.decisions:
             return set()
         seen = any(_is_seen(*pair, inputs, returned) for pair in self.decisions)
@@ -47,7 +47,8 @@ def _is_seen(
 
 
 def decided_by_layout(op: OpOverload, args: Any, kwargs: Any) -> bool:
-    """Another layout of the first argument would make a view of a copy, or the reverse."""
+    """Whether another layout of the first argument would turn a copy into a view, or the
+    reverse."""
     source, *rest = args
     if source.layout is not torch.strided or source.dim() == 0:
         return False
@@ -59,7 +60,8 @@ def decided_by_layout(op: OpOverload, args: Any, kwargs: Any) -> bool:
 
 
 def _layouts(source: Tensor) -> Iterator[Tensor]:
-    """As it is, by rows, by columns, with gaps, and as a view that negates or conjugates."""
+    """Its own layout, row-major, column-major, with gaps, and as a view that negates or
+    conjugates."""
     shape = list(source.shape)
     yield torch.empty_strided(shape, source.stride(), dtype=source.dtype, device=source.device)
     rows = source.new_empty(shape)
@@ -73,7 +75,7 @@ def _layouts(source: Tensor) -> Iterator[Tensor]:
 
 
 def _shares(op: OpOverload, source: Tensor, rest: Sequence[Any], kwargs: Any) -> bool | None:
-    """None: the op does not take this layout."""
+    """None if the op does not accept this layout."""
     try:
         results = pytree.tree_leaves(op(source, *rest, **kwargs))
     except RuntimeError:

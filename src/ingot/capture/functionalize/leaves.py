@@ -1,5 +1,5 @@
-"""What goes through a program while it is made functional: Values, Numbers and plain data, alone or
-in lists, tuples, dicts and slices. Goes out: the same structure with something else at its leaves.
+"""Structures that pass through functionalization: Values, SymbolicNumbers and plain data, alone or
+in lists, tuples, dicts and slices. `map_leaves` keeps the structure and replaces the leaves.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ingot.capture.functionalize.cells import Value
 
 @dataclass(frozen=True, eq=False)
 class SymbolicNumber:
-    """A symbolic number: the node that makes it, and what the tracer knows of it."""
+    """A symbolic number: the node that computes it, and its value in the tracer."""
 
     node: Node
     val: Any
@@ -52,7 +52,7 @@ def fresh_copies(known: Any) -> Any:
 
 
 def same_layout(eager: Tensor) -> Tensor:
-    """The same layout in memory of its own, so that tracing leaves eager's tensor alone."""
+    """The same layout in memory of its own, so that tracing does not touch eager's tensor."""
     if eager.is_conj() or eager.is_neg() or eager.layout is not torch.strided:
         return eager.detach()
     return torch.empty_strided(eager.shape, eager.stride(), dtype=eager.dtype, device=eager.device)

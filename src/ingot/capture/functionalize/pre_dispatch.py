@@ -1,7 +1,7 @@
-"""From torch.export's graph to a Program at pre-dispatch level. Comes in: an ExportedProgram before
-any decomposition, with its writes, views and changes of state; goes out: a Program without them, as
-program/spec.py says of this level. What holds: the given program is not changed; what eager forbids
-is an error at the user's line.
+"""From torch.export's graph to a Program at pre-dispatch level. Converts an ExportedProgram before
+any decomposition, with its writes, views and changes of state, to a Program without them, as
+program/spec.py requires at this level. The given program is not changed. Whatever eager forbids is
+an error at the user's line.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def pre_dispatch_program(exported: ExportedProgram, keep: Iterable[OpOverload] =
     try:
         functional, run, tracked = _functional(exported, kept, any_grad=True)
     except CaptureError:
-        # With inputs that require grad eager would refuse it; with the ones given perhaps not.
+        # With inputs that require grad eager would refuse it; with the given ones perhaps not.
         functional, run, tracked = _functional(exported, kept, any_grad=False)
         plain = _plain(exported)
     program = program_from_exported(functional, Level.PRE_DISPATCH)
@@ -85,7 +85,7 @@ def pre_dispatch_program(exported: ExportedProgram, keep: Iterable[OpOverload] =
 
 
 def _plain(exported: ExportedProgram) -> frozenset[int]:
-    """The user's arguments that do not require grad, though they could."""
+    """The user's arguments that do not require grad, but could."""
     required = _required(exported)
     specs = exported.graph_signature.input_specs
     pairs = zip(placeholders(exported.graph), specs)
@@ -117,8 +117,8 @@ def _journal(
 def _functional(
     exported: ExportedProgram, keep: frozenset[OpOverload], any_grad: bool
 ) -> tuple[ExportedProgram, Functionalizer, set[str]]:
-    """The functional program, and the inputs whose writes autograd sees. With `any_grad` every
-    input of the user's may require grad."""
+    """The functional program, and the inputs whose writes autograd sees. With `any_grad` every user
+    input may require grad."""
     mode = fake_mode(exported.graph) or FakeTensorMode(allow_non_fake_inputs=True)
     run = Functionalizer(mode, HANDLERS, keep)
     with ExitStack() as stack:
@@ -187,8 +187,8 @@ def _requires_grad(exported: ExportedProgram, spec: InputSpec) -> bool | None:
 
 
 def _required(exported: ExportedProgram) -> set[str]:
-    """The user's arguments that require grad. What the tracer knows of them it may have learned
-    after they were written to."""
+    """The user's arguments that require grad. The tracer's own record may date from after they were
+    written to."""
     names = exported.graph_signature.user_inputs
     examples = pytree.tree_leaves(exported.example_inputs)
     pairs = zip(names, examples) if len(names) == len(examples) else ()
@@ -204,8 +204,8 @@ def _given(val: Tensor, leaf: bool | None) -> Tensor:
 def _written_before(
     exported: ExportedProgram, run: Functionalizer, names: dict[int, str], results: list[Any]
 ) -> list[Any]:
-    """A program that is functional already returns what it writes: those results become writes. The
-    rest are the user's."""
+    """Turn the written contents that a functional program returns back into writes; return the
+    user's results."""
     known = {names[id(value)]: value for value in run.inputs}
     by_target = {spec.target: spec.arg.name for spec in exported.graph_signature.input_specs}
     tracked = exported.graph_module.meta.get(TRACKED, ())
@@ -242,7 +242,7 @@ _FOLDED: dict[Any, Assumption] = {
 def _check_shared(
     run: Functionalizer, values: Mapping[Value, Tensor], written: Sequence[Value]
 ) -> None:
-    """`values`: each input with what the tracer was given for it."""
+    """`values`: each input with the tensor that the tracer was given for it."""
     for value in written:
         for other, val in values.items():
             if other is not value and overlap(values[value], val):
@@ -251,14 +251,14 @@ def _check_shared(
 
 
 def _written(run: Functionalizer, value: Value) -> Node:
-    """The content to be written back; autograd's view of it where it saw the writes."""
+    """The content to be written back; autograd's view of it if autograd saw the writes."""
     node = run.content(value.cell) if value.cell.tracked else value.cell.data
     return run.scope().use(node)
 
 
 def _output(run: Functionalizer, result: Any) -> Any:
-    """The node of an output. One that lies in an input's memory is a view of the input itself,
-    which has its new content when the program has run."""
+    """The node of an output. An output in an input's memory is a view of the input itself, which
+    has its new content once the program has run."""
     if isinstance(result, list | tuple):
         return type(result)(_output(run, item) for item in result)
     if isinstance(result, SymbolicNumber):
@@ -287,7 +287,7 @@ def _view_of_input(run: Functionalizer, result: Value, owner: Value) -> Node:
 
 
 def _laid_out(run: Functionalizer, result: Value, node: Node) -> Node:
-    """With eager's strides: the functional form of a write may give others."""
+    """The result with eager's strides: the functional form of a write may give others."""
     val, eager = node.meta["val"], result.eager
     sizes = (
         [*val.shape, *val.stride(), *eager.stride()] if eager.layout is torch.strided else [None]
@@ -316,7 +316,7 @@ def _is_dense(tensor: Tensor) -> bool:
 
 
 def _forget_grad(module: GraphModule) -> None:
-    """Values are told of their shape, dtype and memory; not of autograd."""
+    """Values carry shape, dtype and memory, but no autograd state."""
     for node in module.graph.nodes:
         val = node.meta.get("val")
         if isinstance(val, Tensor):
@@ -335,7 +335,7 @@ _WRITES = {
 def _rebuilt(
     exported: ExportedProgram, module: GraphModule, targets: Sequence[str], run: Functionalizer
 ) -> ExportedProgram:
-    """The given program around the functional graph."""
+    """The given program with the functional graph in place of its own."""
     given = exported.graph_signature
     inputs = [_as_state(s) if s.arg.name in targets else s for s in given.input_specs]
     by_name = {spec.arg.name: spec for spec in inputs}
@@ -365,7 +365,7 @@ def _rebuilt(
 
 
 def _as_state(spec: InputSpec) -> InputSpec:
-    """A tensor that the model holds but did not register is a buffer once it is written to."""
+    """A tensor that the model holds but did not register becomes a buffer once it is written to."""
     if spec.kind is not InputKind.CONSTANT_TENSOR:
         return spec
     return InputSpec(InputKind.BUFFER, spec.arg, spec.target, persistent=False)

@@ -1,7 +1,7 @@
-"""Graphs under construction, one in another. A scope is the program itself, the body of a region,
-or a branch of control flow. What holds: a node may be used in any scope; what lies outside of a
-body comes in as an input of it, what lies in a body that is closed goes out as an output of it,
-through every level between. Nobody but the scopes themselves knows of inputs and outputs of bodies.
+"""Nested graphs under construction. A scope is the program itself, the body of a region, or a
+branch of control flow. A node may be used in any scope: one outside of a body enters it as an
+input, one inside a closed body leaves it as an output, through every level between. Only the scopes
+themselves handle inputs and outputs of bodies.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from ingot.program.mode_regions import region_kinds
 
 @dataclass(eq=False)
 class ModeFrame:
-    """A state that was entered: what a region stands for."""
+    """A state that was entered, which becomes a region."""
 
     op: Any
     state: tuple[Any, ...]
     context: AbstractContextManager[Any]
-    """What makes the state hold while the body is traced."""
+    """Sets the state while the body is traced."""
 
 
 @dataclass(eq=False)
 class Scope:
     parent: Scope | None = None
     frame: ModeFrame | None = None
-    """None: the program itself, or a branch."""
+    """None for the program itself, or a branch."""
     graph: Graph = field(default_factory=Graph)
     captures: dict[Node, Node] = field(default_factory=dict)
-    """From a node of the parent's graph to the input that stands for it."""
+    """From a node of the parent's graph to the input that represents it."""
     exports: dict[Node, Node] = field(default_factory=dict)
     """From a node of this graph to the item of the region's result in the parent's."""
     bodies: dict[str, Scope | GraphModule] = field(default_factory=dict)
@@ -59,13 +59,13 @@ class Scope:
         with place:
             node = self.graph.placeholder(name)
         if self.parent is None:
-            node.name = name  # the signature's name, even where fx would keep it for itself
+            node.name = name  # the signature's name, even if fx reserves it
         node.meta = {**(meta or {}), "val": val}
         self.last_input = node
         return node
 
     def use(self, node: Node) -> Node:
-        """What stands for `node` in this graph."""
+        """The node that represents `node` in this graph."""
         if node.graph is self.graph:
             return node
         home = scope_of(node)
@@ -84,7 +84,7 @@ class Scope:
         return step is self
 
     def reaches(self, node: Node) -> bool:
-        """`node` can be used here: no branch that is over lies between."""
+        """Whether `node` can be used here: no branch that has ended lies between."""
         home: Scope | None = scope_of(node)
         while home is not None and home is not self and not home.encloses(self):
             if home.frame is None:
@@ -105,7 +105,7 @@ class Scope:
         return self.exports[node]
 
     def close(self) -> None:
-        """Leave the body of a region: its call comes into the parent's graph."""
+        """Leave the body of a region and add its call to the parent's graph."""
         assert self.parent is not None and self.frame is not None
         name = self.parent.add_body(_body_name(self.frame), self)
         graph = self.parent.graph
@@ -124,7 +124,7 @@ class Scope:
         return name
 
     def finish(self, outputs: Sequence[Any]) -> GraphModule:
-        """The whole as a module, bodies first."""
+        """The scope as a module, bodies first."""
         self.graph.output(tuple(outputs))
         output_node(self.graph).meta = {}
         modules: dict[str, Any] = {}
@@ -147,7 +147,7 @@ def scope_of(node: Node) -> Scope:
 
 
 def made_under(node: Node, op: Any) -> bool:
-    """The node is in the body of such a region."""
+    """Whether the innermost region of kind `op` around the node is enabled."""
     scope: Scope | None = scope_of(node)
     while scope is not None:
         if scope.frame is not None and scope.frame.op is op:
@@ -162,5 +162,5 @@ def _body_name(frame: ModeFrame) -> str:
 
 
 def used_in(scope: Scope, value: Any) -> Any:
-    """`value` with every node replaced by what stands for it in `scope`."""
+    """`value` with every node replaced by its representative in `scope`."""
     return map_arg(value, scope.use)

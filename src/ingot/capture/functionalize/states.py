@@ -1,7 +1,7 @@
-"""The autograd and autocast states a program goes through, from the toggles its tracer left. Comes
-in: `set_grad`, `enter` and `leave`, in program order and not always well nested; goes out: a stack
-of frames, each the state of one region. What holds: a frame changes something; the states hold for
-real while a frame is on the stack, so that what runs in between runs under them.
+"""The autograd and autocast states of a program, from the toggles its tracer left: `set_grad`,
+`enter` and `leave`, in program order and not always well nested. The result is a stack of frames,
+each the state of one region. A frame always changes something. The states are in effect while their
+frames are on the stack, so that ops that run in between run under them.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ class States:
     def __init__(self) -> None:
         self.frames: list[ModeFrame] = []
         self.entered: dict[Any, ModeFrame | None] = {}
-        """By the token of whoever entered it; None for a state that changed nothing."""
+        """By the token of the call that entered it; None for a state that changed nothing."""
         self.notes: list[str] = []
         self.folded_outside: set[Any] = set()
-        """Kinds of region that were folded away for what held outside of the program."""
+        """Kinds of region that were folded away because of the state outside of the program."""
 
     def grad_enabled(self) -> bool:
-        """Autograd records what is done here."""
+        """Whether autograd records ops here."""
         return torch.is_grad_enabled() and not self.inference()
 
     def inference(self) -> bool:
@@ -33,7 +33,7 @@ class States:
         return bool(modes and modes[-1])
 
     def casts(self) -> bool:
-        """The program itself says what autocast does here."""
+        """Whether the program itself sets autocast here."""
         return any(frame.op is wrap_with_autocast for frame in self.frames)
 
     def set_grad(self, enabled: bool) -> None:
@@ -117,7 +117,7 @@ def frame_for(op: Any, state: tuple[Any, ...]) -> ModeFrame:
 
 
 class _Grad:
-    """set_grad_enabled that waits for __enter__."""
+    """A set_grad_enabled that takes effect on __enter__."""
 
     def __init__(self, enabled: bool) -> None:
         self.enabled = enabled
@@ -134,7 +134,7 @@ class _Grad:
 _CONTEXTS: dict[Any, Any] = {
     wrap_with_set_grad_enabled: _Grad,
     wrap_with_autocast: torch.autocast,
-    # Fake tensors know nothing of inference mode; nothing is recorded under it, as under no_grad.
+    # Fake tensors ignore inference mode; nothing is recorded under it, as under no_grad.
     inference_mode: lambda enabled: _Grad(not enabled),
 }
 
@@ -142,7 +142,7 @@ _CONTEXTS: dict[Any, Any] = {
 def autocast_state(
     device: str, dtype: torch.dtype | None, enabled: bool, cache: bool | None
 ) -> tuple[Any, ...]:
-    """The state of an autocast region with nothing left to defaults."""
+    """The state of an autocast region with all defaults filled in."""
     dtype = torch.get_autocast_dtype(device) if dtype is None else dtype
     cache = torch.is_autocast_cache_enabled() if cache is None else cache
     return device, dtype, enabled, cache

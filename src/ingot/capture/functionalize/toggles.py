@@ -1,5 +1,5 @@
-"""Calls that change the autograd or autocast state, as the tracer left them in the graph. Comes in:
-the node of one and its arguments; goes out: the change in States.
+"""Calls that change the autograd or autocast state, as the tracer left them in the graph, and the
+change that each makes in States.
 """
 
 from __future__ import annotations

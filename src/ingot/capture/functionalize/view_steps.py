@@ -1,8 +1,7 @@
-"""View ops as steps that can be written through. Comes in: a view op with its arguments; goes out:
-how to make the view again from a new source, and how to put a new content of the view into the
-source. Common views have an inverse of their own; any other is inverted by its index map, found by
-taking the same view of the positions. What holds: nothing here looks at strides, so a source with
-eager's values in another layout will do.
+"""View ops as steps that can be written through. A step recomputes the view from a new source, and
+puts new content of the view into the source. Common views have an inverse of their own; any other
+is inverted by its index map, found by applying the view to the element positions. Nothing here
+depends on strides, so a source with eager's values in another layout will do.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ def step_for(
     kwargs: dict[str, Any],
     item: int | None,
 ) -> ViewStep:
-    """`args` and `kwargs` without the source, nodes where they are symbolic numbers."""
+    """`args` and `kwargs` exclude the source; symbolic numbers are nodes."""
     if item is not None:
         return _part_step(emitter, op, args, kwargs, item)
     invert = _INVERSES.get(op)
@@ -64,10 +63,10 @@ def step_for(
 def _part_step(
     emitter: Emitter, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], item: int
 ) -> ViewStep:
-    """One of the results of split, chunk, unbind and their kin."""
+    """One result of split, chunk, unbind and similar ops."""
 
     def forward(source: Node) -> Node:
-        """As a view by itself: autograd lets nobody write to what a part of several came from."""
+        """Emits a single view: autograd forbids writes to the source of one of several views."""
         dim = _part_dim(op, args, kwargs, source)
         if op is aten.unbind.int:
             return emitter.emit(aten.select.int, source, dim, item)
@@ -76,7 +75,7 @@ def _part_step(
         return emitter.emit(operator.getitem, emitter.emit(op, source, *args, **kwargs), item)
 
     def part(source: Node, dim: int) -> tuple[int, int] | None:
-        """Where it begins and ends, if that is known."""
+        """Start and end, if they are known."""
         sizes = [val.shape[dim] for val in op(source.meta["val"], *args, **kwargs)[: item + 1]]
         if not all(type(size) is int for size in sizes):
             return None
@@ -146,7 +145,7 @@ _PERMUTES = frozenset(
 def _view_again(
     emitter: Emitter, op: OpOverload, source: Node, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Node:
-    """The same view; of a copy in row-major order where the source's layout does not allow it."""
+    """The same view, of a contiguous copy if the source's layout does not allow it."""
     try:
         return emitter.emit(op, source, *args, **kwargs)
     except (RuntimeError, ValueError):
@@ -164,7 +163,7 @@ def reshape_like(emitter: Emitter, node: Node, like: Node) -> Node:
 
 
 def shape_of(emitter: Emitter, node: Node) -> list[Any]:
-    """The sizes, as numbers where they are known and nodes where not."""
+    """The sizes, as ints where they are known and nodes otherwise."""
     return [
         size if isinstance(size, int) else emitter.emit(aten.sym_size.int, node, dim)
         for dim, size in enumerate(node.meta["val"].shape)
@@ -172,7 +171,7 @@ def shape_of(emitter: Emitter, node: Node) -> list[Any]:
 
 
 def _inverse_permutation(op: OpOverload, source: Node, args: tuple[Any, ...]) -> list[int]:
-    """Found by taking the same view of a tensor whose sizes tell its dims apart."""
+    """Found by applying the view to a tensor whose dims have distinct sizes."""
     rank = source.meta["val"].dim()
     order = list(op(torch.empty(list(range(1, rank + 1)), device="meta"), *args).shape)
     return [order.index(dim + 1) for dim in range(rank)]
@@ -205,7 +204,7 @@ def _same(emit: Emitter, source: Node, new: Node, args: tuple[Any, ...]) -> Node
 
 
 def _expand(emit: Emitter, source: Node, new: Node, args: tuple[Any, ...]) -> Node:
-    """Where it only gained dims of size 1: see `repeats`."""
+    """For an expand that only added dims of size 1: see `repeats`."""
     return reshape_like(emit, new, source)
 
 
@@ -260,7 +259,7 @@ _INVERSES: dict[OpOverload, Invert] = {
 
 
 def put(emitter: Emitter, steps: Sequence[ViewStep], content: Node, new: Node) -> Node:
-    """The new content when `new` is written through the steps."""
+    """The content after `new` is written through the steps."""
     sources, node = [content], content
     for i, step in enumerate(steps):
         node = step.forward(node)
@@ -284,8 +283,8 @@ def through(steps: Sequence[ViewStep]) -> Callable[[Node], Node]:
 
 
 def repeats(source: Node, view: Node) -> bool:
-    """Elements of the source are seen more than once: what is written through the view and the
-    steps behind it has to be put back as a whole."""
+    """Whether elements of the source occur more than once in the view: what is written through it
+    and the later steps must then be put back as a whole."""
     counts = [node.meta["val"].numel() for node in (source, view)]
     return all(type(count) is int for count in counts) and counts[0] < counts[1]
 
@@ -293,7 +292,7 @@ def repeats(source: Node, view: Node) -> bool:
 def invert_by_positions(
     emit: Emitter, source: Node, new: Node, forward: Callable[[Node], Node]
 ) -> Node:
-    """Where each element of the view lies in the source, by viewing the positions themselves."""
+    """Inverts any view by applying it to the positions of the source's elements."""
     val = source.meta["val"]
     sizes = shape_of(emit, source)
     count: Any = math.prod(sizes) if all(isinstance(s, int) for s in sizes) else None

@@ -1,7 +1,7 @@
-"""Ops that write, as ops that compute what is written. Comes in: such an op with its Values; goes
-out: the same results, with the new content noted at every Value that shares the memory. Writes that
-have no functional form are errors that name the rule. What holds: eager ran the op first, so
-whatever eager forbids was refused with eager's own words.
+"""Ops that write, as ops that compute the written content. Returns the op's results and records the
+new content at every Value that shares the memory. Writes without a functional form are errors that
+name the rule. Eager runs the op first, so whatever eager forbids is refused with eager's own
+message.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _RESTYLES: dict[OpOverload, OpOverload] = {
     aten.squeeze_.dims: aten.squeeze.dims,
     aten.unsqueeze_.default: aten.unsqueeze.default,
 }
-"""Ops that change how a tensor object sees its memory, and the view each takes."""
+"""Ops that change how a tensor object views its memory, and the view that each applies."""
 
 
 def run_write(run: Functionalizer, op: OpOverload, args: Any, kwargs: Any) -> Any:
@@ -111,8 +111,8 @@ def _shapes(eager: Any) -> list[Any]:
 
 
 def _check_overlap(run: Functionalizer, op: OpOverload, named: Mapping[str, Any]) -> None:
-    """What is written depends on the order in which it is where elements share memory. Eager
-    refuses what it sees of this."""
+    """Where elements share memory, the result of a write depends on its order. Eager refuses the
+    cases that it detects."""
     written = {a.name for a in written_arguments(op)}
     rows = [
         (name, i, tensor)
@@ -159,7 +159,7 @@ def _detach_in_place(run: Functionalizer, value: Value) -> Value:
 
 
 def _copied(run: Functionalizer, target: Value, source: Any) -> Node:
-    """The source as the target would hold it."""
+    """The source, as the target would hold it."""
     node = run.read(source) if isinstance(source, Value) else None
     if node is None:
         return run.emit(aten.full_like.default, run.read(target), source)
@@ -171,8 +171,8 @@ def _copied(run: Functionalizer, target: Value, source: Any) -> Node:
 
 
 def _save_inputs(run: Functionalizer, target: Any) -> None:
-    """Autograd may keep what it is given; an input that autograd sees written to is written back
-    when the program ends, so what is computed from it is computed from a copy."""
+    """Autograd may save its inputs, and an input whose write autograd sees is written back at the
+    end of the program. Values are therefore computed from a copy of it."""
     for value in target if isinstance(target, list | tuple) else [target]:
         cell = value.cell if isinstance(value, Value) else None
         if cell is None or cell.version > 0 or cell.data not in run.inputs.values():
@@ -199,7 +199,7 @@ def _compute(
 
 
 def _given(op: OpOverload, form: FunctionalForm, args: Any, kwargs: Any) -> dict[str, Any]:
-    """What the functional op is called with: what was written, and what it has no default for."""
+    """The arguments of the functional op: those given explicitly, and those without a default."""
     explicit = {*(a.name for a, _ in zip(op._schema.arguments, args)), *kwargs}
     needed = {a.name for a in form.op._schema.arguments if not a.has_default_value()}
     named = named_arguments(op, args, kwargs)
@@ -225,7 +225,8 @@ def _random(run: Functionalizer, form: FunctionalForm, given: Mapping[str, Any])
 def _call_by_name(
     run: Functionalizer, op: OpOverload, functional: OpOverload, given: Mapping[str, Any]
 ) -> Any:
-    """Ops that write are not autocast; where their partner would be, autocast is off for it."""
+    """Ops that write are not autocast; where their functional partner would be, autocast is
+    disabled."""
     arguments = functional._schema.arguments
     args = [given[a.name] for a in arguments if not a.kwarg_only and a.name in given]
     kwargs = {a.name: given[a.name] for a in arguments if a.kwarg_only and a.name in given}
@@ -259,7 +260,7 @@ def _may_be_autocast(op: OpOverload, device: str) -> bool:
 
 
 def _is_autocast(run: Functionalizer, op: Callable[..., Any], args: Any, kwargs: Any) -> bool:
-    """Autocast changes the dtype the op gives."""
+    """Whether autocast changes the dtype of the op's result."""
     with torch.no_grad():
         changed = run.run_eager(op, tuple(args), kwargs)
         with torch.autocast("cpu", enabled=False):
@@ -280,7 +281,7 @@ def _store(run: Functionalizer, target: Any, content: Any) -> None:
 
 
 def _conformed(run: Functionalizer, target: Value, node: Node) -> Node:
-    """With exactly the dtype and shape of what it is written to."""
+    """The node with exactly the dtype and shape of the target."""
     if node.meta["val"].dtype != target.eager.dtype:
         node = run.emit(aten._to_copy.default, node, dtype=target.eager.dtype)
     if not same_numbers(node.meta["val"].shape, target.eager.shape):
@@ -289,7 +290,7 @@ def _conformed(run: Functionalizer, target: Value, node: Node) -> Node:
 
 
 def _results(run: Functionalizer, out: Any, rest: list[Any]) -> Any:
-    """Results that are written arguments are those; others come from the functional op."""
+    """Results that are written arguments stay those Values; others come from the functional op."""
     others = iter(rest)
     if isinstance(out, tuple | list):
         return [_result(run, item, others) for item in out]
@@ -304,7 +305,7 @@ def _result(run: Functionalizer, out: Any, others: Any) -> Any:
 
 
 def run_silent_write(run: Functionalizer, op: OpOverload, args: Any, kwargs: Any) -> Any:
-    """An op that writes to an argument though its schema does not say so."""
+    """An op that writes to an argument its schema does not mark."""
     if op in _BATCH_NORMS:
         return _batch_norm(run, op, args, kwargs)
     if is_composite(op):
@@ -317,7 +318,7 @@ def _cloned(run: Functionalizer, value: Value) -> Any:
 
 
 _BATCH_NORMS = {aten.batch_norm.default: 1, aten.native_batch_norm.default: 3}
-"""With the number of their results."""
+"""The number of results of each."""
 
 
 def _batch_norm(run: Functionalizer, op: OpOverload, args: Any, kwargs: Any) -> Any:
@@ -325,7 +326,7 @@ def _batch_norm(run: Functionalizer, op: OpOverload, args: Any, kwargs: Any) -> 
     named = named_arguments(op, args, kwargs)
     wanted = ("input", "weight", "bias", "running_mean", "running_var", "training")
     given = (*(named[name] for name in wanted), named["momentum"], named["eps"])
-    # Autograd keeps the statistics it was given; what is written back must not be those.
+    # Autograd saves the statistics it is given; those written back must be others.
     given = (*given[:3], *(_cloned(run, value) for value in given[3:5]), *given[5:])
     results = run.call(aten._native_batch_norm_legit_functional.default, given, {})
     run.write(named["running_mean"], run.read(results[3]))

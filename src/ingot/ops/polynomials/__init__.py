@@ -1,7 +1,6 @@
-"""The mathematical functions that generated code inlines. Comes in: a builder and Vals of f32 or
-f64; goes out: the Val of the function. What holds: f32 is branch-free vector arithmetic unless said
-otherwise, f64 is Sleef's; every function is total (NaN, ±inf, denormals) and its worst error is
-tested.
+"""The mathematical functions that generated code inlines, on Vals of f32 or f64. f32 is branch-free
+vector arithmetic unless stated otherwise, f64 calls Sleef; every function is total (NaN, ±inf,
+denormals) and its worst error is tested.
 """
 
 from ingot.ops.polynomials.error import erf, erfc, erfcx, log_ndtr, normal_cdf, times_normal_cdf

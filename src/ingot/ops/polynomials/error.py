@@ -1,6 +1,6 @@
-"""erf and its complements, inlined in f32. Below 0.93 an odd polynomial; above it 1 - exp(p(|x|)),
-where p approximates log(erfc). What holds: erf(±inf) = ±1, NaN stays, the sign of zero stays; worst
-errors stand in tests/unit/test_polynomials.py. f64 goes to Sleef.
+"""erf and its complements, inlined in f32: an odd polynomial below 0.93, 1 - exp(p(|x|)) above,
+where p approximates log(erfc). erf(±inf) = ±1; NaN and the sign of zero are preserved; the worst
+errors are in tests/unit/test_polynomials.py. f64 calls Sleef.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ _SEAM = 0.927734375
 _ERF_SMALL = (
     1.28379166e-1, -3.76125336e-1, 1.12819925e-1, -2.67681349e-2, 4.99119423e-3, -5.96761703e-4,
 )  # fmt: skip
-# log(erfc(t)) + t over t, 0.9277 <= t <= 4, so good that 1 - erfc is right to an ulp.
+# log(erfc(t)) + t over t, 0.9277 <= t <= 4; 1 - erfc is then accurate to an ulp.
 _ERFC_LOG = (
     -1.28717512e-1, -6.34846687e-1, -1.06777877e-1, 2.42546219e-2, -3.88396438e-3, 3.83197126e-4,
     -1.72853470e-5,
 )  # fmt: skip
-# log2(erfc(x / sqrt(2))) over x, 0 <= x <= 5; minimax, 2^-23.8. Beyond, it falls too fast.
+# log2(erfc(x / sqrt(2))) over x, 0 <= x <= 5; minimax, 2^-23.8. Beyond, it decreases too fast.
 _CDF_LOG2 = (
     -1.151106834411621, -0.4591972529888153, -0.05251104384660721, 0.007044198457151651,
     -7.36385554773733e-05, -0.00024739833315834403, 6.81107267155312e-05, -9.723782568471506e-06,
     7.616932862219983e-07, -2.5829104188801466e-08,
 )  # fmt: skip
-# Where half of what these give is less than 2^-150, which is 0 in f32.
+# Where half of the approximation is less than 2^-150, which is 0 in f32.
 _CDF_END = 11.5525
 # exp(x²) erfc(x) (1 + 2x) in powers of (x - 4) / (x + 4), x >= 0; minimax, 2^-37.
 _ERFCX = (
@@ -66,8 +66,8 @@ def erf(b: RegisterBuilder, x: Val) -> Val:
 
 
 def normal_cdf(b: RegisterBuilder, x: Val) -> Val:
-    """(1 + erf(x / sqrt(2))) / 2. In f32 it is 2 to the power p(|x|) left of 0 and one less that
-    right of it: nothing cancels, and there is one polynomial where erf has two."""
+    """(1 + erf(x / sqrt(2))) / 2. In f32 it is 2^p(|x|) left of 0 and one minus that right of it:
+    nothing cancels, and it takes one polynomial where erf takes two."""
     one, zero = b.const(1.0, x.dtype), b.const(0.0, x.dtype)
     if x.dtype is F64:
         scaled = b.mul(x, b.const(-math.sqrt(0.5), F64))
@@ -77,8 +77,7 @@ def normal_cdf(b: RegisterBuilder, x: Val) -> Val:
 
 
 def times_normal_cdf(b: RegisterBuilder, x: Val) -> Val:
-    """x times `normal_cdf` of it: what is left of x right of 0, less what the tail takes. Far left
-    it is -0.0, as x times 0 is."""
+    """x · normal_cdf(x): max(x, 0) minus |x| times the tail. Far left it is -0.0, like x · 0."""
     if x.dtype is F64:
         return b.mul(x, normal_cdf(b, x))
     size = absolute(b, at_most(b, x, _CDF_END))
@@ -86,7 +85,7 @@ def times_normal_cdf(b: RegisterBuilder, x: Val) -> Val:
 
 
 def _normal_tail(b: RegisterBuilder, size: Val) -> Val:
-    """The normal distribution at -size in f32."""
+    """The normal CDF at -size, in f32."""
     t = at_most(b, size, _CDF_END)
     return exp2_of_product(b, split_horner(b, t, _CDF_LOG2), t, halvings=1)
 
@@ -105,7 +104,7 @@ def _erfc_wide(b: RegisterBuilder, x: Val) -> Val:
 
 
 def _erfcx_wide(b: RegisterBuilder, x: Val) -> Val:
-    """exp(x²) erfc(x) of x >= 0."""
+    """exp(x²) erfc(x) for x >= 0."""
     four, one = b.const(4.0, F64), b.const(1.0, F64)
     bounded = at_most(b, x, 1e100)
     below, right = b.add(bounded, four), b.fma(bounded, b.const(2.0, F64), one)
@@ -127,8 +126,8 @@ def erfcx(b: RegisterBuilder, x: Val) -> Val:
 
 
 def log_ndtr(b: RegisterBuilder, x: Val) -> Val:
-    """The logarithm of the normal distribution: by erfcx where it is small, by erfc where it is
-    near 1."""
+    """The logarithm of the normal CDF: through erfcx where the CDF is small, through erfc where it
+    is near 1."""
     if x.dtype is F64:
         raise UnsupportedError("log_ndtr in f64 needs more digits than are inlined")
     wide, half = widen(b, x), b.const(0.5, F64)
@@ -136,7 +135,7 @@ def log_ndtr(b: RegisterBuilder, x: Val) -> Val:
     left = b.sub(log_wide(b, b.mul(half, _erfcx_wide(b, absolute(b, t)))), b.mul(t, t))
     rest = b.mul(half, _erfc_wide(b, t))
     right = log_wide(b, b.sub(b.const(1.0, F64), rest))
-    # log(1 - q) of a small q is -q - q²/2.
+    # log(1 - q) for small q is -q - q²/2.
     series = b.neg(b.fma(b.mul(half, rest), rest, rest))
     right = b.select(b.cmp("lt", rest, b.const(2.0**-16, F64)), series, right)
     return narrow(b, b.select(b.cmp("lt", wide, b.const(-1.0, F64)), left, right))

@@ -1,7 +1,7 @@
-"""exp, exp2, expm1, sigmoid and tanh. f32 is inlined: round to a multiple of ln 2, a polynomial of
-degree six on what is left, the power of two by integer arithmetic. What holds: denormal results are
-kept, overflow gives inf, NaN stays NaN; the worst errors stand in tests/unit/test_polynomials.py.
-f64 goes to Sleef.
+"""exp, exp2, expm1, sigmoid and tanh. f32 is inlined: round to a multiple of ln 2, evaluate a
+polynomial of degree six on the remainder, apply the power of two by integer arithmetic. Denormal
+results are kept, overflow gives inf, NaN stays NaN; the worst errors are in
+tests/unit/test_polynomials.py. f64 calls Sleef.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def exp(b: RegisterBuilder, x: Val) -> Val:
 
 
 def _reduce(b: RegisterBuilder, x: Val) -> tuple[Val, Val, Val]:
-    """x = n ln 2 + r: r, and n as a float and as an integer."""
+    """x = n ln 2 + r: returns r, and n as a float and as an integer."""
     n, integer = nearest_integer(b, x, LOG2_E)
     r = b.fma(n, b.const(-LN2_HIGH, x.dtype), x)
     return b.fma(n, b.const(-LN2_LOW, x.dtype), r), n, integer
@@ -69,7 +69,7 @@ def _expm1_of_rest(b: RegisterBuilder, r: Val) -> Val:
 
 
 def exp_in_range(b: RegisterBuilder, x: Val) -> Val:
-    """exp where the result is surely normal: -87 < x < 88.7."""
+    """exp for results that are certainly normal: -87 < x < 88.7."""
     r, whole, n = _reduce(b, x)
     if b.can_scale(x):
         return b.scale(_exp_of_rest(b, r), whole)
@@ -84,8 +84,8 @@ def exp2(b: RegisterBuilder, x: Val) -> Val:
 
 
 def exp2_of_product(b: RegisterBuilder, x: Val, y: Val, halvings: int = 0) -> Val:
-    """2 to the power x y, halved so many times, where -151 <= x y - halvings <= 129. The product is
-    not rounded: what is left of it beside the nearest integer is small."""
+    """2^(x y), halved `halvings` times, where -151 <= x y - halvings <= 129. The product is never
+    rounded: an fma gives its small distance to the nearest integer."""
     n, integer = nearest_integer(b, x, y)
     r = b.fma(x, y, b.neg(n))
     halved = [c * 0.5**halvings for c in (1.0, *EXP2_TAIL)]
@@ -101,14 +101,14 @@ def expm1(b: RegisterBuilder, x: Val) -> Val:
     p = _expm1_of_rest(b, r)
     power = power_of_two(b, n)
     result = b.fma(power, p, b.sub(power, one))
-    # 2^128 is not an f32: there the sum is taken at half its size.
+    # 2^128 is not an f32: there the sum is computed at half its size.
     top = b.fma(two_127, p, two_127)
     result = b.select(b.cmp("eq", n, b.const(128, n.dtype)), b.add(top, top), result)
     return keep_zero_sign(b, result, x)
 
 
 def sigmoid(b: RegisterBuilder, x: Val) -> Val:
-    """1 / (1 + exp(-x)), eager's formula."""
+    """1 / (1 + exp(-x)), as in eager."""
     one = b.const(1.0, x.dtype)
     return b.div(one, b.add(one, exp(b, b.neg(x))))
 

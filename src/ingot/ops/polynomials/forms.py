@@ -1,7 +1,6 @@
-"""What the inlined functions share: Horner's scheme, clamps that let NaN through, the exponent
-field of an f32, signs. Comes in and goes out: Vals of f32 or f64. What holds: a multiplication
-followed by an addition is an explicit fma, and every choice is a select that the vector units have,
-never a branch.
+"""Building blocks of the inlined functions: Horner's scheme, clamps that propagate NaN, the
+exponent field of an f32, signs. A multiplication followed by an addition is an explicit fma, and
+every choice is a select that the vector units have, never a branch.
 """
 
 from __future__ import annotations
@@ -29,8 +28,9 @@ def horner(b: RegisterBuilder, x: Val, coefficients: Sequence[float]) -> Val:
 
 
 def split_horner(b: RegisterBuilder, x: Val, coefficients: Sequence[float], plain: int = 0) -> Val:
-    """The same sum, even and odd powers apart: half as long a chain, for one more multiplication.
-    The first `plain` coefficients, which decide the rounding, are added one after the other."""
+    """The same sum with even and odd powers separate: half the dependency chain, for one more
+    multiplication. The first `plain` coefficients, which determine the rounding, are added in
+    sequence."""
     square = b.mul(x, x)
     even = horner(b, square, coefficients[plain::2])
     odd = horner(b, square, coefficients[plain + 1 :: 2])
@@ -41,7 +41,7 @@ def split_horner(b: RegisterBuilder, x: Val, coefficients: Sequence[float], plai
 
 
 def at_least(b: RegisterBuilder, x: Val, bound: float) -> Val:
-    """max(x, bound); NaN stays. In this order of operands it is one instruction."""
+    """max(x, bound); NaN stays. This order of operands is one instruction."""
     low = b.const(bound, x.dtype)
     return b.select(b.cmp("gt", low, x), low, x)
 
@@ -65,7 +65,7 @@ def with_sign_of(b: RegisterBuilder, x: Val, sign: Val) -> Val:
 
 
 def keep_zero_sign(b: RegisterBuilder, result: Val, x: Val) -> Val:
-    """For functions whose result has the sign of x: restores the -0.0 that a sum has lost."""
+    """For functions whose result has the sign of x: restores a -0.0 that a sum has lost."""
     kind = integer_type(x)
     minus_zero = b.const(-(1 << (bits_of_float(x) - 1)), kind)
     sign = b.and_(b.bitcast(x, kind), minus_zero)
@@ -84,8 +84,8 @@ def power_of_two(b: RegisterBuilder, n: Val) -> Val:
 
 
 def scale(b: RegisterBuilder, x: Val, whole: Val, n: Val) -> Val:
-    """x · 2ⁿ for n as a float and as an integer. Without an instruction for it, it is right in
-    overflow and in denormals because each half of the exponent is a factor of its own."""
+    """x · 2ⁿ for n as a float and as an integer. Without an instruction for it, each half of the
+    exponent is a separate factor, which makes overflow and denormals correct."""
     if b.can_scale(x):
         return b.scale(x, whole)
     half = b.shr(n, b.const(1, n.dtype))

@@ -1,7 +1,7 @@
-"""lgamma and digamma. lgamma is Sleef's. digamma is shifted up by ten through its recurrence, all
-ten fractions as one, and given by its asymptotic series there; left of zero it is reflected. What
-holds: f32 is computed in f64 lanes; the pole at 0 gives ∓inf, those at the negative integers NaN,
-as in ATen.
+"""lgamma and digamma. lgamma is Sleef's. digamma is shifted up by ten through its recurrence, with
+all ten fractions combined into one, and evaluated there by its asymptotic series; left of zero it
+is reflected. f32 is computed in f64 lanes; the pole at 0 gives ∓inf, those at the negative integers
+NaN, as in ATen.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ingot.ops.registers import RegisterBuilder
 from ingot.ops.values import Val
 
 _SHIFT = 10
-# log z - 1/(2z) less digamma(z), over 1/z², in powers of 1/z²: Bernoulli numbers.
+# log z - 1/(2z) - digamma(z), over 1/z², in powers of 1/z²: Bernoulli numbers.
 _SERIES = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
 
 
@@ -58,7 +58,7 @@ def _right_of_zero(b: RegisterBuilder, x: Val, precise: bool) -> Val:
 
 
 def _pi_cotangent(b: RegisterBuilder, x: Val, precise: bool) -> Val:
-    """π cot(πx), of the distance to the nearest integer, by the tangent of an angle below π/4."""
+    """π cot(πx), from the distance to the nearest integer and the tangent of an angle below π/4."""
     rest = b.sub(x, b.math("roundeven", x))
     size = absolute(b, rest)
     near = b.cmp("le", size, b.const(0.25, F64))

@@ -1,6 +1,6 @@
 """sinh, cosh and the inverse hyperbolic functions: f32 in f64 lanes, by exp and log, with a short
-series where the sum would cancel. What holds: rounded once, so hardly more than half an ulp;
-overflow gives inf, arguments outside the domain NaN. f64 goes to Sleef.
+series where the sum would cancel. Results are rounded once, so they are off by hardly more than
+half an ulp; overflow gives inf, arguments outside the domain NaN. f64 calls Sleef.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ingot.ops.polynomials.wide import exp_wide, log_wide
 from ingot.ops.registers import RegisterBuilder
 from ingot.ops.values import Val
 
-# Below this size the series of three terms is exact to f32.
+# Below this, the series of three terms is exact to f32.
 _SMALL = 2.0**-6
 
 
@@ -47,7 +47,7 @@ def acosh(b: RegisterBuilder, x: Val) -> Val:
     if x.dtype is F64:
         return _unless_huge(b, x, library(b, "acosh", x))
     wide, one = widen(b, x), b.const(1.0, F64)
-    # Below 1 one factor alone is negative, below -1 both are: the square root of the first tells.
+    # Below 1 one factor is negative, below -1 both are: in each case the first root is NaN.
     root = b.mul(b.math("sqrt", b.sub(wide, one)), b.math("sqrt", b.add(wide, one)))
     return narrow(b, log_wide(b, b.add(wide, root)))
 
@@ -65,8 +65,8 @@ def atanh(b: RegisterBuilder, x: Val) -> Val:
 
 
 def _unless_huge(b: RegisterBuilder, x: Val, value: Val) -> Val:
-    """Sleef squares its argument, which overflows; there the result is log(2|x|), with the sign of
-    `value`."""
+    """Sleef squares its argument, which overflows; the result of a huge one is log(2|x|), with the
+    sign of `value`."""
     size = absolute(b, x)
     huge = b.and_(b.cmp("gt", size, b.const(1e150, F64)), b.not_(b.isnan(value)))
 
@@ -78,8 +78,8 @@ def _unless_huge(b: RegisterBuilder, x: Val, value: Val) -> Val:
 
 
 def _odd(b: RegisterBuilder, x: Val, size: Val, large: Val, series: Sequence[float]) -> Val:
-    """An odd function: its series x + c x³ … where |x| is small, `large` elsewhere, the sign of x
-    throughout."""
+    """An odd function: its series x + c x³ … for small |x|, `large` elsewhere, with the sign of
+    x."""
     square = b.mul(size, size)
     small = b.fma(b.mul(square, horner(b, square, series)), size, size)
     result = b.select(b.cmp("lt", size, b.const(_SMALL, F64)), small, large)

@@ -1,7 +1,6 @@
-"""erfinv and the normal quantile. Both are functions of w = -log(1 - x²): a polynomial in w where
-that is below 5, one in sqrt(w) beyond. What holds: f32 is computed in f64 lanes and rounded once;
-f64 starts from the same polynomials and is refined by a step of Newton's. ±1 gives ±inf, arguments
-outside the domain NaN.
+"""erfinv and the normal quantile. Both are functions of w = -log(1 - x²): a polynomial in w below
+5, one in sqrt(w) beyond. f32 is computed in f64 lanes and rounded once; f64 starts from the same
+polynomials and is refined by one Newton step. ±1 gives ±inf, arguments outside the domain NaN.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ def erfinv(b: RegisterBuilder, x: Val) -> Val:
 
 
 def ndtri(b: RegisterBuilder, p: Val) -> Val:
-    """sqrt(2) erfinv(2p - 1), with 1 - x² = 4 p (1 - p) taken where it does not cancel."""
+    """sqrt(2) erfinv(2p - 1), with 1 - x² computed as 4 p (1 - p), which does not cancel."""
     if p.dtype is F64:
         raise UnsupportedError("the normal quantile in f64 needs more digits than are inlined")
     wide, one, two = widen(b, p), b.const(1.0, F64), b.const(2.0, F64)
@@ -68,7 +67,7 @@ def _from_log(b: RegisterBuilder, x: Val, log: Val) -> Val:
         tail = with_sign_of(b, b.mul(v, horner(b, place, _TAIL)), x)
         return b.select(outer, tail, central)
 
-    # Beyond 0.9966 only.
+    # Only beyond 0.9966.
     return b.branch(b.any(outer), with_tail, lambda: central)
 
 
@@ -80,7 +79,7 @@ def _at_the_ends(b: RegisterBuilder, x: Val, value: Val) -> Val:
 
 
 def _newton(b: RegisterBuilder, y: Val, x: Val) -> Val:
-    """One step from y towards the root of erf(y) = x, by the complement where x is near ±1."""
+    """One Newton step from y towards the root of erf(y) = x, through erfc where x is near ±1."""
     size, guess, one = absolute(b, x), absolute(b, y), b.const(1.0, F64)
     gauss = library(b, "exp", b.neg(b.mul(y, y)))
     slope = b.mul(b.const(2 / math.sqrt(math.pi), F64), gauss)

@@ -1,7 +1,7 @@
-"""log, log2, log10 and log1p. f32 is inlined: the exponent is taken off so that the mantissa lies
-in 2/3 … 4/3, and a polynomial gives log1p of what is left. What holds: log(0) is -inf, of negative
-numbers NaN, of inf inf; denormal operands are scaled first; worst errors stand in
-tests/unit/test_polynomials.py. f64 goes to Sleef.
+"""log, log2, log10 and log1p. f32 is inlined: the exponent is split off so that the mantissa lies
+in 2/3 … 4/3, and a polynomial gives log1p of the rest. log(0) is -inf, log of a negative number
+NaN, log(inf) inf; denormal operands are scaled first; the worst errors are in
+tests/unit/test_polynomials.py. f64 calls Sleef.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def log10(b: RegisterBuilder, x: Val) -> Val:
 
 
 def _scaled(b: RegisterBuilder, x: Val, factor: float, per_exponent: float) -> Val:
-    """log(x) · factor, the product taken in two parts."""
+    """log(x) · factor, with the product computed in two parts."""
     exponent, f = _split(b, x)
     high = rounded(factor, F32)
     tail = b.mul(b.mul(f, f), _log1p_tail(b, f))
@@ -70,7 +70,7 @@ def _split(b: RegisterBuilder, x: Val) -> tuple[Val, Val]:
 
 
 def _outside(b: RegisterBuilder, x: Val, result: Val) -> Val:
-    """The values at 0, below 0, at inf and NaN."""
+    """The values at and below 0, at inf and at NaN."""
     infinity, zero = b.const(math.inf, F32), b.const(0.0, F32)
     result = b.select(b.cmp("lt", x, infinity), result, x)
     pole = b.select(b.cmp("lt", x, zero), b.const(math.nan, F32), b.const(-math.inf, F32))
@@ -85,9 +85,8 @@ def log1p(b: RegisterBuilder, x: Val) -> Val:
     one = b.const(1.0, F32)
     u = b.add(x, one)
     field = b.and_(b.sub(b.bitcast(u, I32), b.const(_TWO_THIRDS, I32)), b.const(_EXPONENT, I32))
-    # f = (1 + x) · 2^-e - 1, taken apart so that nothing of x is lost: x · 2^-e + (2^-e - 1). The
-    # power of two is
-    # held four times as large, for 2^-128 is denormal.
+    # f = (1 + x) · 2^-e - 1, decomposed into x · 2^-e + (2^-e - 1), so that no bit of x is lost.
+    # The power of two is held times four, because 2^-128 is denormal.
     power = b.bitcast(b.sub(b.const(0x40800000, I32), field), F32)
     shifted = b.bitcast(b.sub(b.bitcast(x, I32), field), F32)
     f = b.add(shifted, b.fma(power, b.const(0.25, F32), b.const(-1.0, F32)))

@@ -1,6 +1,6 @@
-"""fmod, exactly. Where the quotient is below 2²² it is one division and one fma; where a lane has a
-greater one, the whole vector goes to Sleef behind a branch. What holds: the result is exact and has
-the sign of x; fmod(x, 0), fmod(inf, y) and NaN give NaN, fmod(x, inf) gives x.
+"""fmod, exactly. A quotient below 2²² takes one division and one fma; if a lane has a larger one, a
+branch passes the whole vector to Sleef. The result is exact and has the sign of x; fmod(x, 0),
+fmod(inf, y) and NaN give NaN, fmod(x, inf) gives x.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ def fmod(b: RegisterBuilder, x: Val, y: Val) -> Val:
     x, y = b.same_lanes(x, y)
     size, divisor = absolute(b, x), absolute(b, y)
     quotient = b.div(size, divisor)
-    # Also taken by NaN and by 0 / 0: Sleef answers those.
+    # False for NaN and for 0 / 0 as well: Sleef handles those.
     easy = b.cmp("lt", quotient, b.const(2.0**22, x.dtype))
     hard = b.any(b.not_(easy))
     return b.branch(
@@ -28,11 +28,11 @@ def fmod(b: RegisterBuilder, x: Val, y: Val) -> Val:
 def _fmod_of_small_quotient(
     b: RegisterBuilder, x: Val, size: Val, divisor: Val, quotient: Val
 ) -> Val:
-    """The truncated quotient may be one too great where the division rounded up; the remainder then
-    is negative."""
+    """If the division rounded up, the truncated quotient may be one too large; the remainder is
+    then negative."""
     whole = b.math("trunc", quotient)
     rest = b.fma(b.neg(whole), divisor, size)
     rest = b.select(b.cmp("lt", rest, b.const(0.0, x.dtype)), b.add(rest, divisor), rest)
-    # An infinite divisor makes 0 · inf of a quotient that is 0.
+    # An infinite divisor gives 0 · inf for a quotient of 0.
     rest = b.select(b.cmp("eq", whole, b.const(0.0, x.dtype)), size, rest)
     return with_sign_of(b, rest, x)

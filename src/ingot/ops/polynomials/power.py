@@ -1,6 +1,6 @@
-"""pow and hypot. f32 pow is exp(y · log|x|) in f64 lanes, rounded once; the cases that C99 lists
-are put in by selects. What holds: pow(x, 0) = pow(1, y) = 1 even for NaN; a negative base wants an
-integer exponent, an odd one keeps its sign. f64 goes to Sleef.
+"""pow and hypot. f32 pow is exp(y · log|x|) in f64 lanes, rounded once; selects apply the special
+cases of C99. pow(x, 0) = pow(1, y) = 1 even for NaN; a negative base requires an integer exponent,
+and an odd one keeps its sign. f64 calls Sleef.
 """
 
 from __future__ import annotations

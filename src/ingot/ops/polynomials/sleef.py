@@ -1,7 +1,6 @@
-"""Calls into Sleef, which libtorch exports. Comes in: a function's name and its operands in f32 or
-f64, of any number of lanes; goes out: the result, put together from calls of the widths that this
-machine has. What holds: a symbol is called only where it was found and the processor has its
-instructions; otherwise UnsupportedError, and ATen serves the op.
+"""Calls of Sleef, which libtorch exports, on operands in f32 or f64 with any number of lanes. The
+result is assembled from calls of the widths that this machine has. A symbol is called only if it
+exists and the processor has its instructions; otherwise an UnsupportedError leaves the op to ATen.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ from ingot.ops.values import Val
 
 
 def library(b: RegisterBuilder, name: str, *operands: Val, suffix: str = "_u10") -> Val:
-    """Sleef's `name` over all lanes, such as library(b, "lgamma", x). A scalar rides in a vector of
-    its own, so that the tail of a loop gets the same bits as its body; without vectors it is the C
-    library's."""
+    """Sleef's `name` over all lanes, such as library(b, "lgamma", x). A scalar is computed in a
+    vector, so that the tail of a loop gets the same bits as its body; without vector versions, the
+    C library is called."""
     values = b.same_lanes(*operands)
     first = values[0]
     letter = "d" if first.dtype is F64 else "f"
@@ -58,7 +57,7 @@ def _one_by_one(b: RegisterBuilder, symbol: str, values: Sequence[Val]) -> Val:
 
 
 def _width(name: str, letter: str, size: int, lanes: int, suffix: str) -> int:
-    """The widest call that is there and not wider than needed; else the narrowest; 0 where there is
+    """The widest available call that is not wider than needed; else the narrowest; 0 if there is
     none."""
     widths = [bits // 8 // size for bits in (512, 256) if bits <= this_machine().vector_bits]
     there = [w for w in widths if has_symbol(f"Sleef_{name}{letter}{w}{suffix}")]

@@ -1,7 +1,7 @@
 """sin, cos, tan and the inverse functions. f32 sin and cos are reduced by multiples of π/2 in three
-parts, tan and the inverses are computed in f64 lanes and rounded once. What holds: where |x| of a
-lane exceeds the reach of the reduction that lane is Sleef's, behind a branch, so that huge
-arguments are right as well; ±inf gives NaN.
+parts; tan and the inverses are computed in f64 lanes and rounded once. A lane whose |x| exceeds the
+reach of the reduction takes Sleef's result, behind a branch, so that huge arguments are accurate as
+well; ±inf gives NaN.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ingot.ops.values import Val
 
 # π/2 in three parts of f32.
 _HALF_PI = (1.5707962512969971, 7.549789415861596e-08, 5.390302529957765e-15)
-# Where three parts and the 22 bits of the quotient suffice.
+# Largest |x| for which three parts and the 22 bits of the quotient suffice.
 _REACH = 71476.0
 # sin(r) / r - 1 over r², |r| <= π/4; minimax, 2^-28.
 _SIN_TAIL = (-0.16666655242443085, 0.008332188241183758, -0.0001951809535967186)
@@ -46,7 +46,7 @@ _TAN_TAIL = (
 def sin(b: RegisterBuilder, x: Val) -> Val:
     if x.dtype is F64:
         return library(b, "sin", x)
-    # sin is odd: it is computed of |x|, so that sin(-0.0) is -0.0, and given the sign of x.
+    # sin is odd: computing it for |x| and copying the sign of x makes sin(-0.0) -0.0.
     value = _quarter_waves(b, absolute(b, x), 0)
     sign = b.and_(b.bitcast(x, I32), b.const(-(1 << 31), I32))
     value = b.bitcast(b.xor(b.bitcast(value, I32), sign), F32)
@@ -60,7 +60,7 @@ def cos(b: RegisterBuilder, x: Val) -> Val:
 
 
 def _or_sleef(b: RegisterBuilder, name: str, x: Val, reach: float, value: Val) -> Val:
-    """`value`, and Sleef's in the lanes that are out of reach: what a lane gets does not depend on
+    """`value`, with Sleef's result in the lanes out of reach: a lane's result does not depend on
     its neighbours."""
     beyond = b.cmp("gt", absolute(b, x), b.const(reach, x.dtype))
     return b.branch(
@@ -69,7 +69,7 @@ def _or_sleef(b: RegisterBuilder, name: str, x: Val, reach: float, value: Val) -
 
 
 def _quarter_waves(b: RegisterBuilder, x: Val, phase: int) -> Val:
-    """sin(x + phase · π/2): x is n · π/2 + r, and n + phase tells ±sin(r) from ±cos(r)."""
+    """sin(x + phase · π/2): x is n · π/2 + r, and n + phase selects ±sin(r) or ±cos(r)."""
     n, integer = nearest_integer(b, x, 2 / math.pi)
     r = x
     for part in _HALF_PI:

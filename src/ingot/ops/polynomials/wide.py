@@ -1,7 +1,6 @@
-"""exp, log and a few more in f64 lanes, for functions of f32 that are rare enough to be computed in
-f64 and rounded once. Comes in and goes out: f64 Vals that were, or will become, f32. What holds:
-relative errors below 2^-45, so that what is made of them is off by hardly more than half an ulp of
-f32; an f32's denormals are normal here.
+"""exp, log and related functions in f64 lanes, for f32 functions that are rare enough to be
+computed in f64 and rounded once. Relative errors are below 2^-45, so that results are off by hardly
+more than half an ulp of f32; f32 denormals are normal here.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ _EXPONENT = -(1 << 52)
 
 
 def exp_wide(b: RegisterBuilder, x: Val) -> Val:
-    """exp, 0 or inf (as f32 sees it) far out; NaN stays."""
+    """exp, with 0 or inf (as f32 sees it) for large |x|; NaN stays."""
     x = at_most(b, at_least(b, x, -200.0), 200.0)
     n, integer = nearest_integer(b, x, LOG2_E)
     r = b.fma(n, b.const(-LN2, F64), x)
@@ -72,15 +71,15 @@ def log_wide(b: RegisterBuilder, x: Val) -> Val:
 
 
 def _exponent(b: RegisterBuilder, shifted: Val) -> Val:
-    """The exponent field, signed, as f64. AVX2 converts no 64-bit integers: the bits are planted in
-    a mantissa."""
+    """The signed exponent field, as f64. AVX2 cannot convert 64-bit integers, so the bits are
+    placed in a mantissa."""
     biased = b.shr_logical(b.add(shifted, b.const(1 << 62, I64)), b.const(52, I64))
     planted = b.bitcast(b.or_(biased, b.const(0x4330000000000000, I64)), F64)
     return b.sub(planted, b.const(2.0**52 + 1024.0, F64))
 
 
 def atan_wide(b: RegisterBuilder, y: Val, x: Val) -> Val:
-    """The angle of the point (x, y), as atan2: the smaller of |x|, |y| is divided by the larger."""
+    """The angle of the point (x, y), as atan2: divides the smaller of |x| and |y| by the larger."""
     zero, one = b.const(0.0, F64), b.const(1.0, F64)
     across, up = absolute(b, x), absolute(b, y)
     steep = b.cmp("gt", up, across)

@@ -1,5 +1,5 @@
-"""The pointwise ops. Importing this package registers every rule in `ingot.ops.rules`; each
-module holds ops that belong together and looks only at its own.
+"""The pointwise ops. Importing this package registers every rule in `ingot.ops.rules`; each module
+holds related ops and looks only at its own.
 """
 
 from ingot.ops.scalar import (

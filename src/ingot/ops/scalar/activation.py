@@ -1,6 +1,6 @@
-"""Activation functions. What holds: the formulas, constants and order of operations are those of
-ATen's CPU kernels, but where the same value can be had without cancellation (gelu, mish); halves
-are computed in f32 and rounded once.
+"""Activation functions. Formulas, constants and the order of operations are those of ATen's CPU
+kernels, except where the same value can be computed without cancellation (gelu, mish).
+Half-precision types are computed in f32 and rounded once.
 """
 
 from __future__ import annotations
@@ -30,8 +30,7 @@ def gelu(b: RegisterBuilder, x: Val, approximate: str) -> Val:
 
 
 def double_gelu_inner(b: RegisterBuilder, x: Val) -> Val:
-    """2 β (x + κ x³): half of 1 + tanh(u) is sigmoid(2u), which does not cancel where u is
-    negative."""
+    """2 β (x + κ x³): half of 1 + tanh(u) is sigmoid(2u), which does not cancel for negative u."""
     cube = b.mul(b.mul(x, x), x)
     inner = b.fma(b.const(GELU_KAPPA, x.dtype), cube, x)
     return b.mul(b.const(2 * GELU_BETA, x.dtype), inner)

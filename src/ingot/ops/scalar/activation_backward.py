@@ -1,5 +1,5 @@
-"""Gradients of activation functions: (gradient, input or output, …) -> gradient. What holds: ATen's
-formulas and order of operations; halves are computed in f32 and rounded once.
+"""Gradients of activation functions: (gradient, input or output, …) -> gradient. Formulas and the
+order of operations are ATen's; half-precision types are computed in f32 and rounded once.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def silu_backward(b: RegisterBuilder, grad: Val, x: Val) -> Val:
 
 @gradient("mish_backward.default", cost=40)
 def mish_backward(b: RegisterBuilder, grad: Val, x: Val) -> Val:
-    """With n / (n + 2) = tanh(softplus(x)), one less its square is 4 (n + 1) / (n + 2)²."""
+    """With n / (n + 2) = tanh(softplus(x)), one minus its square is 4 (n + 1) / (n + 2)²."""
     one, two, four = _one(b, x), b.const(2.0, x.dtype), b.const(4.0, x.dtype)
     n = softplus_growth(b, x)
     inverse = b.div(one, b.add(n, two))
@@ -137,7 +137,7 @@ def shrink_backward(b: RegisterBuilder, grad: Val, x: Val, limit: Val) -> Val:
 
 @gradient("log_sigmoid_backward.default", cost=8)
 def log_sigmoid_backward(b: RegisterBuilder, grad: Val, x: Val, buffer: Val) -> Val:
-    """`buffer` is exp(-|x|), kept by the forward kernel of the CPU."""
+    """`buffer` is exp(-|x|), saved by the CPU's forward kernel."""
     zero, one = b.const(0.0, x.dtype), _one(b, x)
     negative = b.cmp("lt", x, zero)
     share = b.div(buffer, b.add(one, buffer))

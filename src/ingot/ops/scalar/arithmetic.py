@@ -1,6 +1,6 @@
-"""Sums, products and what is made of them: add, sub, mul, neg, abs, sign, square, addcmul, addcdiv,
-lerp. What holds: integers wrap, bool's sum is `or` and its product `and`, and the order of
-operations is that of ATen's kernels, so that floats are equal to the bit.
+"""Sums, products and ops composed of them: add, sub, mul, neg, abs, sign, square, addcmul, addcdiv,
+lerp. Integers wrap; for bool, a sum is `or` and a product `and`. The order of operations is that of
+ATen's kernels, so that floats are equal to the bit.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ingot.ops.values import Val
 
 
 def is_number(value: Operand, number: float) -> bool:
-    """Whether an argument is this number, known while compiling."""
+    """Whether an argument is this number, known at compile time."""
     return isinstance(value, int | float) and value == number
 
 
@@ -114,7 +114,7 @@ def addcdiv(b: RegisterBuilder, x: Val, y: Val, z: Val, value: Val) -> Val:
     "lerp.Tensor", "lerp.Scalar", unpromoted=("weight",), raw=("weight",), cost=5, integers=False
 )
 def lerp(b: RegisterBuilder, start: Val, end: Val, weight: Operand) -> Val:
-    """start + w (end - start), counted from the nearer end."""
+    """start + w (end - start), computed from the nearer end."""
     w = b.cast(as_val(b, weight, start.dtype), start.dtype)
     difference = b.sub(end, start)
     near = b.fma(w, difference, start)

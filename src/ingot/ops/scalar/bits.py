@@ -1,5 +1,5 @@
-"""Bitwise ops, shifts, gcd, lcm and nextafter. What holds: a shift by a negative count or by the
-width and more gives what ATen gives: 0 to the left, the sign to the right.
+"""Bitwise ops, shifts, gcd, lcm and nextafter. A shift by a negative count, or by the width or
+more, gives ATen's result: 0 to the left, the sign to the right.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def right_shift(b: RegisterBuilder, x: Val, count: Val) -> Val:
 
 
 def _checked_count(b: RegisterBuilder, x: Val, count: Val, width: int) -> tuple[Val, Val]:
-    """Whether the count is below the width, as unsigned numbers, and a count that surely is."""
+    """Whether the count, as an unsigned number, is below the width; and a count that is."""
     if is_float(x.dtype) or x.dtype is torch.bool:
         raise UnsupportedError(f"shifts of {x.dtype}")
     unsigned = {8: torch.uint8, 16: torch.uint16, 32: torch.uint32, 64: torch.uint64}[width]
@@ -76,7 +76,7 @@ def _checked_count(b: RegisterBuilder, x: Val, count: Val, width: int) -> tuple[
 
 @pointwise("gcd.default", "prims::gcd.default", cost=60)
 def gcd(b: RegisterBuilder, x: Val, y: Val) -> Val:
-    """Euclid's algorithm, until every lane has come to its end."""
+    """Euclid's algorithm, until every lane has finished."""
     if is_float(x.dtype) or x.dtype is torch.bool:
         raise UnsupportedError(f"gcd of {x.dtype}")
     first, second = b.same_lanes(absolute(b, x), absolute(b, y))
@@ -111,7 +111,7 @@ def lcm(b: RegisterBuilder, x: Val, y: Val) -> Val:
 
 @pointwise("nextafter.default", "prims::nextafter.default", cost=8, halves="exact", integers=False)
 def nextafter(b: RegisterBuilder, x: Val, y: Val) -> Val:
-    """The neighbour of x towards y: one step on the bits, up when both grow away from zero."""
+    """The neighbour of x towards y: one step on the bits, up if it leads away from zero."""
     x, y = b.same_lanes(x, y)
     kind = {torch.float64: torch.int64, torch.float32: torch.int32}.get(x.dtype, torch.int16)
     zero, one = b.const(0, x.dtype), b.const(1, kind)

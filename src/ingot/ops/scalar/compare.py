@@ -1,6 +1,6 @@
-"""Questions whose answer is a bool: comparisons, logic, isnan and its kin. What holds: operands are
-compared in the dtype they promote to, halves with their own rounding; NaN is unordered, so only
-`ne` is true of it.
+"""Ops with a bool result: comparisons, logic, isnan and the like. Operands are compared in the
+dtype they promote to, half-precision types with their own rounding; NaN is unordered, so only `ne`
+is true for it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ for _predicate in ("eq", "ne", "lt", "le", "gt", "ge"):
 
 
 def _logic(name: str, combine: Callable[[RegisterBuilder, Val, Val], Val]) -> None:
-    # Each operand becomes a bool by itself: 0.5 and 1 must not meet as integers first.
+    # Each operand becomes a bool by itself: 0.5 must not first be promoted to an integer with 1.
     @question(f"{name}.default", unpromoted=("self", "other"), dtypes=_bools)
     def logic(b: RegisterBuilder, x: Val, y: Val) -> Val:
         return combine(b, b.cast(x, torch.bool), b.cast(y, torch.bool))

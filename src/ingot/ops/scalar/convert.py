@@ -1,7 +1,7 @@
-"""Ops that only change how a value is held: casts, copies, aliases, fills. What holds: `b.cast`
-says what a conversion means; the rules here name the dtypes. Device, layout and memory format are
-the caller's business. No operand is promoted: it is read in its own dtype and converted once. On
-the way through a third one 65520 would become inf, and inf an integer.
+"""Ops that only change a value's representation: casts, copies, aliases, fills. `b.cast` defines
+the conversions; the rules here name the dtypes. Device, layout and memory format are the caller's
+responsibility. No operand is promoted: it is read in its own dtype and converted once. Through a
+third dtype, 65520 would become inf, and inf an integer.
 """
 
 from __future__ import annotations

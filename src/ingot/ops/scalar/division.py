@@ -1,6 +1,6 @@
-"""Division in all its modes, remainder and fmod, gcd and lcm. What holds: generated code never
-traps. An integer divisor of zero is replaced by one and reported through `fail_if`, as eager raises
-ZeroDivisionError; MIN / -1 wraps.
+"""Division in all its modes, remainder and fmod. Generated code never traps: an integer divisor of
+zero is replaced by one and reported through `fail_if`, as eager raises ZeroDivisionError; MIN / -1
+wraps.
 """
 
 from __future__ import annotations
@@ -77,9 +77,9 @@ def floor_divide(b: RegisterBuilder, x: Val, other: Operand) -> Val:
 
 
 def _in_steps(b: RegisterBuilder, x: Val, other: Operand) -> tuple[Val, Val, Settle]:
-    """The operands to compute with, and what is done to each intermediate value: ATen rounds every
-    step of a half to a half, unless the divisor is a number or a tensor of one element, which it
-    keeps in f32 like all the steps."""
+    """The operands to compute with, and the rounding of intermediate values: ATen rounds every step
+    to half precision, unless the divisor is a number or a tensor of one element, which it keeps in
+    f32 like all the steps."""
     if x.dtype not in HALVES:
         return x, as_val(b, other, x.dtype), lambda value: value
     wide = Val(x.name, torch.float32, x.lanes)
@@ -94,17 +94,16 @@ def _in_steps(b: RegisterBuilder, x: Val, other: Operand) -> tuple[Val, Val, Set
 
 
 def truncating_quotient(b: RegisterBuilder, x: Val, y: Val) -> Val:
-    """The quotient of integers towards zero, with its check."""
+    """The integer quotient towards zero, with the check of its divisor."""
     return integer_quotient(b, x, _checked_divisor(b, y))
 
 
 def _floor_divide_float(b: RegisterBuilder, x: Val, y: Val, settle: Settle) -> Val:
-    """Python's floor division: the quotient of x less its remainder is nearly whole, and is rounded
-    to be so."""
+    """Python's floor division: (x - remainder) / y is nearly an integer and is rounded to one."""
     zero, one = b.const(0.0, x.dtype), b.const(1.0, x.dtype)
     plain = settle(b.div(x, y))
     rest = float_fmod(b, x, y)
-    # Sleef's fmod gives NaN where the quotient overflows.
+    # Sleef's fmod gives NaN if the quotient overflows.
     overflows = b.and_(_is_infinite(b, plain), b.not_(_is_infinite(b, x)))
     quotient = settle(b.div(b.select(overflows, x, settle(b.sub(x, rest))), y))
     below = b.and_(b.cmp("ne", rest, zero), b.xor(b.cmp("lt", y, zero), b.cmp("lt", rest, zero)))
@@ -165,9 +164,9 @@ def _signs_differ(b: RegisterBuilder, x: Val, y: Val) -> Val:
 
 
 def integer_quotient(b: RegisterBuilder, x: Val, y: Val) -> Val:
-    """x / y towards zero; y is not 0. Vector units have no integer division: a float one is exact
-    when its mantissa is wider than the operands, for the quotient is at least 1/|y| away from the
-    next integer or is one."""
+    """x / y towards zero; y is not 0. Vector units have no integer division. A float division is
+    exact if its mantissa is wider than the operands, because the quotient is an integer or at least
+    1/|y| away from the next one."""
     if bits_of(x.dtype) < 64 and (x.lanes > 1 or y.lanes > 1):
         wide = torch.float32 if bits_of(x.dtype) <= 16 else torch.float64
         return b.cast(b.div(b.cast(x, wide), b.cast(y, wide)), x.dtype)

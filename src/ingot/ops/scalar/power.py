@@ -1,6 +1,6 @@
-"""Powers. What holds: the exponents that ATen treats by themselves (0, 1, 2, 3, ±1/2, -1, -2) give
-what its special formulas give; a number beside a half, exponent or base, is rounded to the half
-first; integer powers wrap and a negative integer exponent gives 0 but for the bases 1 and -1.
+"""Powers. The exponents with special formulas in ATen (0, 1, 2, 3, ±1/2, -1, -2) give the results
+of those formulas. A number next to a half-precision tensor, exponent or base, is first rounded to
+its dtype. Integer powers wrap; a negative integer exponent gives 0 except for the bases 1 and -1.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def pow_scalar(b: RegisterBuilder, x: Val, exponent: Operand) -> Val:
 
 
 def _half_power(b: RegisterBuilder, x: Val, exponent: Operand) -> Val:
-    """ATen rounds each product of bf16. Of float16 it has no special formulas, which shows at -inf
-    and -0.0, and in how often it rounds."""
+    """ATen rounds each product of bf16. For float16 it has no special formulas, which shows at -inf
+    and -0.0, and in the number of roundings."""
     wide = Val(x.name, torch.float32, x.lanes)
     if not isinstance(exponent, int | float):
         given = b.cast(exponent, x.dtype)
@@ -83,7 +83,7 @@ def _special_power(b: RegisterBuilder, x: Val, exponent: float) -> Val | None:
 
 
 def _integer_power(b: RegisterBuilder, x: Val, exponent: Val) -> Val:
-    """Squaring and multiplying, until no lane has a bit of its exponent left."""
+    """Square and multiply, until no lane has a bit of its exponent left."""
     if x.dtype is torch.bool:
         raise UnsupportedError("powers of bool")
     base, left = b.same_lanes(x, exponent)

@@ -1,5 +1,5 @@
-"""PyTorch's prims that stand for an ATen op with the same operands. What holds: prims do not
-promote, so the operands have one dtype already; `prims.div` truncates integers.
+"""PyTorch's prims that correspond to an ATen op with the same operands. Prims do not promote: their
+operands have one dtype already. `prims.div` truncates integers.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ def where(b: RegisterBuilder, condition: Val, x: Val, y: Val) -> Val:
 
 
 def register_late() -> None:
-    """Dynamo writes addcmul_ and addcdiv_ with `prims.fma`, which exists once Inductor's prims have
-    been imported. Its CPU kernel rounds the product."""
+    """Dynamo rewrites addcmul_ and addcdiv_ with `prims.fma`, which exists once Inductor's prims
+    have been imported. Its CPU kernel rounds the product."""
     if (
         "torch._inductor.inductor_prims" not in sys.modules
         or overload("prims::fma.default") in pointwise_rules

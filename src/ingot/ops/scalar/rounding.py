@@ -1,5 +1,5 @@
-"""floor, ceil, trunc, round, frac. What holds: halves round to even; integers are whole already and
-stay as they are; the sign of zero is kept.
+"""floor, ceil, trunc, round, frac. Ties round to even; integers stay as they are; the sign of zero
+is kept.
 """
 
 from __future__ import annotations

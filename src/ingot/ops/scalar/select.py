@@ -1,6 +1,5 @@
-"""One of several values: where, masked_fill, max and min in their kinds, clamp, threshold. What
-holds: a chosen value is not rounded again; `maximum` and `clamp` hand NaN on, `fmax` and `fmin`
-pass over it.
+"""Selection among values: where, masked_fill, maxima and minima, clamp, threshold. A selected value
+is not rounded again; `maximum` and `clamp` propagate NaN, `fmax` and `fmin` ignore it.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ def masked_fill_tensor(b: RegisterBuilder, x: Val, mask: Val, value: Val) -> Val
 def maximum(b: RegisterBuilder, x: Val, y: Val) -> Val:
     if not is_float(x.dtype):
         return b.maximum(x, y)
-    # `x > y ? x : y` is one instruction and gives y's NaN; x's is put back.
+    # `x > y ? x : y` is one instruction and propagates y's NaN; x's is restored.
     return b.select(b.isnan(x), x, b.select(b.cmp("gt", x, y), x, y))
 
 
@@ -80,8 +79,8 @@ pointwise("clamp_max.Tensor", cost=3, halves="exact")(minimum)
 
 @pointwise("clamp.default", "clip.default", cost=2, halves="exact")
 def clamp(b: RegisterBuilder, x: Val, low: Val | None, high: Val | None) -> Val:
-    """Between two numbers. A bound is compared from the left, so that one instruction hands on x's
-    NaN and its -0.0; a bound that is NaN is handed on as well."""
+    """Between two numbers. The bound is the left operand of the comparison, so that one instruction
+    propagates x's NaN and its -0.0; a NaN bound is propagated as well."""
     x = x if low is None else clamp_min(b, x, low)
     return x if high is None else clamp_max(b, x, high)
 
@@ -101,8 +100,7 @@ def clamp_max(b: RegisterBuilder, x: Val, high: Val) -> Val:
 
 
 def _or_nan(b: RegisterBuilder, bound: Val, value: Val) -> Val:
-    """`value`, or the bound where that is NaN: LLVM drops the question where the bound is a
-    constant."""
+    """`value`, or the bound if that is NaN: LLVM removes the check of a constant bound."""
     return b.select(b.isnan(bound), bound, value)
 
 

@@ -1,5 +1,5 @@
-"""Special functions: logarithms of sums and of odds, entropy, gamma functions and the like. What
-holds: values at the poles and outside the domain are those of ATen's kernels.
+"""Special functions: logarithms of sums and of odds, entropy, gamma functions and the like. Values
+at the poles and outside the domain are those of ATen's kernels.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def xlog1py(b: RegisterBuilder, x: Val, y: Val) -> Val:
 def _times_or_zero(
     b: RegisterBuilder, x: Val, y: Val, log: Callable[[RegisterBuilder, Val], Val]
 ) -> Val:
-    """x · log(y), but 0 where x is 0 and NaN where y is. Eager rounds the logarithm to a half."""
+    """x · log(y), but 0 if x is 0 and NaN if y is. Eager rounds the logarithm to half precision."""
     register = torch.float64 if x.dtype is torch.float64 else torch.float32
     value = b.cast(log(b, b.cast(y, register)), x.dtype)
     product = b.cast(b.mul(b.cast(x, register), b.cast(value, register)), x.dtype)
@@ -53,7 +53,7 @@ def _times_or_zero(
 
 @special("logit.default", cost=22, halves="exact")
 def logit(b: RegisterBuilder, x: Val, eps: float | None) -> Val:
-    """Each step is rounded to the half, as ATen does."""
+    """Each step is rounded to half precision, as in ATen."""
     half = x.dtype
 
     def settled(value: Val) -> Val:

@@ -1,5 +1,5 @@
-"""Roots, exponentials, logarithms, circular and hyperbolic functions. What holds: integers are
-computed in f32 as eager does, the functions are those of `polynomials`, and a half is rounded once,
+"""Roots, exponentials, logarithms, trigonometric and hyperbolic functions. Integers are computed in
+f32, as in eager; the functions are those of `polynomials`; half-precision results are rounded once,
 at the end.
 """
 
@@ -86,7 +86,7 @@ def rad2deg(b: RegisterBuilder, x: Val) -> Val:
 
 @function("angle.default", cost=3)
 def angle(b: RegisterBuilder, x: Val) -> Val:
-    """The angle of a real number: π left of zero."""
+    """The angle of a real number: π for a negative one."""
     zero = b.const(0.0, x.dtype)
     value = b.select(b.cmp("lt", x, zero), b.const(math.pi, x.dtype), zero)
     return b.select(b.isnan(x), x, value)

@@ -1,5 +1,5 @@
-"""Decompositions of our own, where PyTorch has none or one that does not suit. Each takes an ATen
-op's own arguments and calls smaller ATen ops, while AOTAutograd traces; it may return
+"""Our own decompositions, for ops whose decomposition in PyTorch is missing or unsuitable. Each
+takes the ATen op's arguments and calls smaller ATen ops while AOTAutograd traces. It may return
 NotImplemented, and the op stays whole. Registering an op twice raises.
 """
 

@@ -1,4 +1,4 @@
-"""Dropout at its ends, where eager draws no random numbers and so must we."""
+"""Dropout with p = 1, for which eager generates no random numbers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ingot.passes.decompositions import decomposes
 
 @decomposes("native_dropout")
 def native_dropout(x: torch.Tensor, p: float, train: bool | None) -> Any:
-    """Eager's dropout of everything multiplies by zero, so a NaN stays one."""
+    """Eager multiplies every element by zero, so a NaN stays NaN."""
     if train is False or p != 1:
         return NotImplemented
     return x * 0, torch.zeros_like(x, dtype=torch.bool)

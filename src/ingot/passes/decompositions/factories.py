@@ -1,5 +1,5 @@
-"""Tensors made of one value, all as aten.full with dtype and device written out. What holds: the
-strides are eager's; where a result must take over strides that are not contiguous, full_like stays.
+"""Tensors filled with one value, all as aten.full with explicit dtype and device. Strides are
+eager's: full_like stays if the result must inherit strides that are not contiguous.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The _foreach ops of optimizers: each is its plain op on one tensor after the other, as in eager's
-own loop on CPU. What is not here (norms with a limit, scalars that are tensors) stays whole.
+"""The _foreach ops of optimizers, as the plain op on one tensor after the other, like eager's own
+loop on CPU. Ops not listed here (norms with a limit, scalars that are tensors) stay whole.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _UNARY = (
 )
 # fmt: on
 
-_BINARY = {  # by list, by number
+_BINARY = {  # with a list, with a scalar
     "add": (aten.add.Tensor, aten.add.Tensor),
     "sub": (aten.sub.Tensor, aten.sub.Tensor),
     "mul": (aten.mul.Tensor, aten.mul.Tensor),
@@ -43,7 +43,7 @@ def _unary(op: Any) -> Callable[..., list[Tensor]]:
 
 
 def _by_one(op: Any) -> Callable[..., list[Tensor]]:
-    """All tensors with the same number or tensor."""
+    """Apply the op to all tensors with the same scalar or tensor."""
 
     def each(tensors: Sequence[Tensor], other: Any, **options: Any) -> list[Tensor]:
         return [op(x, other, **options) for x in tensors]
@@ -52,7 +52,7 @@ def _by_one(op: Any) -> Callable[..., list[Tensor]]:
 
 
 def _by_list(op: Any) -> Callable[..., list[Tensor]]:
-    """Each tensor with its own number or tensor."""
+    """Apply the op to each tensor with its own scalar or tensor."""
 
     def each(tensors: Sequence[Tensor], others: Sequence[Any], **options: Any) -> list[Tensor]:
         return [op(x, y, **options) for x, y in zip(tensors, others)]

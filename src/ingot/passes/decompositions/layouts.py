@@ -1,6 +1,6 @@
-"""Ops whose results lie otherwise than eager's in PyTorch's descriptions of them, which tracing
-goes by: here they lie as the kernels write them. What holds: the arithmetic is the op's own, or
-that of PyTorch's decomposition; where every operand is contiguous the op stays as it is.
+"""Ops whose meta kernels predict strides that differ from eager's, which tracing would then rely
+on. These decompositions give results the strides that the kernels write. The arithmetic is the op's
+own, or that of PyTorch's decomposition. An op whose operands are all contiguous stays as it is.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ ITERATED = (
     "copysign.Tensor", "div.Tensor_mode", "floor_divide", "heaviside", "logaddexp", "logaddexp2",
     "logical_and", "logical_or", "logical_xor", "special_xlog1py", "xlogy.Tensor",
 )  # fmt: skip
-"""Ops on elements that are described as several, so that another operand than the first decides."""
+"""Elementwise ops described as several ops, so that an operand other than the first determines the
+strides."""
 
 
 def dense(x: Tensor) -> Tensor:
@@ -36,8 +37,8 @@ def dense(x: Tensor) -> Tensor:
 
 
 def _iterated(op: OpOverload, *args: Any, **kwargs: Any) -> Any:
-    """Computed with dimensions in the order in which the result's lie. PyTorch takes Python
-    numbers in place of every tensor, as in torch.div(7, 2)."""
+    """Compute with dimensions permuted to the result's memory order. PyTorch accepts Python scalars
+    in place of every tensor, as in torch.div(7, 2)."""
     tensors = [a for a in args if isinstance(a, Tensor)]
     rank = max((t.dim() for t in tensors), default=0)
     if rank < 2 or all(is_contiguous_or_false(t) for t in tensors):
@@ -53,7 +54,8 @@ def _turned(x: Tensor, order: Sequence[int]) -> Tensor:
 
 
 def dimension_order(tensors: Sequence[Tensor], rank: int) -> list[int]:
-    """The dimensions of what eager's kernels for elements make of these, the outermost first."""
+    """The memory order of dimensions in the result of eager's elementwise kernels, outermost
+    first."""
     order = list(reversed(range(rank)))
     strides = [_broadcast_strides(t, rank) for t in tensors]
     shape = torch.broadcast_shapes(*(t.shape for t in tensors))
@@ -70,7 +72,8 @@ def dimension_order(tensors: Sequence[Tensor], rank: int) -> list[int]:
 
 
 def _compare(a: int, b: int, strides: Sequence[Sequence[Any]], shape: Sequence[Any]) -> int:
-    """1 if dimension `a` lies outside of `b`, by the first operand that has both."""
+    """1 if dimension `a` is outside of `b`, -1 if inside; the first operand that has both
+    decides."""
     for stride in strides:
         if guard_or_false(stride[a] == 0) or guard_or_false(stride[b] == 0):
             continue
@@ -92,7 +95,7 @@ def _broadcast_strides(x: Tensor, rank: int) -> list[Any]:
 
 
 def in_the_format_of(x: Tensor, result: Tensor) -> Tensor:
-    """Contiguous, or with channels innermost where those of `x` are."""
+    """`result` in the memory format of `x`: contiguous or channels-last."""
     if is_contiguous_or_false(x):
         return result
     kept = suggest_memory_format(x)
@@ -102,7 +105,8 @@ def in_the_format_of(x: Tensor, result: Tensor) -> Tensor:
 
 
 def unless_as_described(norm: Decomposition, x: Tensor, *args: Any) -> Any:
-    """PyTorch describes the result of a batch norm as lying like `x`."""
+    """Stays whole if PyTorch's prediction is right: that a batch norm's result has the strides of
+    `x`."""
     return NotImplemented if in_the_format_of(x, x) is x else norm(x, *args)
 
 

@@ -1,6 +1,6 @@
-"""Losses. mse_loss rounds to half once, as its kernel does. The backward of nll_loss goes without
-scatter: the one place each row is touched at is found by comparing with the class numbers, so that
-it fuses with the log-softmax backward behind it.
+"""Losses. mse_loss rounds to half precision once, as its kernel does. The backward of nll_loss
+avoids scatter: it finds the one element touched per row by comparing with the class indices, so
+that it fuses with the log-softmax backward after it.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def mse_loss(x: Tensor, target: Tensor, reduction: int = MEAN) -> Tensor:
 
 
 def _target_of(x: Tensor, target: Tensor) -> Tensor:
-    """One sample has one target: of a target with as many elements as there are classes, which the
-    kernels let pass, they read the first."""
+    """A single sample has one target. The kernels accept as many targets as classes and read the
+    first."""
     return aten.select.int(target, 0, 0) if x.dim() < 2 and target.dim() else target
 
 
@@ -78,8 +78,8 @@ def nll_loss_backward(
     chosen = aten.bitwise_and.Tensor(
         aten.eq.Tensor(classes, target), aten.ne.Scalar(target, ignore_index)
     )
-    # A row that is ignored is 0 even where total_weight is 0 and grad NaN; so is every other class
-    # of a row that is not, but there eager multiplies 0 by grad, which keeps a NaN.
+    # An ignored row is 0 even if total_weight is 0 and grad NaN. So is every other class of a row
+    # that is not ignored, but there eager multiplies 0 by grad, which propagates NaN.
     zero = aten.scalar_tensor(0, dtype=x.dtype, device=x.device)
     others = aten.where.self(aten.ne.Scalar(target, ignore_index), aten.mul.Scalar(grad, 0), zero)
     return aten.where.self(chosen, aten.neg(grad), others)

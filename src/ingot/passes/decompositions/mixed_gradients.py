@@ -1,6 +1,6 @@
-"""Gradients of mixed dtypes. PyTorch describes and decomposes some backward ops as if the dtype of
-the gradient decided; their kernels promote, and give the common dtype or the input's. What holds:
-operands of one dtype are left to the op's rule or to PyTorch's decomposition.
+"""Gradients of mixed dtypes. PyTorch's meta kernels and decompositions of some backward ops return
+the gradient's dtype. The kernels promote, and return the common dtype or the input's. Operands of
+one dtype are left to the op's rule or to PyTorch's decomposition.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ingot.passes.decompositions.norms import narrow
 
 aten = torch.ops.aten
 LIKE_INPUT = ("mse_loss_backward", "smooth_l1_loss_backward")
-"""Kernels that write into a tensor like the input, whatever the gradient's dtype is."""
+"""Kernels that write into a tensor like the input, whatever the gradient's dtype."""
 
 
 def _promoted(args: Any) -> list[Any]:
@@ -49,7 +49,7 @@ def _like_input(op: OpOverload, grad: Tensor, x: Tensor, *args: Any) -> Any:
 
 @decomposes("_prelu_kernel_backward")
 def prelu_backward(grad: Tensor, x: Tensor, weight: Tensor) -> Any:
-    """Both results have the shape that the operands broadcast to."""
+    """Both results have the broadcast shape of the operands."""
     if x.dim() < weight.dim():
         return NotImplemented
     return of_pytorch[aten._prelu_kernel_backward.default](grad, x, weight)

@@ -1,6 +1,6 @@
-"""Means, variances, softmax and layer norm, as sums and pointwise ops. What holds: as in eager,
-half types are widened to f32 first, everything is computed there, and the result is rounded once;
-NaN and empty reductions come out as eager's.
+"""Means, variances, softmax and layer norm, as sums and pointwise ops. As in eager, half-precision
+inputs are widened to f32, everything is computed there, and the result is rounded once. NaN and
+empty reductions match eager.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ HALF = (torch.float16, torch.bfloat16)
 
 
 def widen(x: Tensor) -> Tensor:
-    """x in the dtype eager computes in."""
+    """x in eager's compute dtype."""
     return aten._to_copy(x, dtype=torch.float32) if x.dtype in HALF else x
 
 
@@ -29,7 +29,7 @@ def narrow(x: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def all_dims(x: Tensor, dim: Sequence[int] | int | None) -> list[int]:
-    """The dims to reduce, none of them negative; none given means all."""
+    """The dims to reduce, non-negative; none given means all."""
     if dim is None:
         return list(range(x.dim()))
     given = [dim] if isinstance(dim, int) else list(dim)
@@ -37,7 +37,7 @@ def all_dims(x: Tensor, dim: Sequence[int] | int | None) -> list[int]:
 
 
 def count(x: Tensor, dims: Sequence[int]) -> Any:
-    """How many elements a reduction over `dims` takes in; an int or a SymInt."""
+    """The number of elements in a reduction over `dims`; an int or a SymInt."""
     number: Any = 1
     for d in dims if x.dim() else ():
         number = number * x.shape[d]
@@ -81,9 +81,9 @@ def moments(x: Tensor, dims: list[int], correction: Any, keepdim: bool) -> tuple
 
 
 def unless_overflown(variance: Tensor) -> Tensor:
-    """The variance, or NaN where it is infinite: finite numbers whose squares overflowed would be
+    """The variance, or NaN if it is infinite: finite values whose squares overflowed would be
     divided by infinity, and a norm would return zeros. A norm's kernels return NaN there, or keep
-    the variance in f64. Two ops a row, none an element."""
+    the variance in f64. Costs two ops per row, none per element."""
     return aten.add.Tensor(variance, aten.sub.Tensor(variance, variance))
 
 
@@ -120,7 +120,7 @@ def std(
 
 
 def _doubled(x: Tensor) -> Tensor:
-    """The CPU kernel keeps a float's variance in f64, which has room for what its root fits in."""
+    """The CPU kernel keeps the variance in f64: its root may fit in f32 where it does not."""
     narrow_range = x.dtype in (torch.float32, torch.bfloat16)
     return aten._to_copy(x, dtype=torch.float64) if narrow_range else x
 
@@ -181,16 +181,15 @@ def log_softmax(x: Tensor, dim: int, half_to_float: bool) -> Tensor:
 
 @decomposes("_softmax_backward_data")
 def softmax_backward(grad: Tensor, output: Tensor, dim: int, input_dtype: torch.dtype) -> Tensor:
-    """The difference first, then the product, as the CPU kernel has it: the other way round loses
-    digits."""
+    """Subtract first, then multiply, as the CPU kernel does: the other order loses precision."""
     wide, out = widen(grad), widen(output)
     total = aten.sum.dim_IntList(aten.mul.Tensor(wide, out), [dim], True)
     return narrow(aten.mul.Tensor(out, aten.sub.Tensor(wide, total)), input_dtype)
 
 
 def _is_empty(x: Tensor) -> bool:
-    """A size is a plain 0: amax has no value to start from. A symbolic size asks no question here:
-    AOTAutograd's symbols start at 2."""
+    """Whether a size is a plain 0, for which amax has no initial value. Symbolic sizes add no guard
+    here: AOTAutograd's symbols start at 2."""
     return any(isinstance(size, int) and size == 0 for size in x.shape)
 
 
@@ -207,7 +206,7 @@ def layer_norm(
         out = aten.mul.Tensor(out, weight)
     if bias is not None:
         out = aten.add.Tensor(out, bias)
-    # The CPU kernel keeps its statistics in f32 only where the weights are (mixed precision).
+    # The CPU kernel keeps its statistics in f32 only if the weights are f32 (mixed precision).
     stats = weight.dtype if weight is not None else x.dtype
     return dense(narrow(out, x.dtype)), narrow(mean, stats), narrow(rstd, stats)
 
@@ -222,8 +221,8 @@ def batch_norm_inference(
     momentum: float,
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """One factor and one summand for each channel, as the CPU kernel has it: what is left for each
-    element is a multiply and an add."""
+    """One factor and one addend per channel, as in the CPU kernel, which leaves one multiply and
+    one add per element."""
     factor = aten.rsqrt(aten.add.Tensor(widen(running_var), eps))
     if weight is not None:
         factor = aten.mul.Tensor(factor, weight)
@@ -249,7 +248,7 @@ def batch_norm(
     momentum: float,
     eps: float,
 ) -> Any:
-    """Only without training does it not write to its running statistics."""
+    """Decomposed only without training: with it, the op writes to its running statistics."""
     if training:
         return NotImplemented
     return batch_norm_inference(x, weight, bias, running_mean, running_var, momentum, eps)

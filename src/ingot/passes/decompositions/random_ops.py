@@ -1,8 +1,8 @@
 """Random numbers in eager's order. Functionalization gives `bernoulli_` and `bernoulli` the same
-form, though the first draws along the memory that it writes and the second along the shape.
-Therefore `order_random_ops` first gives every draw along the shape a contiguous argument; a
-`bernoulli` whose argument is not contiguous afterwards is one that writes, and its decomposition
-draws in the order of memory.
+form, but the first samples in the order of the memory it writes and the second in the order of the
+shape. `order_random_ops` therefore gives every op that samples by shape a contiguous argument. A
+`bernoulli` whose argument is still not contiguous is one that writes, and its decomposition samples
+in memory order.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ aten = torch.ops.aten
 
 
 def order_random_ops(gm: fx.GraphModule) -> None:
-    """Before `gm` is made functional, in place: a `bernoulli` that returns new numbers, along the
-    shape, reads a contiguous copy of a tensor that is not."""
+    """Run in place before `gm` is made functional: a `bernoulli` that returns a new tensor, and
+    thus samples by shape, reads a contiguous copy of an argument that is not contiguous."""
     for module in gm.modules():
         if not isinstance(module, fx.GraphModule):
             continue
@@ -34,7 +34,8 @@ def order_random_ops(gm: fx.GraphModule) -> None:
 
 
 def _is_random(node: fx.Node) -> bool:
-    """With one probability for all: `bernoulli` by itself takes each from its argument."""
+    """Whether it has one probability for all elements: plain `bernoulli` reads them from its
+    argument."""
     return node.target in (torch.bernoulli, "bernoulli", aten.bernoulli.p) and (
         len(node.args) > 1 or "p" in node.kwargs
     )
@@ -65,4 +66,4 @@ def bernoulli(x: Tensor, p: float = 0.5, *, generator: Any = None) -> Any:
 
 
 random_decompositions: dict[OpOverload, Decomposition] = {aten.bernoulli.p: bernoulli}
-"""For every level: this is about what a program means."""
+"""Applies at every level: the sampling order is part of a program's semantics."""

@@ -1,10 +1,11 @@
-"""Recurrent networks. In programs that are only run each layer is one call of oneDNN's op, which
-the pass `recur` replaces by our own. In programs that are trained PyTorch takes a layer apart, step
-by step, only where its input has a gradient, though oneDNN's op keeps nothing for the gradients of
-the weights either: here it does so wherever something has one.
+"""Recurrent networks. In inference each layer is one call of oneDNN's op, which the pass `recur`
+replaces by our own. In training PyTorch decomposes a layer, step by step, only if its input has a
+gradient, although oneDNN's op does not save anything for the gradients of the weights either: here
+a layer is decomposed if any operand has a gradient.
 
-PyTorch's way of taking a stack of layers apart has no dropout between them (it compares the wrong
-numbers); wherever ingot traces, it has eager's."""
+PyTorch's decomposition of a stack of layers has no dropout between them (it compares the wrong
+numbers); wherever ingot traces, dropout is eager's.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ Layer = Callable[..., Any]
 
 @contextmanager
 def _instead(name: str, choice: Callable[[Layer], Layer]) -> Iterator[None]:
-    """Within, PyTorch's decompositions call what `choice` makes of their function `name`."""
+    """Within the context, PyTorch's decompositions call `choice` of their function `name`."""
     usual = getattr(decompositions, name)
     setattr(decompositions, name, choice(usual))
     try:
@@ -36,12 +37,12 @@ def dropout_between_layers() -> AbstractContextManager[None]:
 
 
 def whole_layers() -> AbstractContextManager[None]:
-    """Layers stay whole, whatever has gradients and whether or not oneDNN is on."""
+    """Keep layers whole, whatever has gradients and whether or not oneDNN is enabled."""
     return _instead("select_one_layer_lstm_function", _whole)
 
 
 def trained_layers() -> AbstractContextManager[None]:
-    """Layers are taken apart where a weight or a state has a gradient too."""
+    """Decompose layers also if a weight or a state has a gradient."""
     return _instead("select_one_layer_lstm_function", _apart_for_gradients)
 
 

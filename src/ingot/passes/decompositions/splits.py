@@ -1,6 +1,6 @@
 """Splits, stacks, factories and the backwards of views, in terms of slice, select, cat, full and
-pad. What holds: results are tensors in a tuple, so no getitem stays in the graph; no question is
-asked of a symbol that would put a guard on it (where it would be needed, the op stays whole).
+pad. Results are tensors in a tuple, so no getitem stays in the graph. No query adds a guard on a
+symbol: where one would be needed, the op stays whole.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
 
 @decomposes("cat")
 def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """One dtype, one rank, nothing empty of the old kind (shape [0] goes with any rank)."""
+    """One dtype, one rank, no legacy empty operands (shape [0] concatenates with any rank)."""
     kept = [x for x in tensors if not (x.dim() == 1 and is_plain(x.shape[0]) and x.shape[0] == 0)]
     dtype = tensors[0].dtype
     for x in tensors[1:]:
@@ -101,7 +101,7 @@ def _zeros(like: Tensor, sizes: Sequence[Any]) -> Tensor:
 
 
 def _pad(x: Tensor, dim: int, before: Any, after: Any) -> Tensor:
-    """Zeros around x in one dim; constant_pad_nd counts its pairs from the last dim."""
+    """Zero padding in one dim; constant_pad_nd counts its pairs from the last dim."""
     return aten.constant_pad_nd(x, [0, 0] * (x.dim() - 1 - dim) + [before, after], 0)
 
 
@@ -109,8 +109,8 @@ def _pad(x: Tensor, dim: int, before: Any, after: Any) -> Tensor:
 def slice_scatter(
     x: Tensor, src: Tensor, dim: int = 0, start: Any = None, end: Any = None, step: Any = 1
 ) -> Tensor:
-    """What is before, the source, what is behind. Where it cannot be told apart without asking the
-    symbols, the op stays whole."""
+    """Concatenate the part before, the source, and the part after. The op stays whole if the bounds
+    are undecided without guards."""
     size = x.shape[dim]
     start = 0 if start is None else start
     if not is_plain(start, step) or step != 1 or src.dtype != x.dtype or not x.is_contiguous():

@@ -1,5 +1,6 @@
-"""Norms that find their own statistics, by PyTorch's decompositions. Two things differ: a variance
-that overflowed is NaN (`unless_overflown`), and a batch norm's result lies as its kernel writes it.
+"""Norms that compute their own statistics, by PyTorch's decompositions with two differences: a
+variance that overflowed is NaN (`unless_overflown`), and a batch norm's result has the strides its
+kernel writes.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ OTHERS = ("native_group_norm", "_native_batch_norm_legit.no_stats")
 
 
 class _NanForOverflow(TorchFunctionMode):
-    """The decompositions take the root of a variance and of nothing else."""
+    """These decompositions take the root of a variance and of nothing else."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func is torch.rsqrt:

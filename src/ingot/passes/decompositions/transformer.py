@@ -1,6 +1,6 @@
-"""PyTorch's encoder layer of transformers, which is one op where nothing is trained: products,
-attention, norms and sums. What holds: a query whose keys are all masked gives NaN, as the op does;
-half types stay whole, because the op rounds them where its parts would not.
+"""PyTorch's transformer encoder layer, a single op in inference, as matmuls, attention, norms and
+sums. A query whose keys are all masked gives NaN, as in the op. Half-precision layers stay whole,
+because the op rounds at points where its parts would not.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ingot.passes.decompositions import decomposes
 
 aten = torch.ops.aten
 KEYS = 1
-"""The type of a mask of (batch, keys); others are (queries, keys) or have all four dimensions."""
+"""The type of a (batch, keys) mask; others are (queries, keys) or have all four dimensions."""
 
 
 @decomposes("_transformer_encoder_layer_fwd")
@@ -45,7 +45,7 @@ def encoder_layer(
 
 
 def attended(qkv: Tensor, heads: int, mask: Tensor | None, mask_type: int | None) -> Tensor:
-    """What each position takes of all of them: (batch, length, 3 · width) to (…, width)."""
+    """Self-attention on packed QKV: (batch, length, 3 · width) to (…, width)."""
     batch, length, width = qkv.shape[0], qkv.shape[1], qkv.shape[2] // 3
     parts = aten.view(qkv, [batch, length, 3, heads, width // heads])
     query, key, value = (aten.transpose(parts[:, :, k], 1, 2) for k in range(3))

@@ -1,4 +1,4 @@
-"""The lifetimes of arena buffers, and where every size is static their places in the arena."""
+"""Assigns lifetimes to arena buffers, and offsets in the arena if every size is static."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Where memory comes from. A value that eager ops or results use is a tensor of its own, and so is
-one whose size is not known when the plan starts; everything else that native code makes is a piece
-of the arena.
+"""Assigns the kinds of buffers. A value that eager ops or results use becomes a tensor of its own,
+as does one whose size is unknown when the plan starts. All other values made by native code go to
+the arena.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class AssignBuffers(PlanPass):
 
 
 def tensors(op: Op) -> Iterator[str]:
-    """What an op needs as Python objects."""
+    """The buffers that an op needs as Python objects."""
     values: Any = ()
     match op:
         case Eager():

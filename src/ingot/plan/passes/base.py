@@ -1,4 +1,4 @@
-"""Passes over plans: each has a name, returns a new plan, and notes its reasons."""
+"""Passes over plans: each has a name, returns a new plan and notes its reasons."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def run_passes(
 def on_eager_blocks(
     ops: Sequence[Op], change: Callable[[tuple[Op, ...]], tuple[Op, ...]]
 ) -> tuple[Op, ...]:
-    """`change` on the list of ops that Python runs, in the versions of a program too."""
+    """Applies `change` to every list of ops that Python runs, including those of each version."""
     found = []
     for op in ops:
         if isinstance(op, Branch) and not is_native(op):

@@ -1,4 +1,4 @@
-"""Drop eager ops whose results nothing reads: views that native ops see through, mostly."""
+"""Removes eager ops whose results are never read, mostly views that native ops see through."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class EliminateDeadOps(PlanPass):
         packed = {recipe.buffer for recipe in plan.recipes}
         dropped = len(plan.buffers)
         buffers = tuple(b for b in plan.buffers if b.name in used or b.name in packed)
-        notes.add(f"{dropped - len(buffers)} values are read by nobody")
+        notes.add(f"{dropped - len(buffers)} values are never read")
         return replace(plan, ops=ops, buffers=buffers)
 
 

@@ -1,6 +1,5 @@
-"""Parallel regions: launches that threads can share and that follow each other become work for one
-team of threads. A launch for which one thread would do is in a region only between launches that
-want several.
+"""Parallel regions: consecutive launches that threads can share become work for one team of
+threads. A launch that needs only one thread joins a region only between launches that use several.
 """
 
 from __future__ import annotations
@@ -16,7 +15,8 @@ from ingot.plan.passes.base import Notes, PlanPass, count, on_eager_blocks
 from ingot.program.shapes import Size
 
 MOST_SMALL = 2
-"""Small launches in a row for which a team waits rather than being sent home and woken again."""
+"""Consecutive small launches for which a team of threads waits instead of being dismissed and woken
+again."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ def _in_segments(ops: tuple[Op, ...]) -> tuple[Op, ...]:
 
 
 def _in_loops(ops: Sequence[Op]) -> tuple[Op, ...]:
-    """The bodies of branches and loops too."""
+    """Also forms regions in the bodies of branches and loops."""
     found: list[Op] = []
     for op in ops:
         match op:
@@ -67,7 +67,7 @@ def _formed(ops: Sequence[Op]) -> list[Op]:
 
 
 def _closed(run: Sequence[Launch]) -> list[Op]:
-    """The run's large launches and what is between them as one region, the others as they were."""
+    """One region from the run's first to its last large launch; the other launches as they were."""
     large = [k for k, launch in enumerate(run) if _is_large(launch)]
     if len(large) < 2:
         return [*run]
@@ -78,7 +78,7 @@ def _closed(run: Sequence[Launch]) -> list[Op]:
 
 
 def _is_large(launch: Launch) -> bool:
-    """May several threads find something to do?"""
+    """May several threads find work?"""
     threads = launch.threads
     return threads is not None and (not isinstance(threads, int) or threads > 1)
 

@@ -1,5 +1,6 @@
-"""Runs of native ops become segments: one call from Python each. Definitions and checks of sizes,
-which touch no tensor that native code writes, move in front of the segment that is open.
+"""Groups consecutive native ops into segments, each executed in one call from Python. Definitions
+and checks of sizes touch no tensor that native code writes, so they move in front of the open
+segment.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from ingot.plan.passes.base import Notes, PlanPass, count, on_eager_blocks
 class FormSegments(PlanPass):
     name: ClassVar[str] = "form_segments"
     step_by_step: bool = False
-    """A segment for each step of the program, so that each can be timed."""
+    """One segment for each step of the program, so that each can be timed."""
 
     def run(self, plan: Plan, notes: Notes) -> Plan:
         formed = replace(plan, ops=on_eager_blocks(plan.ops, self._formed))
@@ -81,7 +82,7 @@ def _required(op: Op) -> Iterator[Requirement]:
 
 
 def _without(ops: Sequence[Op]) -> Iterator[Op]:
-    """Without requirements, at any depth."""
+    """The ops without requirements, at any depth."""
     for op in ops:
         match op:
             case Require():

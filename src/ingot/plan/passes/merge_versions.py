@@ -1,5 +1,5 @@
-"""Versions of a program as one native branch: where every op of every version is native and their
-results lie alike, the branch between them needs no Python.
+"""Merges the versions of a program into one native branch. If every op of every version is native
+and the results have the same layout, the branch between versions needs no Python.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ class MergeVersions(PlanPass):
 
 @dataclass(frozen=True)
 class _Block:
-    """One version: native ops, behind them views of their results, and what it returns."""
+    """One version: native ops, views of their results, and the return."""
 
     ops: tuple[Op, ...]
     views: tuple[Eager, ...]
     end: Return
     folds: tuple[Fold, ...] = ()
-    """What is folded before."""
+    """Folds that precede the ops."""
     renamed: frozenset[str] = frozenset()
-    """Buffers that others stand for now."""
+    """Buffers replaced by buffers of another version."""
 
 
 def _merged(op: Branch, buffers: Mapping[str, Buffer]) -> _Block | None:
@@ -78,14 +78,14 @@ def _is_view(op: Eager, buffers: Mapping[str, Buffer]) -> bool:
 
 
 class _Matching:
-    """Which buffers of the first version stand for those of the second."""
+    """Maps buffers of the second version to those of the first."""
 
     def __init__(self, buffers: Mapping[str, Buffer]):
         self._buffers = buffers
         self._names: dict[str, str] = {}
 
     def of(self, first: _Block, second: _Block) -> dict[str, str] | None:
-        """None where results differ."""
+        """None if the results differ."""
         if len(first.views) != len(second.views):
             return None
         for one, other in zip(first.views, second.views, strict=True):
@@ -124,12 +124,12 @@ def _same_layout(a: Buffer, b: Buffer) -> bool:
 
 
 def _alike(a: Buffer, b: Buffer) -> bool:
-    """Is each the whole of memory that its version makes, and of the same layout?"""
+    """Is each a whole arena buffer, and of the same layout?"""
     return a.kind is b.kind is Kind.ARENA and _same_layout(a, b)
 
 
 def _renamed(value: Any, names: Mapping[str, str]) -> Any:
-    """With other names of buffers, at any depth of a record."""
+    """The value with renamed buffers, at any depth of a record."""
     if not names:
         return value
     if isinstance(value, tuple):

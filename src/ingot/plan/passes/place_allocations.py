@@ -1,4 +1,4 @@
-"""Tensors are allocated right before the op that uses them first, and freed after the last."""
+"""Allocates tensors right before the op that uses them first and frees them after the last."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _placed(ops: tuple[Op, ...], kinds: dict[str, Kind]) -> tuple[Op, ...]:
             last[name] = k
     result: list[Op] = []
     for k, op in enumerate(ops):
-        if isinstance(op, Branch) and not is_native(op):  # each version has its own
+        if isinstance(op, Branch) and not is_native(op):  # each version has its own allocations
             then, otherwise = (_placed(block, kinds) for block in (op.then, op.otherwise))
             result.append(replace(op, then=then, otherwise=otherwise))
             continue
