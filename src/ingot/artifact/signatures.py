@@ -35,7 +35,14 @@ _OWN = ("parameter", "buffer", "constant")
 def encode_signature(signature: Signature) -> dict[str, Any]:
     inputs = [{"name": s.name, "kind": s.kind, "target": s.target} for s in signature.inputs]
     outputs = [
-        {"kind": s.kind, "target": s.target, "alias_of": s.alias_of, "tracked": s.tracked}
+        {
+            "kind": s.kind,
+            "target": s.target,
+            "alias_of": s.alias_of,
+            "is_input": s.is_input,
+            "is_output": s.is_output,
+            "tracked": s.tracked,
+        }
         for s in signature.outputs
     ]
     return {"inputs": inputs, "outputs": outputs}
@@ -73,7 +80,8 @@ class SignatureReader:
         if unused := set(self._tensors) - set(self.state):
             inputs.fail(f"no input refers to the tensor {sorted(unused)[0]!a}")
         rows = outputs.items(len(self._results))
-        made = tuple(self._output(row, value) for row, value in zip(rows, self._results))
+        pairs = zip(rows, self._results)
+        made = tuple(self._output(k, row, value) for k, (row, value) in enumerate(pairs))
         self._users = sum(spec.kind == "user" for spec in made)
         return Signature(given, made)
 
@@ -103,19 +111,24 @@ class SignatureReader:
         self.state[target] = tensor
         return InputSpec(node.name, kind, target)
 
-    def _output(self, row: Part, value: Any) -> OutputSpec:
-        fields = row.fields("kind", "target", "alias_of", "tracked")
+    def _output(self, number: int, row: Part, value: Any) -> OutputSpec:
+        fields = row.fields("kind", "target", "alias_of", "is_input", "is_output", "tracked")
         kind = fields["kind"].choice(_OUTPUTS, "kind of output")
-        target, alias = self._index(fields["target"]), self._index(fields["alias_of"])
+        target, alias, own = (self._index(fields[k]) for k in ("target", "alias_of", "is_input"))
+        other = None
+        if fields["is_output"].value is not None:
+            other = fields["is_output"].integer(0, max(number - 1, 0))
         if (target is None) != (kind == "user"):
             fields["target"].fail(
                 f"a {kind} output {'needs a' if target is None else 'has no'} target"
             )
-        if kind != "user" and alias is not None:
+        if number == 0 and other is not None:
+            fields["is_output"].fail("no output comes before")
+        if kind != "user" and (alias, own, other) != (None, None, None):
             fields["alias_of"].fail(f"a {kind} output has a target instead")
         if kind == "gradient":
             self._check_gradient(row, value, target)
-        return OutputSpec(kind, target, alias, fields["tracked"].boolean())
+        return OutputSpec(kind, target, alias, own, other, fields["tracked"].boolean())
 
     def _index(self, part: Part) -> int | None:
         if part.value is None:

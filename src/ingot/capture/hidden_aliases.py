@@ -100,7 +100,21 @@ def _returns_argument(node: Node) -> bool:
         return False
     if node.target in DROPOUTS:  # fake tensors take another path through dropout
         return not node.args[2] or bool(node.args[1] == 0)
-    return shares_storage(result, given) and _same_geometry(result, given)
+    if not shares_storage(result, given) or not _same_geometry(result, given):
+        return False
+    return not is_view(node) or _returns_object(node)
+
+
+def _returns_object(node: Node) -> bool:
+    """Whether the op returns its argument, not another view of the same geometry: `contiguous` may,
+    `alias` never does. Asked of the op itself, since no schema tells."""
+
+    def value(argument: Node) -> Any:
+        return argument.meta["val"]
+
+    args, kwargs = map_arg((node.args, node.kwargs), value)
+    with torch.no_grad():
+        return node.target(*args, **kwargs) is args[0]  # type: ignore[operator]
 
 
 def shares_storage(a: torch.Tensor, b: torch.Tensor) -> bool:

@@ -5,6 +5,7 @@ functional.
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import torch
@@ -36,13 +37,49 @@ def shared_outputs(exported: ExportedProgram) -> dict[int, Shared]:
     return found
 
 
+def same_objects(exported: ExportedProgram) -> dict[int, str | int]:
+    """The user outputs that are an input (by its name) or an earlier output (by its index), as the
+    same Python object: `x.add_(1)` returns x, and so does an op with `out=x`."""
+    found: dict[int, str | int] = {}
+    first: dict[Node, int] = {}
+    for i, value in enumerate(_user_values(exported)):
+        if not isinstance(value, Node) or not isinstance(value.meta.get("val"), torch.Tensor):
+            continue
+        while (written := _returned_argument(value)) is not None:
+            value = written
+        if value.op == "placeholder":
+            found[i] = value.name
+        elif value in first:
+            found[i] = first[value]
+        else:
+            first[value] = i
+    return found
+
+
+def _returned_argument(node: Node) -> Node | None:
+    """The argument that an op writes and returns."""
+    call, k = (node.args[0], node.args[1]) if node.target is operator.getitem else (node, 0)
+    schema = getattr(getattr(call, "target", None), "_schema", None)
+    if not isinstance(call, Node) or not isinstance(k, int) or schema is None:
+        return None
+    if k >= len(schema.returns) or (call is node) != (len(schema.returns) == 1):
+        return None
+    returned = schema.returns[k].alias_info
+    if returned is None or not returned.is_write:
+        return None
+    given = {**dict(zip([a.name for a in schema.arguments], call.args)), **call.kwargs}
+    for argument in schema.arguments:
+        known = argument.alias_info
+        if known is not None and known.before_set == returned.before_set:
+            value = given.get(argument.name)
+            return value if isinstance(value, Node) else None
+    return None
+
+
 def _by_storage(exported: ExportedProgram, result: Node) -> Shared | None:
     """For a result of ops whose schemas do not declare that they are views."""
     value = result.meta.get("val")
     if not isinstance(value, torch.Tensor) or value.layout is not torch.strided:
-        return None
-    numbers = (*value.shape, *value.stride(), value.storage_offset())
-    if not all(isinstance(number, int) for number in numbers):
         return None
     for node in placeholders(exported.graph):
         given = node.meta.get("val")

@@ -23,7 +23,11 @@ from ingot.capture.check_messages import Check, noting_checks, restore_texts
 from ingot.capture.hidden_aliases import reveal_aliases, shared_by_strides
 from ingot.capture.plain_checks import plain_checks
 from ingot.capture.same_tensor import one_input_each
-from ingot.capture.shared_outputs import buffers_of_written_constants, shared_outputs
+from ingot.capture.shared_outputs import (
+    buffers_of_written_constants,
+    same_objects,
+    shared_outputs,
+)
 from ingot.capture.structures import register_structures
 from ingot.capture.trouble import capture_error, error_place, quiet
 from ingot.capture.unseen import data_is_detached
@@ -223,6 +227,7 @@ def functional(exported: ExportedProgram, table: Mapping[Any, Any], train: bool)
     table = {**random_decompositions, **table}
     exported = buffers_of_written_constants(reveal_aliases(exported))
     shared = {} if train else shared_outputs(exported)
+    same = {} if train else same_objects(exported)
     by_strides = shared_by_strides(exported)
     with quiet(), plain_checks(), exporting_here():
         if train:
@@ -230,7 +235,7 @@ def functional(exported: ExportedProgram, table: Mapping[Any, Any], train: bool)
         else:
             with casting_parts(composite_table()) as composites:
                 functional = exported.run_decompositions({**composites, **table})
-    return program_from_exported(functional, Level.ATEN, shared, by_strides)
+    return program_from_exported(functional, Level.ATEN, shared, by_strides, same)
 
 
 def _forget_bases(exported: ExportedProgram) -> None:

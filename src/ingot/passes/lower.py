@@ -75,9 +75,13 @@ def _outputs(given: Program, lowered: Program) -> tuple[OutputSpec, ...]:
     return tuple(
         OutputSpec(spec.kind, order[spec.target])
         if spec.target is not None
-        else OutputSpec("user", alias_of=new.alias_of)
+        else replace(spec, alias_of=new.alias_of, is_input=_index(order, spec.is_input))
         for spec, new in zip(given.signature.outputs, lowered.signature.outputs, strict=True)
     )
+
+
+def _index(order: Mapping[int, int], index: int | None) -> int | None:
+    return None if index is None else order[index]
 
 
 def _new_places(given: Program, lowered: Program) -> dict[int, int]:

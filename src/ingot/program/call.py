@@ -6,12 +6,13 @@ mismatch.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import sympy
 import torch
 from torch.export._unlift import eq_spec
+from torch.fx import Node
 from torch.utils import _pytree as pytree
 
 from ingot.errors import InputError
@@ -23,7 +24,7 @@ from ingot.program.assumptions import (
     in_known_layout,
 )
 from ingot.program.eager_run import run_graph
-from ingot.program.graph import placeholders
+from ingot.program.graph import memory_root, output_values, placeholders
 from ingot.program.program import CallSpec, Fixed, Program
 
 
@@ -74,7 +75,40 @@ def finish(
 ) -> Any:
     """Write back what the graph returned beside the user's outputs; return the outputs as a
     pytree."""
-    return pytree.tree_unflatten(write_back(program, values, results), calling.out_spec)
+    outputs = write_back(program, values, results)
+    settle = objects_of(program)
+    return pytree.tree_unflatten(
+        outputs if settle is None else settle(values, outputs), calling.out_spec
+    )
+
+
+def objects_of(program: Program) -> Callable[[Sequence[Any], Sequence[Any]], list[Any]] | None:
+    """A function of the inputs and the outputs that makes each output the object that it is in
+    eager: an input, an earlier output, or an object of its own. None if there is nothing to do."""
+    count = program.signature.user_outputs()
+    specs = program.signature.outputs[:count]
+    values = output_values(program.graph)[:count]
+    roots = [memory_root(value) for value in values if isinstance(value, Node)]
+    given = set(placeholders(program.graph))
+    known = any(spec.is_input is not None or spec.is_output is not None for spec in specs)
+    if not known and len({*roots, *given}) == len(roots) + len(given):
+        return None
+
+    def settle(inputs: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
+        settled: list[Any] = []
+        taken = {id(value) for value in inputs}
+        for spec, output in zip(specs, outputs, strict=True):
+            if spec.is_input is not None:
+                output = inputs[spec.is_input]
+            elif spec.is_output is not None:
+                output = settled[spec.is_output]
+            elif isinstance(output, torch.Tensor) and id(output) in taken:
+                output = torch.ops.aten.alias.default(output)
+            taken.add(id(output))
+            settled.append(output)
+        return settled
+
+    return settle
 
 
 def write_back(program: Program, values: Sequence[Any], results: Sequence[Any]) -> list[Any]:

@@ -43,6 +43,7 @@ from ingot.program.program import (
     graph_symbols,
     tensor_attributes,
 )
+from ingot.program.written_sizes import written_sizes
 
 aten = torch.ops.aten
 _INPUT_KINDS: dict[TorchInputKind, InputKind] = {
@@ -80,16 +81,18 @@ def program_from_exported(
     level: Level,
     shared: Mapping[int, Shared] | None = None,
     by_strides: Collection[str] = (),
+    same: Mapping[int, str | int] | None = None,
 ) -> Program:
     """`shared` has, by index, the user outputs in the memory of an input; if the input is
     overwritten the graph itself does not show this. `by_strides` are inputs whose strides decide
-    what shares memory with them."""
+    what shares memory with them. `same` has, by index, the user outputs that are an input (its
+    name) or an earlier output (its index), the same object."""
     module = copy_module(exported.graph_module)
     graph = module.graph
     _settle_sizes(graph)
     arguments = _fix_constants(graph, exported)
     inputs = _input_specs(graph, exported)
-    outputs = _order_outputs(graph, exported, inputs, shared or {})
+    outputs = _order_outputs(graph, exported, inputs, shared or {}, same or {})
     written = {inputs[spec.target].name for spec in outputs if spec.target is not None}
     assumes: frozenset[Assumption] = frozenset({"sharing"} if written & {*by_strides} else ())
     calling = exported.call_spec
@@ -141,6 +144,7 @@ def _order_outputs(
     exported: ExportedProgram,
     inputs: Sequence[InputSpec],
     shared: Mapping[int, Shared],
+    same: Mapping[int, str | int],
 ) -> tuple[OutputSpec, ...]:
     """The user's outputs first, then mutations, then gradients."""
     nodes = {node.name: node for node in placeholders(graph)}
@@ -159,18 +163,27 @@ def _order_outputs(
     for i, (value, kind, target) in enumerate(rows):
         source = nodes.get(shared[i].source) if kind == "user" and i in shared else None
         if source is not None and order[source] in overwritten:  # None: a constant that was folded
-            value = _viewed(graph, source, shared[i])
+            value = _viewed(graph, source, shared[i]) or value
         values.append(value)
-        specs.append(OutputSpec(kind, target, _alias(value, order) if kind == "user" else None))
+        if kind == "user":
+            known = same.get(i)
+            own = order[nodes[known]] if isinstance(known, str) and known in nodes else None
+            other = known if isinstance(known, int) else None
+            specs.append(OutputSpec(kind, None, _alias(value, order), own, other))
+        else:
+            specs.append(OutputSpec(kind, target))
     output_node(graph).args = (tuple(values),)
     return tuple(specs)
 
 
-def _viewed(graph: Graph, source: Node, shared: Shared) -> Node:
-    """Apply the same views to another source."""
+def _viewed(graph: Graph, source: Node, shared: Shared) -> Node | None:
+    """Apply the same views to another source; None where the view's sizes depend on values."""
     if shared.geometry is not None:
         with graph.inserting_before(output_node(graph)):
-            made = graph.call_function(aten.as_strided.default, (source, *shared.geometry))
+            geometry = written_sizes(graph, shared.geometry)
+            if geometry is None:
+                return None
+            made = graph.call_function(aten.as_strided.default, (source, *geometry))
         made.meta["val"] = source.meta["val"].as_strided(*shared.geometry)
         return made
     for view in shared.views:

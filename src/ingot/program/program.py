@@ -57,6 +57,10 @@ class OutputSpec:
     belongs to."""
     alias_of: int | None = None
     """The index of the input whose memory this output shares in the captured graph."""
+    is_input: int | None = None
+    """The index of the input that this output is: the same object, not a view of it."""
+    is_output: int | None = None
+    """The index of the earlier output that this output is."""
     tracked: bool = False
     """For a mutation: whether autograd sees it, as it sees eager's write."""
 

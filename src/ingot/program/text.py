@@ -192,7 +192,13 @@ def _outputs(program: Program, names: dict[Node, str]) -> str:
         text = _argument(value, names)
         if spec.target is not None:
             text = f"{text} -> %in{spec.target}"
-        parts.append(text if spec.alias_of is None else f"{text} (shares %in{spec.alias_of})")
+        if spec.is_input is not None:
+            text = f"{text} (is %in{spec.is_input})"
+        elif spec.is_output is not None:
+            text = f"{text} (is output {spec.is_output})"
+        elif spec.alias_of is not None:
+            text = f"{text} (shares %in{spec.alias_of})"
+        parts.append(text)
     return f"  return {', '.join(parts)}".rstrip()
 
 

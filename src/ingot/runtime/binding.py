@@ -41,10 +41,11 @@ def quick_call(
     run: Run,
     result: Callable[[Sequence[Any]], Any],
     is_current: Callable[[], bool] | None = None,
+    settle: Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]] | None = None,
 ) -> QuickCall | None:
     """For a plain list of tensors and sizes; None for other arguments. `state` is that of the
     thread in which the program was made. `is_current` tells whether the model still has the tensors
-    that the program took from it, if any."""
+    that the program took from it, if any. `settle` makes outputs the objects that eager returns."""
     calling, nodes = call_spec(program), placeholders(program.graph)
     positions = [a for a in calling.arguments if not isinstance(a, Fixed)]
     plain = pytree.tree_structure(((None,) * len(positions), {}))
@@ -61,6 +62,8 @@ def quick_call(
     writer.scope |= {"state": held, "run": run, "result": result}
     if is_current is not None:
         writer.scope["is_current"] = is_current
+    if settle is not None:
+        writer.scope["settle"] = settle
     return writer.function(positions)
 
 
@@ -156,7 +159,9 @@ class _Writer:
             *self._apart_lines(positions),
             "values = state[:]",
             *(f"values[{position}] = a{k}" for k, position in enumerate(positions)),
-            "return result(run(values))",
+            "return result(settle(values, run(values[:])))"
+            if "settle" in self.scope
+            else "return result(run(values))",
         ]
         self.scope |= {
             "alike": None, "tracked": None, "kind": None, "call_key": _CallKey(),

@@ -24,7 +24,7 @@ from ingot.options import make_options
 from ingot.plan.prepared import refresh
 from ingot.plan.sizes import evaluator, symbols_in
 from ingot.program.assumptions import check_aliases
-from ingot.program.call import bind, call_spec, match
+from ingot.program.call import bind, call_spec, match, objects_of
 from ingot.program.graph import forget_real_tensors, placeholders
 from ingot.program.overlap import overlaps_itself
 from ingot.program.plain_tensor import memory_fault
@@ -81,7 +81,10 @@ class Executable:
         self.program = program = replace(program, state=model_state.state)
         self._model_state = model_state
         current = None if model_state.is_empty() else model_state.is_current
-        quick = quick_call(program, self._state, self.compiled.run, self._result, current)
+        self._settle = objects_of(program)
+        quick = quick_call(
+            program, self._state, self.compiled.run, self._result, current, self._settle
+        )
         self._quick = quick if fits else None
         self._history = History(program, self._eager.model, self._run, self._state)
 
@@ -141,8 +144,11 @@ class Executable:
         values = bind(self.program, args, kwargs)
         if tracked:
             return lambda: self._result(self._history.call(args, kwargs, values))
+        settle, inputs = self._settle, list(values)
         run = self._run.arranged(values)
-        return lambda: self._result(run())
+        if settle is None:
+            return lambda: self._result(run())
+        return lambda: self._result(settle(inputs, run()))
 
     def _warned(
         self, why: str, hint: str, args: tuple[Any, ...], kwargs: dict[str, Any]

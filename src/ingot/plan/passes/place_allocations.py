@@ -17,7 +17,9 @@ class PlaceAllocations(PlanPass):
     name: ClassVar[str] = "place_allocations"
 
     def run(self, plan: Plan, notes: Notes) -> Plan:
-        kinds = {buffer.name: buffer.kind for buffer in plan.buffers}
+        # Input numbers stay: they hold no memory, and recovery needs all inputs.
+        numbers = {b.name for b in plan.buffers if b.kind is Kind.OBJECT and b.name in plan.inputs}
+        kinds = {b.name: b.kind for b in plan.buffers if b.name not in numbers}
         placed = replace(plan, ops=_placed(plan.ops, kinds))
         notes.add(f"{count(placed, Allocate)} allocations")
         return placed
