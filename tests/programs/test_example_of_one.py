@@ -39,3 +39,19 @@ def test_a_size_of_one_stays_dynamic_where_it_may() -> None:
         for rows in (1, 2, 7):
             x = torch.randn(rows, 4)
             torch.testing.assert_close(compiled(x), x.softmax(-1))
+
+
+def test_a_write_to_an_empty_slice_of_one() -> None:
+    """A region whose domain is empty, over sizes that are one in the example."""
+
+    def program(x: Tensor) -> Tensor:
+        x[:, -2:-1] = 1
+        return x * 2
+
+    x = torch.randn(1, 2)[..., ::2]
+    auto = torch.export.Dim.AUTO
+    with torch.no_grad():
+        exe = ingot.compile(
+            program, (x,), dynamic_shapes=({0: auto, 1: auto},), options={"strict": True}
+        )
+        torch.testing.assert_close(exe(x.clone()), program(x.clone()))

@@ -183,6 +183,36 @@ def test_generator_moves_on_between_calls() -> None:
     assert all(torch.equal(g, w) for g, w in zip(got, want, strict=True))
 
 
+@pytest.mark.parametrize("level", ["compiled", "pre-dispatch", "aten", "core"])
+@pytest.mark.parametrize(
+    "sample",
+    [
+        lambda x: torch.rand(3),
+        lambda x: torch.normal(2.0, x),
+        lambda x: torch.ops.aten.random.default(x).mul_(2),
+        lambda x: F.dropout(torch.bernoulli(x), 0.5, True),
+    ],
+    ids=["rand", "normal", "random", "bernoulli and dropout"],
+)
+def test_unused_samples_ahead_of_time(sample: Callable[[Tensor], Tensor], level: str) -> None:
+    def program(x: Tensor) -> Tensor:
+        sample(x)
+        return x * 2
+
+    x = torch.rand(4)
+    with torch.no_grad():
+        if level == "compiled":
+            made: Callable[[Tensor], Tensor] = ingot.compile(program, (x,))
+        else:
+            made = ingot.export(program, (x,), level=level)
+        torch.manual_seed(1)
+        program(x)
+        expected = torch.rand(1)
+        torch.manual_seed(1)
+        made(x)
+        assert torch.equal(torch.rand(1), expected)
+
+
 def test_dead_random_op_still_moves_the_generator() -> None:
     def function(x: Tensor) -> Tensor:
         F.dropout(x, 0.5)

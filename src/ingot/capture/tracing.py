@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import nn
 from torch._functorch import eager_transforms
+from torch._inductor import config as inductor_config
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.autograd import forward_ad
 from torch.export import ExportedProgram
@@ -229,7 +230,9 @@ def functional(exported: ExportedProgram, table: Mapping[Any, Any], train: bool)
     shared = {} if train else shared_outputs(exported)
     same = {} if train else same_objects(exported)
     by_strides = shared_by_strides(exported)
-    with quiet(), plain_checks(), exporting_here():
+    # Otherwise random ops without a use are dropped, and the generator is not advanced.
+    keeping_random_ops = inductor_config.patch(fallback_random=True)
+    with quiet(), plain_checks(), exporting_here(), keeping_random_ops:
         if train:
             functional = with_gradients(exported, table)
         else:

@@ -177,7 +177,7 @@ def _score(var: Var, accesses: Sequence[Index], stores: int) -> float:
         everything += weight
         total += weight * _ease(access.coefficient(var), stored)
     if isinstance(var.size, int) and var.size < 8:
-        total -= everything / var.size
+        total -= everything / max(var.size, 1)
     return total
 
 
