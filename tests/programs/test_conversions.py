@@ -197,3 +197,18 @@ def test_reductions_convert_their_elements_first(source: torch.dtype) -> None:
     for (key, expected), result in zip(usable.items(), compiled(x), strict=True):
         whole = torch.ones(expected.numel(), dtype=torch.bool)
         assert_same(result.reshape(-1), expected.reshape(-1), whole, key)
+
+
+@pytest.mark.parametrize("index", [0, -1])
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_select_scatter_keeps_the_dtype(index: int, dynamic: bool) -> None:
+    """PyTorch's decomposition promotes."""
+
+    def program(x: Tensor, y: Tensor) -> Tensor:
+        return torch.select_scatter(x, y, 1, index)
+
+    torch._dynamo.reset()
+    x, y = torch.randn(3, 4).half(), torch.randn(3, dtype=torch.float64)
+    compiled = torch.compile(program, backend="ingot", dynamic=dynamic, options={"strict": True})
+    for function in (compiled, ingot.compile(program, (x, y), options={"strict": True})):
+        torch.testing.assert_close(function(x, y), program(x, y), rtol=0, atol=0)

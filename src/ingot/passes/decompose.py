@@ -87,7 +87,6 @@ from_pytorch: dict[str, tuple[str, ...]] = {
         "replication_pad1d",
         "replication_pad2d",
         "replication_pad3d",
-        "select_scatter",
         "diagonal_backward",
         "diag_embed",
         "block_diag",

@@ -105,6 +105,16 @@ def _pad(x: Tensor, dim: int, before: Any, after: Any) -> Tensor:
     return aten.constant_pad_nd(x, [0, 0] * (x.dim() - 1 - dim) + [before, after], 0)
 
 
+@decomposes("select_scatter")
+def select_scatter(x: Tensor, src: Tensor, dim: int, index: Any) -> Tensor:
+    """In the dtype of `x`; PyTorch's own decomposition promotes."""
+    dim, size = dim % x.dim(), x.shape[dim]
+    shape = [-1 if d == dim else 1 for d in range(x.dim())]
+    hit = aten.eq(aten.view(aten.arange(size, device=x.device), shape), index % size)
+    src = aten.expand(aten.unsqueeze(src, dim), x.shape)
+    return aten.where(hit, src if src.dtype == x.dtype else aten._to_copy(src, dtype=x.dtype), x)
+
+
 @decomposes("slice_scatter")
 def slice_scatter(
     x: Tensor, src: Tensor, dim: int = 0, start: Any = None, end: Any = None, step: Any = 1
