@@ -60,6 +60,14 @@ PROGRAMS: dict[str, Callable[[Tensor], Any]] = {
     "out into a view": lambda x: torch.neg(x[1:].clone(), out=x[:-1]),
     "out, then itself": lambda x: (aten.tanh_backward.grad_input(x, x, grad_input=x), x)[1],
     "out into a new tensor": lambda x: torch.neg(x, out=torch.empty_like(x)),
+    "out, then a view": lambda x: torch.exp2(x, out=x).narrow(0, 1, x.shape[0] - 1),
+    "out into an empty tensor": lambda x: torch.add(x, 1, out=torch.empty(0)),
+    "a composite of a resized tensor": lambda x: torch.atleast_3d(
+        torch.all(x > 0, 1, out=torch.empty(0, dtype=torch.bool))
+    ),
+    "shuffled into an empty tensor": lambda x: aten.channel_shuffle.out(
+        x[None], 1, out=torch.zeros(0)
+    ),
     "two results of one": two_of_one,
     "a new tensor twice": lambda x: (lambda y: (y, y, y.view_as(y)))(x * 2),
     "equal tensors": lambda x: (x * 2, x * 2),

@@ -5,7 +5,6 @@ functional.
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import torch
@@ -15,7 +14,13 @@ from torch.fx import Node
 
 from ingot.capture.hidden_aliases import shares_storage, view_of
 from ingot.program.from_exported import OUTPUT_KINDS, Shared
-from ingot.program.graph import chain_root, output_values, placeholders, shares_first_argument
+from ingot.program.graph import (
+    chain_root,
+    output_values,
+    placeholders,
+    returned_argument,
+    shares_first_argument,
+)
 
 
 def shared_outputs(exported: ExportedProgram) -> dict[int, Shared]:
@@ -24,10 +29,13 @@ def shared_outputs(exported: ExportedProgram) -> dict[int, Shared]:
     found = {}
     for i, source in enumerate(_user_values(exported)):
         result, views = source, []
-        while isinstance(source, Node) and (_writes_first(source) or _is_fixed_view(source)):
-            if not _writes_first(source):
+        while isinstance(source, Node):
+            written = returned_argument(source)
+            if written is None and not _is_fixed_view(source):
+                break
+            if written is None:
                 views.append(source)
-            source = source.args[0]
+            source = source.args[0] if written is None else written
         if isinstance(source, Node) and source.op == "placeholder":
             found[i] = Shared(source.name, tuple(reversed(views)))
         elif isinstance(result, Node):
@@ -45,7 +53,7 @@ def same_objects(exported: ExportedProgram) -> dict[int, str | int]:
     for i, value in enumerate(_user_values(exported)):
         if not isinstance(value, Node) or not isinstance(value.meta.get("val"), torch.Tensor):
             continue
-        while (written := _returned_argument(value)) is not None:
+        while (written := returned_argument(value)) is not None:
             value = written
         if value.op == "placeholder":
             found[i] = value.name
@@ -54,26 +62,6 @@ def same_objects(exported: ExportedProgram) -> dict[int, str | int]:
         else:
             first[value] = i
     return found
-
-
-def _returned_argument(node: Node) -> Node | None:
-    """The argument that an op writes and returns."""
-    call, k = (node.args[0], node.args[1]) if node.target is operator.getitem else (node, 0)
-    schema = getattr(getattr(call, "target", None), "_schema", None)
-    if not isinstance(call, Node) or not isinstance(k, int) or schema is None:
-        return None
-    if k >= len(schema.returns) or (call is node) != (len(schema.returns) == 1):
-        return None
-    returned = schema.returns[k].alias_info
-    if returned is None or not returned.is_write:
-        return None
-    given = {**dict(zip([a.name for a in schema.arguments], call.args)), **call.kwargs}
-    for argument in schema.arguments:
-        known = argument.alias_info
-        if known is not None and known.before_set == returned.before_set:
-            value = given.get(argument.name)
-            return value if isinstance(value, Node) else None
-    return None
 
 
 def _by_storage(exported: ExportedProgram, result: Node) -> Shared | None:

@@ -23,6 +23,7 @@ from ingot.capture.attributes import refusing_changes, writing_attributes_back
 from ingot.capture.check_messages import Check, noting_checks, restore_texts
 from ingot.capture.hidden_aliases import reveal_aliases, shared_by_strides
 from ingot.capture.plain_checks import plain_checks
+from ingot.capture.resized_outputs import replace_resizing_ops
 from ingot.capture.same_tensor import one_input_each
 from ingot.capture.shared_outputs import (
     buffers_of_written_constants,
@@ -226,7 +227,8 @@ def functional(exported: ExportedProgram, table: Mapping[Any, Any], train: bool)
     order_random_ops(exported.graph_module)
     _forget_bases(exported)
     table = {**random_decompositions, **table}
-    exported = buffers_of_written_constants(reveal_aliases(exported))
+    exported = reveal_aliases(replace_resizing_ops(exported))
+    exported = buffers_of_written_constants(exported)
     shared = {} if train else shared_outputs(exported)
     same = {} if train else same_objects(exported)
     by_strides = shared_by_strides(exported)

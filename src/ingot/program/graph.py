@@ -80,6 +80,26 @@ def shares_first_argument(node: Node) -> bool:
     return is_view(node) or (is_item(node) and is_view(source))
 
 
+def returned_argument(node: Node) -> Node | None:
+    """The argument that an op writes and returns: that of `add_`, and any `out=`."""
+    call, k = (node.args[0], node.args[1]) if node.target is operator.getitem else (node, 0)
+    schema = getattr(getattr(call, "target", None), "_schema", None)
+    if not isinstance(call, Node) or not isinstance(k, int) or schema is None:
+        return None
+    if k >= len(schema.returns) or (call is node) != (len(schema.returns) == 1):
+        return None
+    returned = schema.returns[k].alias_info
+    if returned is None or not returned.is_write:
+        return None
+    given = {**dict(zip([a.name for a in schema.arguments], call.args)), **call.kwargs}
+    for argument in schema.arguments:
+        known = argument.alias_info
+        if known is not None and known.before_set == returned.before_set:
+            value = given.get(argument.name)
+            return value if isinstance(value, Node) else None
+    return None
+
+
 def view_chain(
     node: Node, is_step: Callable[[Node], bool] = shares_first_argument
 ) -> Iterator[Node]:
