@@ -80,7 +80,7 @@ WRONG = [
     (EAGER, "  fold %twice\n", "", "%twice is not there yet"),
     (EAGER, "writes(%same) impure", "impure", "aten.fill_.Scalar writes %same"),
     (EAGER, "writes(%same) impure", "writes(%same)", "an op that writes is not pure"),
-    (EAGER, "pin_memory=False) impure", "pin_memory=False)", "draws random numbers"),
+    (EAGER, "pin_memory=False) impure", "pin_memory=False)", "generates random numbers"),
     (EAGER, "  free %pair\n", "  free %pair, %x\n", "%x is used after it was freed"),
     (EAGER, "%x, %twice)) carried(0)", "%x, %twice)) carried(1)", "a branch has no such parts"),
     (EAGER, "      return %c\n", "", "a path through the plan has no return"),
