@@ -9,6 +9,7 @@ import tempfile
 # Both are read once, when torch and its libgomp are loaded.
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
 os.environ.setdefault("INGOT_TUNE", "0")
+os.environ.setdefault("INGOT_CACHE_MB", "0")  # a test compiles what it tests
 os.environ.setdefault("INGOT_TUNING", os.path.join(tempfile.gettempdir(), f"ingot-{os.getpid()}"))
 if "PYTEST_XDIST_WORKER" in os.environ:
     # Several workers share the cores: waiting threads must sleep, not spin.

@@ -10,7 +10,7 @@ import ctypes
 import glob
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 
 import torch
@@ -23,13 +23,17 @@ OPENMP = frozenset({
     "omp_get_max_threads",
 })  # fmt: skip
 BLAS = frozenset({"sgemm_", "dgemm_", "cblas_sgemm_pack"})
-C_LIBRARY = frozenset({"aligned_alloc", "free"})
+C_LIBRARY = frozenset({"aligned_alloc", "free", "ioctl"})
+MEMORY = frozenset({"memcpy", "memmove", "memset"})
+"""Functions that LLVM calls for long copies."""
 C_MATH = frozenset(
     name + letter
     for name in (
         "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cos", "cosh", "erf", "erfc",
         "exp", "exp2", "expm1", "fmod", "hypot", "lgamma", "log", "log10", "log1p", "log2",
         "nextafter", "pow", "sin", "sinh", "tan", "tanh", "tgamma",
+        "ceil", "exp10", "floor", "fma", "ldexp", "nearbyint", "rint", "round", "roundeven",
+        "trunc",
     )
     for letter in ("", "f")
 )  # fmt: skip
@@ -43,6 +47,23 @@ COMPILER_RUNTIME = (
 """Functions that LLVM calls where the machine lacks an instruction. They are defined in libgcc,
 which may be missing from the process's global scope; libc and libm are always in it, because Python
 needs them."""
+PYTHON = frozenset({
+    "PyErr_CheckSignals", "PyErr_Fetch", "PyEval_RestoreThread", "PyEval_SaveThread",
+    "PyGILState_Ensure", "PyGILState_Release", "PyLong_AsLongLong", "PyLong_FromLongLong",
+    "Py_DecRef", "Py_IncRef",
+})  # fmt: skip
+"""Functions of Python's C API that the runtime's own code calls."""
+THREAD_STATE = {
+    "_ZN3c108GradMode10is_enabledEv": "libc10.so",
+    "_ZN3c104impl28tls_is_dispatch_key_excludedENS_11DispatchKeyE": "libc10.so",
+    "_ZN3c104impl28tls_is_dispatch_key_includedENS_11DispatchKeyE": "libc10.so",
+    "_ZN3c104impl20TorchDispatchModeTLS9stack_lenEv": "libc10.so",
+    "_ZN2at4impl22PythonTorchFunctionTLS9stack_lenEv": "libtorch_cpu.so",
+    "_ZN3c1017get_default_dtypeEv": "libc10.so",
+}
+"""Functions of PyTorch that tell the state of a thread, and their libraries."""
+_OBJECTS: dict[str, int] = {}
+"""Addresses of objects of this process that the runtime's own code refers to."""
 _DECLARED = re.compile(r"llvm\.func (?:\w+ )*@([\w.]+)\(")
 
 
@@ -96,16 +117,43 @@ def _libraries(name: str) -> tuple[ctypes.CDLL | None, ...]:
         return _process(), openmp_library(), torch_library()
     if name in BLAS or SLEEF.fullmatch(name):
         return (torch_library(),)
-    if name in C_LIBRARY or name in C_MATH:
+    if name in C_LIBRARY or name in C_MATH or name in MEMORY:
         return _process(), torch_library()
     if name in COMPILER_RUNTIME:
         return (_compiler_library(),)
+    if name in PYTHON:
+        return (ctypes.pythonapi,)
+    if name in THREAD_STATE:
+        return (_torch_library(THREAD_STATE[name]),)
     return ()
 
 
-@cache
+def _torch_library(name: str) -> ctypes.CDLL | None:
+    try:
+        return ctypes.CDLL(os.path.join(os.path.dirname(torch.__file__), "lib", name))
+    except OSError:
+        return None
+
+
+def define(name: str, address: int) -> str:
+    """Let generated code refer to an object of this process by this name."""
+    _OBJECTS[name] = address
+    return name
+
+
+def declared(symbol: str, arguments: str, result: str = "") -> str:
+    """The declaration of an imported function."""
+    return f"  llvm.func @{symbol}{arguments}{result}"
+
+
 def symbol_address(name: str) -> int | None:
     """None if generated code may not import the symbol, or no library has it."""
+    known = _OBJECTS.get(name)
+    return _library_symbol(name) if known is None else known
+
+
+@cache
+def _library_symbol(name: str) -> int | None:
     for library in _libraries(name):
         if library is None:
             continue
@@ -121,12 +169,15 @@ def has_symbol(name: str) -> bool:
     return symbol_address(name) is not None
 
 
-def imported(declarations: Iterable[str]) -> dict[str, int]:
-    """The addresses of all functions that a module with these declarations may call."""
+def imported(
+    declarations: Iterable[str], elsewhere: Callable[[str], int | None] = lambda name: None
+) -> dict[str, int]:
+    """The addresses of all functions that a module with these declarations may call; `elsewhere`
+    finds those of other generated code."""
     found = dict(_compiler_runtime())
     for declaration in declarations:
         for name in _DECLARED.findall(declaration):
-            address = symbol_address(name)
+            address = symbol_address(name) or elsewhere(name)
             if address is None:
                 raise CompileError(f"generated code imports {name}, which no library here has")
             found[name] = address

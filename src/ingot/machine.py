@@ -1,15 +1,33 @@
-"""Features of this machine, probed once: vector width, caches, library support. Nothing is inferred
-from a name: a vector width counts only if the operating system saves the registers it needs.
+"""Features of the machine that code is generated for: vector width, caches, library support. This
+machine is probed once; nothing is inferred from a name, and a vector width counts only if the
+operating system saves the registers it needs. `targeting` and the environment variable
+INGOT_MACHINE replace it by a psABI level, so that code for an older machine can be made and tested
+here.
 """
 
 from __future__ import annotations
 
 import glob
+import hashlib
 import os
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
 from functools import cache
 
 import torch
+
+from ingot.errors import OptionError, did_you_mean
+
+VARIABLE = "INGOT_MACHINE"
+
+_BASELINE = frozenset({"cmov", "cx8", "fpu", "fxsr", "mmx", "sse", "sse2"})
+_V2 = _BASELINE | {"cx16", "lahf_lm", "popcnt", "pni", "sse4_1", "sse4_2", "ssse3"}
+_V3 = _V2 | {"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe", "xsave"}
+_V4 = _V3 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
+LEVELS: dict[str, frozenset[str]] = {"x86-64-v2": _V2, "x86-64-v3": _V3, "x86-64-v4": _V4}
+"""psABI levels with the CPU flags that each requires, as Linux lists them, from the lowest."""
 
 
 @dataclass(frozen=True)
@@ -22,32 +40,91 @@ class Machine:
     """L2 cache of one core."""
     l3_bytes: int
     """L3 cache shared by a group of cores."""
+    isa: str
+    """What code is compiled for: a psABI level, or an identification of exactly this CPU."""
 
     def lanes(self, element_bytes: int = 4) -> int:
         return self.vector_bits // 8 // element_bytes
 
+    @property
+    def level(self) -> str | None:
+        """The psABI level that LLVM compiles for; None for exactly this CPU."""
+        return self.isa if self.isa in LEVELS else None
+
+
+_forced: ContextVar[Machine | None] = ContextVar("ingot_machine", default=None)
+
+
+def this_machine() -> Machine:
+    """The machine that code is generated for."""
+    return _forced.get() or _default()
+
+
+@contextmanager
+def targeting(level: str | None) -> Iterator[None]:
+    """Generate code for any machine of this psABI level; None: for the default machine."""
+    token = _forced.set(None if level is None else machine_of_level(level))
+    try:
+        yield
+    finally:
+        _forced.reset(token)
+
 
 @cache
-def this_machine() -> Machine:
-    flags = frozenset(_cpu_flags())
-    bits = (
-        512
-        if {"avx512f", "avx512dq", "avx512bw", "avx512vl"} <= flags
-        else 256
-        if {"avx2", "fma"} <= flags
-        else 128
+def machine_of_level(level: str) -> Machine:
+    if level not in LEVELS:
+        raise OptionError(f"machine={level!r}", hints=[did_you_mean(level, LEVELS)])
+    flags = LEVELS[level]
+    here = probed_machine()
+    return replace(here, vector_bits=_vector_bits(flags), features=flags, isa=level)
+
+
+@cache
+def _default() -> Machine:
+    forced = os.environ.get(VARIABLE)
+    return machine_of_level(forced) if forced else probed_machine()
+
+
+def machine_levels() -> list[str]:
+    """The psABI levels whose code runs on the default machine, from the highest."""
+    flags = _default().features
+    return [level for level, needed in reversed(LEVELS.items()) if needed <= flags]
+
+
+@cache
+def probed_machine() -> Machine:
+    """The machine that this process runs on."""
+    information = _cpu_information()
+    flags = frozenset(information.get("flags", "").split()) or frozenset(_assumed_flags())
+    model = [information.get(key, "") for key in ("vendor_id", "cpu family", "model")]
+    isa = hashlib.sha256(" ".join([*model, *sorted(flags)]).encode()).hexdigest()[:16]
+    return Machine(
+        _vector_bits(flags), flags, _cache_bytes(2, 1 << 20), _cache_bytes(3, 1 << 25), isa
     )
-    return Machine(bits, flags, _cache_bytes(2, 1 << 20), _cache_bytes(3, 1 << 25))
 
 
-def _cpu_flags() -> list[str]:
+def _vector_bits(flags: frozenset[str]) -> int:
+    if {"avx512f", "avx512dq", "avx512bw", "avx512vl"} <= flags:
+        return 512
+    return 256 if {"avx2", "fma"} <= flags else 128
+
+
+def _cpu_information() -> dict[str, str]:
+    """The lines about the first CPU."""
+    found: dict[str, str] = {}
     try:
         with open("/proc/cpuinfo") as file:
             for line in file:
-                if line.startswith("flags"):
-                    return line.split(":", 1)[1].split()
+                if not line.strip():
+                    break
+                key, _, value = line.partition(":")
+                found[key.strip()] = value.strip()
     except OSError:
         pass
+    return found
+
+
+def _assumed_flags() -> list[str]:
     capability = torch.backends.cpu.get_cpu_capability()
     return {
         "AVX512": ["avx512f", "avx512dq", "avx512bw", "avx512vl", "avx2", "fma"],

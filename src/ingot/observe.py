@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ingot.codegen.code_store import text_digest
 from ingot.codegen.kernels import Kernels
 from ingot.listeners import Listeners
 from ingot.options import Options
-from ingot.plan.resources import text_digest
 from ingot.stages import Compiled
 
 _programs: Listeners[Compiled] = Listeners()

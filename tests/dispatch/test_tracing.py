@@ -16,9 +16,9 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 import ingot
 from ingot import observe
+from ingot.codegen.code_store import text_digest
 from ingot.dispatch.resolve import Resolve
 from ingot.plan.ir import Segment
-from ingot.plan.resources import text_digest
 from ingot.program.program import Program, program_from_fx
 from ingot.stages import Compiled
 from tests.plans import branches, kernels_of, ops_of

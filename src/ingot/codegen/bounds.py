@@ -57,7 +57,7 @@ _STEP = re.compile(rf"(?P<to>{_VALUE}) = llvm\.getelementptr (?P<base>{_VALUE})\
 _STACK = re.compile(rf"(?P<to>{_VALUE}) = llvm\.alloca (?P<count>{_VALUE}) x (?P<type>[^ ]+)")
 _HEAP = re.compile(rf"(?P<to>{_VALUE}) = llvm\.call @bounds_alloc\({_VALUE}, (?P<bytes>{_VALUE})\)")
 _NUMBER = re.compile(rf"(?P<to>{_VALUE}) = llvm\.mlir\.constant\((?P<value>\d+) : i64\) : i64")
-_ADDRESS = re.compile(r"arith\.constant (?P<value>\d{9,}) : i64")
+_OTHER = re.compile(r"@(?P<symbol>ingot_[0-9a-f]{32}_\w+)")
 _BITS = {"f16": 16, "f32": 32, "f64": 64, "!llvm.ptr": 64}
 
 
@@ -102,10 +102,10 @@ _Write = Callable[["Checker", str, re.Match[str]], None]
 
 class Checker:
     """Rewrites the functions of one module. `site` numbers a checked access, given the function and
-    the op; `replace` maps the addresses of functions in the text to those of their checked
+    the op; `replace` maps the symbols of functions of other modules to those of their checked
     versions."""
 
-    def __init__(self, site: Callable[[str, str], int], replace: Callable[[int], int]):
+    def __init__(self, site: Callable[[str, str], int], replace: Callable[[str], str]):
         self._site = site
         self._replace = replace
         self._count = 0
@@ -123,11 +123,11 @@ class Checker:
                 self._at = _Function(head[1])
             for name, other in HEAP.items():
                 line = line.replace(f"llvm.call @{name}(", f"llvm.call @{other}(")
-            self._line(_ADDRESS.sub(self._other_function, line))
+            self._line(self.renamed(line))
         return "\n".join(self._lines)
 
-    def _other_function(self, found: re.Match[str]) -> str:
-        return f"arith.constant {self._replace(int(found['value']))} : i64"
+    def renamed(self, line: str) -> str:
+        return _OTHER.sub(lambda found: f"@{self._replace(found['symbol'])}", line)
 
     def _line(self, line: str) -> None:
         self._learn(line)

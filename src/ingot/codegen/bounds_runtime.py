@@ -17,9 +17,11 @@ from dataclasses import dataclass
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from ingot.codegen.bounds import Checker
-from ingot.codegen.jit import Native, Source, compile_module, compiled_function
+from ingot.codegen.jit import compile_module
 from ingot.codegen.lazy import Once
+from ingot.codegen.native import Native, Source, called_function, compiled_function
 from ingot.errors import BoundsError
+from ingot.linkage import declared, define
 
 RECORD = (
     "failed", "site", "address", "bytes", "root", "failed_step", "step", "count", "stack_low",
@@ -39,6 +41,7 @@ DEEP, HIGH = 1 << 22, 1 << 20
 _record = (ctypes.c_int64 * (len(RECORD) + 2 * (MOST_ALLOCATED + MOST_RANGES)))()
 _nowhere = (ctypes.c_int8 * (2 * NOWHERE))()
 _record[RECORD.index("nowhere")] = ctypes.addressof(_nowhere)
+_RECORD_SYMBOL = declared(define("ingot_bounds_record", ctypes.addressof(_record)), "()")
 running = threading.RLock()
 """Held while a checked segment runs."""
 _numbers = itertools.count(1)
@@ -75,21 +78,33 @@ def checked_function(address: int) -> int:
     if found is None:
         return address
     native, name = found
+    return _twin(native).addresses[name]
+
+
+def _twin(native: Native) -> Native:
     with _making:
         twin = _twins.get(native)
         if twin is None:
             twin = _twins[native] = _checked(native.source)
-    return twin.addresses[name]
+    return twin
+
+
+def _checked_symbol(symbol: str) -> str:
+    found = called_function(symbol)
+    assert found is not None, symbol
+    native, name = found
+    return _twin(native).symbol(name)
 
 
 def _checked(source: Source) -> Native:
-    checker = Checker(_site, checked_function)
+    checker = Checker(_site, _checked_symbol)
     functions = checker.checked(source.functions)
     helpers = {"bounds_check": _CHECK, "bounds_within": _WITHIN, "bounds_product": _PRODUCT}
     if any("@aligned_alloc(" in line for line in source.declarations):
         helpers |= {"bounds_alloc": _ALLOC, "bounds_free": _FREE}
+    declarations = [*map(checker.renamed, source.declarations), _RECORD_SYMBOL]
     return compile_module(
-        source.declarations, functions | {k: _filled(v) for k, v in helpers.items()}, source.inside
+        declarations, functions | {k: _filled(v) for k, v in helpers.items()}, source.inside
     )
 
 
@@ -138,7 +153,7 @@ def _violation() -> BoundsError:
 
 @Once
 def _enter() -> Native:
-    return compile_module([], {"enter": _filled(_ENTER)})
+    return compile_module([_RECORD_SYMBOL], {"enter": _filled(_ENTER)})
 
 
 def enter_function() -> int:
@@ -151,15 +166,13 @@ def enter_function() -> int:
 
 def _filled(text: str) -> str:
     words = {name: str(8 * k) for k, name in enumerate(RECORD)}
-    text = text.replace("$record", str(ctypes.addressof(_record)))
     for name in sorted(words, key=len, reverse=True):
         text = text.replace(f"${name}", words[name])
     return text
 
 
 _STATE = """
-    %record = llvm.mlir.constant($record : i64) : i64
-    %state = llvm.inttoptr %record : i64 to !llvm.ptr"""
+    %state = llvm.mlir.addressof @ingot_bounds_record : !llvm.ptr"""
 
 
 def _word(name: str, value: str) -> str:

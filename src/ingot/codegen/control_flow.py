@@ -11,11 +11,14 @@ from __future__ import annotations
 
 import ctypes
 
+from ingot.linkage import declared, define
+
 INTERRUPTED = 255
 LOOK_AFTER = 50_000_000
 """Cycles that a loop runs between checks for signals."""
 _raised = (ctypes.c_void_p * 3)()
 """Type, value and traceback of a handler's exception. Only the main thread runs handlers."""
+RAISED = define("ingot_raised", ctypes.addressof(_raised))
 
 _WORD = """
   llvm.func internal @word(%words: !llvm.ptr, %k: i64) -> i64 {
@@ -212,40 +215,24 @@ _WATCHED = f"""
   }}"""
 
 
-def _signals() -> str:
-    """Calls Python's C API by address."""
-
-    def function(name: str) -> str:
-        address = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
-        return (
-            f"    %{name}at = arith.constant {address} : i64\n"
-            f"    %{name} = llvm.inttoptr %{name}at : i64 to !llvm.ptr"
-        )
-
-    return f"""
+_SIGNALS = f"""
   llvm.func internal @signals() -> i64 {{
-{function("PyGILState_Ensure")}
-{function("PyGILState_Release")}
-{function("PyErr_CheckSignals")}
-{function("PyErr_Fetch")}
-    %raisedat = arith.constant {ctypes.addressof(_raised)} : i64
-    %raised = llvm.inttoptr %raisedat : i64 to !llvm.ptr
+    %raised = llvm.mlir.addressof @{RAISED} : !llvm.ptr
     %value = llvm.getelementptr %raised[1] : (!llvm.ptr) -> !llvm.ptr, i64
     %trace = llvm.getelementptr %raised[2] : (!llvm.ptr) -> !llvm.ptr, i64
-    %state = llvm.call %PyGILState_Ensure() : !llvm.ptr, () -> i32
-    %found = llvm.call %PyErr_CheckSignals() : !llvm.ptr, () -> i32
+    %state = llvm.call @PyGILState_Ensure() : () -> i32
+    %found = llvm.call @PyErr_CheckSignals() : () -> i32
     %none = arith.constant 0 : i32
     %some = arith.cmpi ne, %found, %none : i32
     %code = scf.if %some -> i64 {{
-      llvm.call %PyErr_Fetch(%raised, %value, %trace)
-          : !llvm.ptr, (!llvm.ptr, !llvm.ptr, !llvm.ptr) -> ()
+      llvm.call @PyErr_Fetch(%raised, %value, %trace) : (!llvm.ptr, !llvm.ptr, !llvm.ptr) -> ()
       %stop = arith.constant {INTERRUPTED} : i64
       scf.yield %stop : i64
     }} else {{
       %zero = arith.constant 0 : i64
       scf.yield %zero : i64
     }}
-    llvm.call %PyGILState_Release(%state) : !llvm.ptr, (i32) -> ()
+    llvm.call @PyGILState_Release(%state) : (i32) -> ()
     llvm.return %code : i64
   }}"""
 
@@ -268,8 +255,18 @@ def control_flow_functions() -> dict[str, str]:
         "branch": _BRANCH,
         "swap": _SWAP,
         "advance": _ADVANCE,
-        "signals": _signals(),
+        "signals": _SIGNALS,
         "watched": _WATCHED,
         "loop": _LOOP,
         "scan": _SCAN,
     }
+
+
+def control_flow_declarations() -> list[str]:
+    return [
+        declared(RAISED, "()"),
+        declared("PyGILState_Ensure", "()", " -> i32"),
+        declared("PyGILState_Release", "(i32)"),
+        declared("PyErr_CheckSignals", "()", " -> i32"),
+        declared("PyErr_Fetch", "(!llvm.ptr, !llvm.ptr, !llvm.ptr)"),
+    ]

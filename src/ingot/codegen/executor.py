@@ -14,10 +14,11 @@ import ctypes
 from collections.abc import Callable
 from functools import cache
 
-from ingot.codegen.control_flow import control_flow_functions
+from ingot.codegen.control_flow import control_flow_declarations, control_flow_functions
 from ingot.codegen.entry import has_openmp, openmp_declarations
-from ingot.codegen.jit import Native, compile_module
+from ingot.codegen.jit import compile_module
 from ingot.codegen.lazy import Once
+from ingot.codegen.native import Native
 from ingot.codegen.parallel_region import team_functions
 
 MOST_ARGUMENTS = 254
@@ -87,7 +88,8 @@ def _native() -> Native:
     functions = {"fill": _FILL, "execute": _EXECUTE, **control_flow_functions()}
     if has_openmp():
         functions |= team_functions(MOST_ARGUMENTS + 2)
-    return compile_module(list(openmp_declarations().values()), functions)
+    declarations = [*openmp_declarations().values(), *control_flow_declarations()]
+    return compile_module(declarations, functions)
 
 
 def begin() -> None:

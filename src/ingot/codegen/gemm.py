@@ -11,8 +11,9 @@ from collections.abc import Sequence
 import torch
 
 from ingot.codegen.functions import I64, Writer
-from ingot.codegen.jit import FUNCTION_ATTRIBUTES, Native, compile_module
+from ingot.codegen.jit import FUNCTION_ATTRIBUTES, compile_module
 from ingot.codegen.lazy import Once
+from ingot.codegen.native import Native
 from ingot.ops.kernel_shapes import Shape, matmul_shape
 from ingot.ops.values import Val
 
@@ -39,15 +40,21 @@ def begin_tiles(dtype: torch.dtype) -> None:
 
 def call_tile(w: Writer, shape: Shape, rows: Val, *values: Val | str) -> None:
     """Calls the tile of height `rows`; `values` are its arguments."""
-    addresses = _tiles(shape).addresses
-    found = [w.const(addresses[f"tile{n}"]) for n in range(1, shape.rows + 1)]
-    target = found[-1]
-    for height, address in enumerate(found[:-1], 1):
-        target = w.b.select(w.b.cmp("eq", rows, w.const(height)), address, target)
-    pointer = w.b.fresh()
-    w.b.line(f"{pointer} = llvm.inttoptr {target.name} : i64 to !llvm.ptr")
+    tiles = _tiles(shape)
+    found = [_tile_pointer(w, tiles, shape, height) for height in range(1, shape.rows + 1)]
+    pointer = found[-1]
+    for height, lower in enumerate(found[:-1], 1):
+        pointer = w.either(w.b.cmp("eq", rows, w.const(height)), lower, pointer)
     names = ", ".join(v if isinstance(v, str) else v.name for v in values)
     w.b.line(f"llvm.call {pointer}({names}) : !llvm.ptr, {_tile_type(shape)}")
+
+
+def _tile_pointer(w: Writer, tiles: Native, shape: Shape, rows: int) -> str:
+    symbol, declaration = tiles.declaration(f"tile{rows}", _tile_type(shape))
+    w.b.declarations[symbol] = declaration
+    pointer = w.b.fresh()
+    w.b.line(f"{pointer} = llvm.mlir.addressof @{symbol} : !llvm.ptr")
+    return pointer
 
 
 _TILE_ARGUMENTS = {

@@ -1,19 +1,18 @@
-"""Compiles MLIR text to machine code in-process. Takes a module of internal functions, returns
-their addresses. The code lives as long as the Native that holds its engine. Every failure of MLIR
-or LLVM becomes a CompileError.
+"""Compiles MLIR text in-process: a module of internal functions becomes an object, which is then
+linked (native.py). A module that is known by its content is not compiled again. Every failure of
+MLIR or LLVM becomes a CompileError.
 """
 
 from __future__ import annotations
 
-import ctypes
-import json
-import zlib
-from collections.abc import Sequence
-from dataclasses import dataclass
-from weakref import WeakValueDictionary
+from collections.abc import Iterator, Sequence
 
-from ingot.codegen.mlir_c import Engine
+from ingot.codegen import code_store
+from ingot.codegen.code_store import Module, code_key, packed_source
+from ingot.codegen.mlir_c import object_code
+from ingot.codegen.native import ANCHOR, Native, Source, called_function, find, find_kernel, link
 from ingot.linkage import imported
+from ingot.machine import LEVELS, machine_levels, this_machine
 
 LOWERING = (
     "builtin.module(convert-scf-to-cf,convert-math-to-llvm,convert-vector-to-llvm,convert-arith-to-llvm,"
@@ -23,71 +22,70 @@ LOWERING = (
 FUNCTION_ATTRIBUTES = (
     'passthrough = [["min-legal-vector-width", "512"], ["prefer-vector-width", "512"]]'
 )
-
-
-@dataclass(frozen=True)
-class Source:
-    """The text that a module was compiled from."""
-
-    declarations: list[str]
-    functions: dict[str, str]
-    inside: list[str]
-
-
-@dataclass(frozen=True, eq=False)
-class Native:
-    """Machine code in memory."""
-
-    addresses: dict[str, int]
-    """Function names → addresses, in the C calling convention."""
-    engine: Engine
-    """Keeps the code alive."""
-    packed: bytes
-    """The module's text, compressed to a tenth: range checks are added to it on request."""
-
-    @property
-    def source(self) -> Source:
-        return Source(*json.loads(zlib.decompress(self.packed)))
-
-
-_owners: WeakValueDictionary[int, Native] = WeakValueDictionary()
-"""Function addresses → their modules."""
-
-
-def compiled_function(address: int) -> tuple[Native, str] | None:
-    """The module of a function and its name there; None if ingot did not compile it."""
-    native = _owners.get(address)
-    if native is None:
-        return None
-    return native, next(name for name, each in native.addresses.items() if each == address)
+_FEATURES = dict(zip(LEVELS, ("+sse4.2", "+avx2", "+avx512f"), strict=True))
+"""A feature that each level has. With none named, LLVM takes those of the machine it runs on."""
 
 
 def compile_module(
     declarations: Sequence[str], functions: dict[str, str], inside: Sequence[str] = ()
 ) -> Native:
-    """Compiles `functions` (names → texts of `llvm.func internal @name`) as one module. `inside`
-    names further functions in their texts.
+    """Compile `functions` (names → texts of `llvm.func internal @name`) as one module. `inside`
+    names further functions in their texts."""
+    source = Source(list(declarations), functions, list(inside))
+    text, names = source.text(), source.names()
+    key = code_key(this_machine().isa, LOWERING, text)
+    known = _known(text, names)
+    if known is not None:
+        return known
+    with code_store.building(key):
+        return _known(text, names) or _compiled(key, source, text)
 
-    The engine wraps every exported function, so only one is exported: it writes the addresses of
-    the others to a table.
-    """
-    names = [*functions, *inside]
-    text = "\n".join(["module {", *declarations, *functions.values(), _table_function(names), "}"])
-    table = (ctypes.c_int64 * len(names))()
-    engine = Engine(text, LOWERING, imported(declarations))
-    entry = engine.lookup("ingot_table")
-    pointer = ctypes.c_void_p(ctypes.addressof(table))
-    packed = (ctypes.c_void_p * 1)(ctypes.addressof(pointer))
-    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(entry)(packed)
-    source = json.dumps([list(declarations), functions, list(inside)])
-    compressed = zlib.compress(source.encode(), 1)
-    native = Native(dict(zip(names, table, strict=True)), engine, compressed)
-    _owners.update(dict.fromkeys(table, native))
+
+def _known(text: str, names: Sequence[str]) -> Native | None:
+    known = find(_keys(text))
+    return known if known is not None and known.addresses.keys() >= set(names) else None
+
+
+def _compiled(key: str, source: Source, text: str) -> Native:
+    machine, declarations = this_machine(), source.declarations
+    body = [*declarations, *source.functions.values(), _anchor(source.names())]
+    data = object_code(
+        "\n".join(["module {", *body, "}"]), LOWERING, imported(declarations, _called_address),
+        machine.level, _FEATURES.get(machine.isa, ""),
+    )  # fmt: skip
+    module = Module(packed_source(text), data)
+    native = link(key, module)
+    code_store.keep(key, module.entry())
     return native
 
 
-def _table_function(names: Sequence[str]) -> str:
-    lines = ["  llvm.func @ingot_table(%table: !llvm.ptr) {"]
+def _keys(text: str) -> Iterator[str]:
+    """The keys of the code that will do for a text: that for this machine, then that for the levels
+    which it supports."""
+    for isa in dict.fromkeys([this_machine().isa, *machine_levels()]):
+        yield code_key(isa, LOWERING, text)
+
+
+def module_with(kernel: str, function: str) -> Native | None:
+    """The module, stored earlier, with the kernel of this text."""
+    return find_kernel(_keys(kernel), function)
+
+
+def keep_kernel(kernel: str, native: Native) -> None:
+    """Record that the kernel of this text is in this module."""
+    code_store.keep(code_key(this_machine().isa, LOWERING, kernel), native.key.encode())
+
+
+def _called_address(symbol: str) -> int | None:
+    """The address of a function of another module."""
+    found = called_function(symbol)
+    return None if found is None else found[0].addresses.get(found[1])
+
+
+def _anchor(names: Sequence[str]) -> str:
+    """The module's one exported function. It uses the others, so that LLVM keeps them and their
+    calling convention; the engine makes a wrapper for each exported function."""
+    lines = [f"  llvm.func @{ANCHOR}(%table: !llvm.ptr) {{"]
     for i, name in enumerate(names):
         lines += [
             f"    %a{i} = llvm.mlir.addressof @{name} : !llvm.ptr",

@@ -5,7 +5,7 @@ that fails to compile is reported and left to PyTorch, or raises under `strict`.
 
 from __future__ import annotations
 
-import itertools
+import contextvars
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +19,7 @@ import torch
 from torch import fx
 
 from ingot.codegen.builder import CACHE_LINE
+from ingot.codegen.code_store import text_digest
 from ingot.codegen.columns import columns_of, wants_split
 from ingot.codegen.entry import (
     WORK_PER_THREAD,
@@ -29,8 +30,9 @@ from ingot.codegen.entry import (
     openmp_declarations,
 )
 from ingot.codegen.epilogue import EpilogueNest, write_epilogue
-from ingot.codegen.jit import Native, compile_module
+from ingot.codegen.jit import compile_module, keep_kernel, module_with
 from ingot.codegen.lanes import choose_lanes, in_pairs, register_bytes
+from ingot.codegen.native import Native
 from ingot.codegen.rows import RowWriter
 from ingot.codegen.split import write_finish
 from ingot.errors import UnsupportedError
@@ -40,7 +42,7 @@ from ingot.fuse.fused import Fused
 from ingot.fuse.loops import Nest, Store, make_nest
 from ingot.fuse.region import Region
 from ingot.fuse.structural_key import Key, structural_key
-from ingot.machine import this_machine
+from ingot.machine import Machine, this_machine
 from ingot.ops.rules import instructions
 from ingot.ops.values import Val
 from ingot.options import Options
@@ -143,21 +145,20 @@ class SharedDraft:
         return replace(self.draft, buffers=tuple(nodes[k] for k in self.numbers))
 
 
-_compiled: WeakValueDictionary[str, Code] = WeakValueDictionary()
-"""Texts → code, for all programs."""
+_compiled: WeakValueDictionary[tuple[str, str], Code] = WeakValueDictionary()
+"""(instruction set, text) → code, for all programs."""
 MOST_MODULES = 16
 _recent: deque[list[Code]] = deque(maxlen=MOST_MODULES)
 """The code of the last compiled modules, kept after its programs are gone: the same kernels may be
 requested again. A module takes 1–2 MB."""
-_numbers = itertools.count()
 MOST_DRAFTS = 256
 """Cached drafts, some tens of kilobytes each."""
-_known: dict[tuple[Key, int, Form], SharedDraft] = {}
-"""(key, vector width, form) → draft."""
+_known: dict[tuple[Key, Machine, int, Form], SharedDraft] = {}
+"""(key, machine, vector width, form) → draft."""
 Loops = tuple[tuple[str, str], ...]
 """Names and sizes of loops."""
-_known_epilogues: dict[tuple[Key, int, Loops, int], SharedDraft | None] = {}
-"""(key, the matmul's number, loops, lanes) → draft."""
+_known_epilogues: dict[tuple[Key, Machine, int, Loops, int], SharedDraft | None] = {}
+"""(key, machine, the matmul's number, loops, lanes) → draft."""
 
 
 NO_FOLLOWERS: Mapping[Region, EpilogueNest] = MappingProxyType({})
@@ -197,7 +198,9 @@ def build_kernels(
         except Exception as error:
             failures[region] = give_up(region, error)
     texts = {draft.text: (region, draft) for region, each in drafts.items() for draft in each}
-    codes = {text: code for text in texts if (code := _compiled.get(text)) is not None}
+    codes = {
+        text: code for text, (_, draft) in texts.items() if (code := _known_code(draft)) is not None
+    }
     missing = [pair for text, pair in texts.items() if text not in codes]
     codes |= _compile(missing, give_up, failures)
     kernels = {
@@ -222,7 +225,7 @@ def _epilogue_draft(region: Region, epilogue: EpilogueNest | None) -> Draft | No
         return None
     key, nodes = structural_key(region)
     loops = tuple((v.name, str(v.size)) for v in epilogue.nest.outer)
-    asked = (key, nodes.index(epilogue.matmul), loops, epilogue.lanes)
+    asked = (key, this_machine(), nodes.index(epilogue.matmul), loops, epilogue.lanes)
     if asked in _known_epilogues:
         known = _known_epilogues.get(asked)
     else:
@@ -258,11 +261,12 @@ def _draft_once(region: Region, options: Options, form: Form) -> Draft:
     """The draft for a region's structural key, written on first request, with this region's
     buffers."""
     key, nodes = structural_key(region)
-    known = _known.get((key, options.vector_bits, form))
+    asked = (key, this_machine(), options.vector_bits, form)
+    known = _known.get(asked)
     if known is None:
         known = _structure_of(draft_kernel(region, options, form), nodes)
         assert known is not None
-        _remember(_known, (key, options.vector_bits, form), known)
+        _remember(_known, asked, known)
     return known.draft_of(nodes)
 
 
@@ -295,31 +299,53 @@ def _compile(
 
 def _compile_together(drafts: Sequence[Draft]) -> dict[str, Code]:
     """Compiles two modules in parallel if that is worth a thread."""
-    named = [(f"kernel{next(_numbers)}", draft) for draft in drafts]
     if len(drafts) < FEW_KERNELS:
-        return _compile_module(dict(named))
-    named.sort(key=lambda pair: len(pair[1].text))
+        return _compile_module(drafts)
+    drafts = sorted(drafts, key=lambda draft: len(draft.text))
+    run = contextvars.copy_context().run  # carries the machine to the thread
     with ThreadPoolExecutor(1) as beside:
-        other = beside.submit(_compile_module, dict(named[::2]))
-        return _compile_module(dict(named[1::2])) | other.result()
+        other = beside.submit(run, _compile_module, drafts[::2])
+        return _compile_module(drafts[1::2]) | other.result()
 
 
-def _compile_module(names: Mapping[str, Draft]) -> dict[str, Code]:
+def _compile_module(drafts: Sequence[Draft]) -> dict[str, Code]:
+    names = {kernel_name(draft.text): draft for draft in drafts}
     declarations: dict[str, str] = {}
-    for draft in names.values():
+    for draft in drafts:
         declarations.update(draft.declarations)
     native = compile_module(
         list(declarations.values()),
         {name: d.text.replace("@NAME", f"@{name}") for name, d in names.items()},
         [f"{name}_task" for name, d in names.items() if d.has_share],
     )
-    codes = {
-        draft.text: Code(native.addresses[name], native.addresses.get(f"{name}_task", 0), native)
-        for name, draft in names.items()
-    }
-    _compiled.update(codes)
+    for draft in drafts:
+        keep_kernel(draft.text, native)
+    return _codes(drafts, native)
+
+
+def _codes(drafts: Sequence[Draft], native: Native) -> dict[str, Code]:
+    codes = {}
+    for draft in drafts:
+        name = kernel_name(draft.text)
+        share = native.addresses[f"{name}_task"] if draft.has_share else 0
+        codes[draft.text] = Code(native.addresses[name], share, native)
+    isa = this_machine().isa
+    _compiled.update({(isa, text): code for text, code in codes.items()})
     _recent.append(list(codes.values()))
     return codes
+
+
+def _known_code(draft: Draft) -> Code | None:
+    """The code of a kernel that this process or an earlier one compiled."""
+    code = _compiled.get((this_machine().isa, draft.text))
+    if code is not None:
+        return code
+    native = module_with(draft.text, kernel_name(draft.text))
+    return None if native is None else _codes([draft], native)[draft.text]
+
+
+def kernel_name(text: str) -> str:
+    return f"kernel_{text_digest(text)}"
 
 
 class _Symbols(dict[sympy.Symbol, Val]):

@@ -14,19 +14,23 @@ import sys
 from array import array
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import starmap
 
 import torch
 
-from ingot.codegen.jit import Native, compile_module
+from ingot.codegen.jit import compile_module
 from ingot.codegen.lazy import Once
+from ingot.codegen.native import Native
 from ingot.codegen.tensor_layout_probe import INLINE, TensorLayout, tensor_layout
 from ingot.codegen.thread_state import (
     STRANGE,
     ThreadState,
+    state_declarations,
     state_in_python,
     state_lines,
     tells_the_truth,
 )
+from ingot.linkage import declared, define
 from ingot.program.plain_tensor import plain_keys
 
 UNUSUAL = -1
@@ -54,6 +58,12 @@ _PYTHON = {
     "Py_IncRef": "(!llvm.ptr) -> ()",
     "Py_DecRef": "(!llvm.ptr) -> ()",
 }
+
+PLAIN: dict[str, type] = {
+    "ingot_type_tensor": torch.Tensor,
+    "ingot_type_parameter": torch.nn.Parameter,
+}
+"""Symbols of the classes whose instances are plain tensors."""
 
 Launcher = Callable[..., int]
 
@@ -102,13 +112,18 @@ class _Text:
 
     def call(self, function: str, arguments: str, kind: str) -> str:
         """Calls a function of Python's C API."""
-        address, pointer = self.constant(_address(function)), self.name()
         result = "" if kind.endswith("()") else f"{self.name()} = "
-        self.add(
-            f"{pointer} = llvm.inttoptr {address} : i64 to !llvm.ptr",
-            f"{result}llvm.call {pointer}({arguments}) : !llvm.ptr, {kind}",
-        )
+        self.add(f"{result}llvm.call @{function}({arguments}) : {kind}")
         return result.removesuffix(" = ")
+
+    def address(self, symbol: str) -> str:
+        """The address of an object of this process, as a number."""
+        pointer, number = self.name(), self.name()
+        self.add(
+            f"{pointer} = llvm.mlir.addressof @{symbol} : !llvm.ptr",
+            f"{number} = llvm.ptrtoint {pointer} : !llvm.ptr to i64",
+        )
+        return number
 
     def branch_unless(self, condition: str, onward: str) -> None:
         self.add(f"llvm.cond_br {condition}, {onward}, ^unusual")
@@ -138,10 +153,6 @@ class _Text:
             f"{at} = llvm.getelementptr %bases[{number}] : (!llvm.ptr, i64) -> !llvm.ptr, i64",
             f"llvm.store {value}, {at} : i64, !llvm.ptr",
         )
-
-
-def _address(function: str) -> int:
-    return ctypes.cast(getattr(ctypes.pythonapi, function), ctypes.c_void_p).value or 0
 
 
 def _launch(words: TensorLayout) -> str:
@@ -335,7 +346,8 @@ def _state(words: TensorLayout) -> str | None:
         tensor = t.item("%args", k, "!llvm.ptr")
         t.branch_unless(_is_plain_type(t, tensor), "^known")
         keys = t.load(t.load(tensor, words.tensor, "!llvm.ptr"), words.keys)
-        t.branch_unless(_one_of(t, keys, sorted(plain_keys())), "^plain")
+        known = [t.constant(_signed(each)) for each in sorted(plain_keys())]
+        t.branch_unless(_one_of(t, keys, known), "^plain")
 
     t.loop("tensor", "%count", check)
     _answer(t, total)
@@ -348,11 +360,11 @@ def _state(words: TensorLayout) -> str | None:
 
 
 def _is_plain_type(t: _Text, tensor: str) -> str:
-    return _one_of(t, t.load(tensor, KIND), [id(torch.Tensor), id(torch.nn.Parameter)])
+    return _one_of(t, t.load(tensor, KIND), [t.address(name) for name in PLAIN])
 
 
-def _one_of(t: _Text, word: str, known: Sequence[int]) -> str:
-    first, *rest = [t.compare("eq", word, t.constant(_signed(each))) for each in known]
+def _one_of(t: _Text, word: str, known: Sequence[str]) -> str:
+    first, *rest = [t.compare("eq", word, each) for each in known]
     for each in rest:
         either = t.name()
         t.add(f"{either} = llvm.or {first}, {each} : i1")
@@ -404,8 +416,14 @@ def _native() -> Native | None:
     if words is None or not _as_expected():
         return None
     functions = {"launch": _launch(words), "present": _present(words), "apart": _apart(words)}
+    declarations = [*starmap(declared, _PYTHON.items()), *(declared(name, "()") for name in PLAIN)]
+    for name, each in PLAIN.items():
+        define(name, id(each))
     state = _state(words)
-    return compile_module([], functions | ({"state": state} if state else {}))
+    if state is not None:
+        functions["state"] = state
+        declarations += state_declarations()
+    return compile_module(declarations, functions)
 
 
 def _as_expected() -> bool:

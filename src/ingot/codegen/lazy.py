@@ -1,7 +1,10 @@
-"""Memoised functions whose results can be computed ahead of time on another thread."""
+"""Memoised functions whose results can be computed ahead of time on another thread. Results are
+machine code or depend on it, so each machine that code is generated for has its own.
+"""
 
 from __future__ import annotations
 
+import contextvars
 import os
 import threading
 from collections.abc import Callable, Hashable
@@ -9,7 +12,11 @@ from concurrent.futures import Future
 from typing import Any, Generic, TypeVar
 from weakref import WeakSet
 
+from ingot.machine import this_machine
+
 T = TypeVar("T")
+Key = tuple[Hashable, ...]
+"""The machine, then the arguments."""
 
 
 class Once(Generic[T]):
@@ -18,46 +25,49 @@ class Once(Generic[T]):
 
     def __init__(self, function: Callable[..., T]):
         self.function = function
-        self.results: dict[tuple[Hashable, ...], Future[T]] = {}
-        self.in_line: set[tuple[Hashable, ...]] = set()
+        self.results: dict[Key, Future[T]] = {}
+        self.in_line: set[Key] = set()
         self.lock = threading.Lock()
         _all.add(self)
 
     def __call__(self, *args: Hashable) -> T:
+        key = (this_machine(), *args)
         with self.lock:
-            mine = args not in self.results or args in self.in_line
-            self.in_line.discard(args)
-            result = self.results.setdefault(args, Future())
+            mine = key not in self.results or key in self.in_line
+            self.in_line.discard(key)
+            result = self.results.setdefault(key, Future())
         if mine:
-            self._make(args, result)
+            self._make(key, result)
         return result.result()
 
     def begin(self, *args: Hashable) -> None:
         """Computes a result on another thread, after those begun earlier, so that the caller keeps
         a core."""
+        key = (this_machine(), *args)
         with self.lock:
-            if args in self.results:
+            if key in self.results:
                 return
-            self.results[args] = Future()
-            self.in_line.add(args)
+            self.results[key] = Future()
+            self.in_line.add(key)
+        run = contextvars.copy_context().run  # carries the machine to the thread
         # Not a daemon: the process must not end inside LLVM.
-        threading.Thread(target=self._make_in_turn, args=(args,)).start()
+        threading.Thread(target=run, args=(self._make_in_turn, key)).start()
 
-    def _make_in_turn(self, args: tuple[Hashable, ...]) -> None:
+    def _make_in_turn(self, key: Key) -> None:
         with _turn:
             with self.lock:
-                if args not in self.in_line:
+                if key not in self.in_line:
                     return
-                self.in_line.remove(args)
-                result = self.results[args]
-            self._make(args, result)
+                self.in_line.remove(key)
+                result = self.results[key]
+            self._make(key, result)
 
-    def _make(self, args: tuple[Hashable, ...], result: Future[T]) -> None:
+    def _make(self, key: Key, result: Future[T]) -> None:
         try:
-            result.set_result(self.function(*args))
+            result.set_result(self.function(*key[1:]))
         except BaseException as error:
             with self.lock:
-                del self.results[args]
+                del self.results[key]
             result.set_exception(error)
 
     def forget_unfinished(self) -> None:

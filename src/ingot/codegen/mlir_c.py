@@ -1,13 +1,16 @@
-"""MLIR's C API, called without the GIL: torch-mlir's bindings hold it while LLVM works. An Engine
-compiles a module's text with a pass pipeline and holds its machine code. If MLIR or LLVM rejects
-the module, a CompileError carries all diagnostics. Several threads may compile at once.
+"""MLIR's C API, called without the GIL: torch-mlir's bindings hold it while LLVM works.
+`object_code` compiles a module's text with a pass pipeline to a relocatable object; an Engine holds
+machine code that LLVM itself linked. If MLIR or LLVM rejects the module, a CompileError carries all
+diagnostics. Several threads may compile at once.
 """
 
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -46,6 +49,12 @@ _FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "mlirExecutionEngineRegisterSymbol": (None, (_POINTER, _Text, _POINTER)),
     "mlirExecutionEngineLookupPacked": (_POINTER, (_POINTER, _Text)),
     "mlirExecutionEngineDestroy": (None, (_POINTER,)),
+    "mlirExecutionEngineDumpToObjectFile": (None, (_POINTER, _Text)),
+    "mlirModuleGetBody": (_POINTER, (_POINTER,)),
+    "mlirBlockGetFirstOperation": (_POINTER, (_POINTER,)),
+    "mlirOperationGetNextInBlock": (_POINTER, (_POINTER,)),
+    "mlirOperationSetAttributeByName": (None, (_POINTER, _Text, _POINTER)),
+    "mlirAttributeParseGet": (_POINTER, (_POINTER, _Text)),
 }
 
 
@@ -64,8 +73,17 @@ def _library() -> ctypes.CDLL:
 class Engine:
     """Machine code of one module, alive as long as this object."""
 
-    def __init__(self, text: str, pipeline: str, symbols: Mapping[str, int]):
-        """`symbols`: imported names → addresses."""
+    def __init__(
+        self,
+        text: str,
+        pipeline: str,
+        symbols: Mapping[str, int],
+        cpu: str | None = None,
+        features: str = "",
+        dumps: bool = False,
+    ):
+        """`symbols`: imported names → addresses. `cpu`: the processor to compile for; None: this
+        one. `dumps`: whether `dump` will be called."""
         from torch_mlir import ir, passmanager
 
         library = _library()
@@ -81,7 +99,9 @@ class Engine:
             try:
                 operation = library.mlirModuleGetOperation(module)
                 _found(library.mlirPassManagerRunOnOp(_pointer(passes), operation), said)
-                made = library.mlirExecutionEngineCreate(module, 2, 0, None, False, False)
+                if cpu is not None:
+                    _compile_for(cpu, features, module, place)
+                made = library.mlirExecutionEngineCreate(module, 2, 0, None, dumps, False)
                 self._address = _found(made, said)
                 for name, address in symbols.items():
                     library.mlirExecutionEngineRegisterSymbol(made, _text(name), address)
@@ -94,12 +114,59 @@ class Engine:
             found = _library().mlirExecutionEngineLookupPacked(self._address, _text(name))
         return _found(found, ["LLVM generated no code"])
 
+    def dump(self) -> bytes:
+        """The object that LLVM made, after the first lookup."""
+        data = _read_while(
+            lambda path: _library().mlirExecutionEngineDumpToObjectFile(self._address, _text(path))
+        )
+        if not data:
+            raise CompileError("LLVM wrote no object")
+        return data
+
     def __del__(self) -> None:
         # At interpreter shutdown modules are emptied, and code may still run in a thread that the
         # interpreter does not wait for.
         if self._address is None or sys is None or sys.is_finalizing():
             return
         _library().mlirExecutionEngineDestroy(self._address)
+
+
+def object_code(
+    text: str, pipeline: str, symbols: Mapping[str, int], cpu: str | None, features: str
+) -> bytes:
+    """A relocatable object of the module, whose one exported function is `ingot_anchor`."""
+    engine = Engine(text, pipeline, symbols, cpu, features, dumps=True)
+    engine.lookup("ingot_anchor")
+    return engine.dump()
+
+
+def _compile_for(cpu: str, features: str, module: int, context: int) -> None:
+    """Makes LLVM compile all functions of a module for this processor."""
+    library = _library()
+    attributes = {
+        "target_cpu": f'"{cpu}"',
+        "target_features": f'#llvm.target_features<["{features}"]>',
+    }
+    made = {
+        name: library.mlirAttributeParseGet(context, _text(t)) for name, t in attributes.items()
+    }
+    operation = library.mlirBlockGetFirstOperation(library.mlirModuleGetBody(module))
+    while operation:
+        for name, attribute in made.items():
+            library.mlirOperationSetAttributeByName(operation, _text(name), attribute)
+        operation = library.mlirOperationGetNextInBlock(operation)
+
+
+def _read_while(write: Callable[[str], object]) -> bytes:
+    """What `write` writes to the file of the given name: a pipe, so that no disk is needed."""
+    reader, writer = os.pipe()
+    with open(reader, "rb") as file, ThreadPoolExecutor(1) as beside:
+        try:
+            data = beside.submit(file.read)
+            write(f"/dev/fd/{writer}")
+        finally:
+            os.close(writer)
+        return data.result()
 
 
 def _text(text: str) -> _Text:

@@ -6,16 +6,13 @@ not as expected, Python reads it.
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
-from contextlib import suppress
-from functools import cache
-from pathlib import Path
 
 import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
+from ingot.linkage import declared, has_symbol
 from ingot.program.plain_tensor import is_eager_plain
 
 GRAD = 1
@@ -35,18 +32,16 @@ ThreadState = Callable[..., int]
 _KEYS = torch._C.DispatchKey
 _FLOAT = 6
 """The number of float32 in c10::ScalarType."""
-# (library, symbol, result type, argument, test of the result, bit)
+# (symbol, result type, argument, test of the result, bit)
 _QUESTIONS = (
-    ("libc10.so", "_ZN3c108GradMode10is_enabledEv", "i8", None, "ne 0", GRAD),
-    ("libc10.so", "_ZN3c104impl28tls_is_dispatch_key_excludedENS_11DispatchKeyE", "i8",
+    ("_ZN3c108GradMode10is_enabledEv", "i8", None, "ne 0", GRAD),
+    ("_ZN3c104impl28tls_is_dispatch_key_excludedENS_11DispatchKeyE", "i8",
      _KEYS.AutocastCPU.value, "eq 0", AUTOCAST),
-    ("libc10.so", "_ZN3c104impl28tls_is_dispatch_key_includedENS_11DispatchKeyE", "i8",
+    ("_ZN3c104impl28tls_is_dispatch_key_includedENS_11DispatchKeyE", "i8",
      _KEYS.FuncTorchDynamicLayerFrontMode.value, "ne 0", TRANSFORM),
-    ("libc10.so", "_ZN3c104impl20TorchDispatchModeTLS9stack_lenEv", "i64", None, "ne 0",
-     DISPATCH_MODE),
-    ("libtorch_cpu.so", "_ZN2at4impl22PythonTorchFunctionTLS9stack_lenEv", "i64", None, "ne 0",
-     FUNCTION_MODE),
-    ("libc10.so", "_ZN3c1017get_default_dtypeEv", "i16", None, f"ne {_FLOAT}", OTHER_DTYPE),
+    ("_ZN3c104impl20TorchDispatchModeTLS9stack_lenEv", "i64", None, "ne 0", DISPATCH_MODE),
+    ("_ZN2at4impl22PythonTorchFunctionTLS9stack_lenEv", "i64", None, "ne 0", FUNCTION_MODE),
+    ("_ZN3c1017get_default_dtypeEv", "i16", None, f"ne {_FLOAT}", OTHER_DTYPE),
 )  # fmt: skip
 
 
@@ -63,22 +58,29 @@ def state_in_python(*tensors: object) -> int:
     )
 
 
+def state_declarations() -> list[str]:
+    return [
+        declared(symbol, _arguments(given), f" -> {kind}") for symbol, kind, given, *_ in _QUESTIONS
+    ]
+
+
+def _arguments(given: int | None) -> str:
+    return "()" if given is None else "(i16)"
+
+
 def state_lines() -> tuple[list[str], str] | None:
     """The bits of the thread as lines of MLIR, and the name of their sum; None if a symbol is
     missing."""
+    if not all(has_symbol(symbol) for symbol, *_ in _QUESTIONS):
+        return None
     lines = ["%none = llvm.mlir.constant(0 : i64) : i64"]
     total = "%none"
-    for k, (library, symbol, kind, argument, test, bit) in enumerate(_QUESTIONS):
-        address = _symbol(library, symbol)
-        if address is None:
-            return None
+    for k, (symbol, kind, argument, test, bit) in enumerate(_QUESTIONS):
         how, other = test.split()
-        given, types = ("", "()") if argument is None else (f"%g{k}", "(i16)")
+        given = "" if argument is None else f"%g{k}"
         lines += [
-            f"%n{k} = llvm.mlir.constant({address} : i64) : i64",
-            f"%f{k} = llvm.inttoptr %n{k} : i64 to !llvm.ptr",
             f"%g{k} = llvm.mlir.constant({argument or 0} : i16) : i16",
-            f"%r{k} = llvm.call %f{k}({given}) : !llvm.ptr, {types} -> {kind}",
+            f"%r{k} = llvm.call @{symbol}({given}) : {_arguments(argument)} -> {kind}",
             f"%o{k} = llvm.mlir.constant({other} : {kind}) : {kind}",
             f'%c{k} = llvm.icmp "{how}" %r{k}, %o{k} : {kind}',
             f"%b{k} = llvm.mlir.constant({bit} : i64) : i64",
@@ -87,15 +89,6 @@ def state_lines() -> tuple[list[str], str] | None:
         ]
         total = f"%x{k}"
     return lines, total
-
-
-@cache
-def _symbol(library: str, symbol: str) -> int | None:
-    path = Path(torch.__file__).parent / "lib" / library
-    with suppress(OSError, AttributeError):
-        found = getattr(ctypes.CDLL(str(path)), symbol)
-        return ctypes.cast(found, ctypes.c_void_p).value
-    return None
 
 
 def tells_the_truth(state: ThreadState) -> bool:

@@ -13,10 +13,12 @@ from functools import cache
 
 import torch
 
-from ingot.codegen.jit import Native, compile_module
+from ingot.codegen.jit import compile_module
 from ingot.codegen.lazy import Once
+from ingot.codegen.native import Native
 from ingot.codegen.tensor_layout_probe import INLINE, TensorLayout, tensor_layout
-from ingot.codegen.write_tracking import PAGEMAP_SCAN, SCAN_WORDS, ioctl_address
+from ingot.codegen.write_tracking import PAGEMAP_SCAN, SCAN_WORDS
+from ingot.linkage import declared
 
 ITEMS = tuple.__basicsize__
 """Where a tuple's items begin."""
@@ -203,10 +205,8 @@ _SCAN = [
     f"!llvm.array<{SCAN_WORDS} x i64>",
     "%file = llvm.trunc %pagemap : i64 to i32",
     f"%request = llvm.mlir.constant({PAGEMAP_SCAN} : i64) : i64",
-    "%ioctl_number = llvm.mlir.constant(IOCTL : i64) : i64",
-    "%ioctl = llvm.inttoptr %ioctl_number : i64 to !llvm.ptr",
-    "%written32 = llvm.call %ioctl(%file, %request, %scan_at) "
-    "vararg(!llvm.func<i32 (i32, i64, ...)>) : !llvm.ptr, (i32, i64, !llvm.ptr) -> i32",
+    "%written32 = llvm.call @ioctl(%file, %request, %scan_at) "
+    "vararg(!llvm.func<i32 (i32, i64, ...)>) : (i32, i64, !llvm.ptr) -> i32",
     "%written = llvm.sext %written32 : i32 to i64",
     *_same("scan", "%written", "%zero"),
 ]
@@ -268,8 +268,8 @@ def _native() -> Native:
     words = tensor_layout()
     functions = {"fold": _fold(), "digest": _DIGEST}
     if words is not None:
-        functions["unchanged"] = _unchanged(words).replace("IOCTL", str(ioctl_address()))
-    return compile_module([], functions)
+        functions["unchanged"] = _unchanged(words)
+    return compile_module([declared("ioctl", "(i32, i64, ...)", " -> i32")], functions)
 
 
 def begin() -> None:

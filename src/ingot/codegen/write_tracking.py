@@ -147,10 +147,6 @@ def _ioctl() -> ctypes._NamedFuncPointer:
     return function
 
 
-def ioctl_address() -> int:
-    return ctypes.cast(_ioctl(), ctypes.c_void_p).value or 0
-
-
 @cache
 def _syscall() -> ctypes._NamedFuncPointer:
     function = ctypes.CDLL(None).syscall

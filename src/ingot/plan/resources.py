@@ -3,15 +3,12 @@ Python objects, ops. A plan and its resources together can be run."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
-from hashlib import sha256
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import torch
 
-from ingot.codegen.jit import Native, compiled_function
+from ingot.codegen.native import Native, compiled_function
 
 
 @dataclass(frozen=True)
@@ -66,23 +63,10 @@ def _op_name(target: Any) -> str:
     return f"{module.lstrip('_')}.{getattr(target, '__name__', type(target).__name__)}"
 
 
-_ADDRESS = re.compile(r"\b\d{13,}\b")
-"""Addresses by which kernels call each other; they differ from process to process."""
-_digests: WeakKeyDictionary[Native, str] = WeakKeyDictionary()
-
-
 def content(address: int) -> tuple[str, str, Native | None]:
-    """(function, digest of its module's MLIR, owner that keeps it alive) of compiled code."""
+    """(function, digest of its module, owner that keeps it alive) of compiled code."""
     found = compiled_function(address)
     if found is None:
         return "", "", None
     native, name = found
-    digest = _digests.get(native)
-    if digest is None:
-        digest = _digests[native] = text_digest(_ADDRESS.sub("@", str(native.source)))
-    return name, digest, native
-
-
-def text_digest(text: str | bytes) -> str:
-    data = text.encode() if isinstance(text, str) else text
-    return sha256(data).hexdigest()[:16]
+    return name, native.key[:16], native

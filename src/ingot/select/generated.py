@@ -7,6 +7,7 @@ from typing import Any
 
 from torch import fx
 
+from ingot.codegen.code_store import text_digest
 from ingot.codegen.kernels import Kernel
 from ingot.dispatch.threads import kernel_work
 from ingot.errors import Place
@@ -19,7 +20,6 @@ from ingot.kernels.variants import choose
 from ingot.ops.rules import pointwise_rules
 from ingot.plan.draft import Draft
 from ingot.plan.ir import Argument, Launch, Op, Parameter
-from ingot.plan.resources import text_digest
 from ingot.program.shapes import tensor_of
 from ingot.program.source import node_place
 from ingot.select.epilogues import Epilogue

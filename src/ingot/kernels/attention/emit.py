@@ -17,8 +17,9 @@ import torch
 from ingot.codegen.entry import openmp_declarations
 from ingot.codegen.functions import Writer
 from ingot.codegen.gemm import call_tile
-from ingot.codegen.jit import Native, compile_module
+from ingot.codegen.jit import compile_module
 from ingot.codegen.lazy import Once
+from ingot.codegen.native import Native
 from ingot.codegen.reduce import across_lanes
 from ingot.codegen.transpose_tile import transposed
 from ingot.ops.kernel_shapes import Shape, dividing_shape, matmul_shape

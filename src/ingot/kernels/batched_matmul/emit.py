@@ -13,8 +13,9 @@ import torch
 from ingot.codegen.entry import openmp_declarations
 from ingot.codegen.functions import Writer
 from ingot.codegen.gemm import DEPTH, WORK_PER_THREAD, call_tile
-from ingot.codegen.jit import Native, compile_module
+from ingot.codegen.jit import compile_module
 from ingot.codegen.lazy import Once
+from ingot.codegen.native import Native
 from ingot.ops.kernel_shapes import tile_shape
 from ingot.ops.values import Val
 
@@ -44,8 +45,10 @@ def batched_share(dtype: torch.dtype) -> int:
 
 @Once
 def _compiled(dtype: torch.dtype) -> Native:
-    functions = {"task": _Task(dtype).text(), "batched": _entry()}
-    return compile_module(list(openmp_declarations().values()), functions)
+    task = _Task(dtype)
+    functions = {"task": task.text(), "batched": _entry()}
+    declared = {**openmp_declarations(), **task.b.declarations}
+    return compile_module(list(declared.values()), functions)
 
 
 class _Task(Writer):

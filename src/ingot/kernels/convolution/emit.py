@@ -13,8 +13,9 @@ import torch
 from ingot.codegen.entry import openmp_declarations
 from ingot.codegen.functions import I64, Writer
 from ingot.codegen.gemm import WORK_PER_THREAD
-from ingot.codegen.jit import Native, compile_module
+from ingot.codegen.jit import compile_module
 from ingot.codegen.lazy import Once
+from ingot.codegen.native import Native
 from ingot.kernels.convolution import tiles
 from ingot.kernels.convolution.tiles import ARGUMENTS, tile_type
 from ingot.ops.kernel_shapes import tile_shape

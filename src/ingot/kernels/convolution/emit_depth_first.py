@@ -10,8 +10,9 @@ import torch
 
 from ingot.codegen.entry import openmp_declarations
 from ingot.codegen.functions import I64
-from ingot.codegen.jit import Native, compile_module
+from ingot.codegen.jit import compile_module
 from ingot.codegen.lazy import Once
+from ingot.codegen.native import Native
 from ingot.kernels.convolution.emit import FrameTask, addresses, launch
 from ingot.kernels.convolution.tiles import ARGUMENTS, tile_type
 from ingot.ops.values import Val

@@ -18,8 +18,9 @@ import torch
 
 from ingot.codegen.builder import Builder
 from ingot.codegen.functions import I64, Writer
-from ingot.codegen.jit import FUNCTION_ATTRIBUTES, Native, compile_module
+from ingot.codegen.jit import FUNCTION_ATTRIBUTES, compile_module
 from ingot.codegen.lazy import Once
+from ingot.codegen.native import Native
 from ingot.ops.kernel_shapes import Shape, tile_shape
 from ingot.ops.values import Val
 

@@ -10,8 +10,9 @@ from functools import cache
 import torch
 
 from ingot.codegen.functions import Writer
-from ingot.codegen.jit import Native, compile_module
+from ingot.codegen.jit import compile_module
 from ingot.codegen.lazy import Once
+from ingot.codegen.native import Native
 from ingot.linkage import has_symbol
 from ingot.ops.values import Val
 

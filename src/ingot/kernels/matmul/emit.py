@@ -19,8 +19,9 @@ from ingot.codegen.entry import openmp_declarations
 from ingot.codegen.epilogue import FOLLOWER_TYPE
 from ingot.codegen.functions import I64, Writer
 from ingot.codegen.gemm import DEPTH, begin_tiles, call_tile
-from ingot.codegen.jit import Native, compile_module
+from ingot.codegen.jit import compile_module
 from ingot.codegen.lazy import Once
+from ingot.codegen.native import Native
 from ingot.ops.kernel_shapes import Shape, matmul_shape
 from ingot.ops.values import Val
 
@@ -55,8 +56,10 @@ def share_function(dtype: torch.dtype, stored: torch.dtype) -> int:
 @Once
 def _compiled(dtype: torch.dtype, stored: torch.dtype) -> Native:
     shape = matmul_shape(dtype, stored)
-    functions = {"panels": _Panels(shape).text(), "task": _Task(shape).text(), "matmul": _entry()}
-    return compile_module(list(openmp_declarations().values()), functions)
+    panels = _Panels(shape)
+    functions = {"panels": panels.text(), "task": _Task(shape).text(), "matmul": _entry()}
+    declared = {**openmp_declarations(), **panels.b.declarations}
+    return compile_module(list(declared.values()), functions)
 
 
 def begin(dtype: torch.dtype) -> None:

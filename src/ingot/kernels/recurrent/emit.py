@@ -14,8 +14,9 @@ import torch
 from ingot.codegen.entry import has_openmp, openmp_declarations
 from ingot.codegen.functions import Writer
 from ingot.codegen.gemm import DEPTH, WORK_PER_THREAD, call_tile, packed
-from ingot.codegen.jit import Native, compile_module
+from ingot.codegen.jit import compile_module
 from ingot.codegen.lazy import Once
+from ingot.codegen.native import Native
 from ingot.ops import polynomials
 from ingot.ops.kernel_shapes import GATES, matmul_shape
 from ingot.ops.values import Val

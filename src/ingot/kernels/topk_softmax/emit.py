@@ -14,8 +14,9 @@ import torch
 
 from ingot.codegen.entry import openmp_declarations
 from ingot.codegen.functions import I64, Writer
-from ingot.codegen.jit import Native, compile_module
+from ingot.codegen.jit import compile_module
 from ingot.codegen.lazy import Once
+from ingot.codegen.native import Native
 from ingot.codegen.reduce import across_lanes
 from ingot.machine import this_machine
 from ingot.ops.polynomials.exponential import exp

@@ -1,0 +1,40 @@
+"""Where the cache is and how large it may grow, from the environment. INGOT_CACHE_DIR: its folder;
+by default `ingot/code` in XDG_CACHE_HOME or in `.cache` of the user's home. INGOT_CACHE_MB: its
+size; 0 turns it off.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from ingot.errors import OptionError
+
+FOLDER, SIZE = "INGOT_CACHE_DIR", "INGOT_CACHE_MB"
+DEFAULT_MB = 2048
+
+
+def cache_folder() -> Path | None:
+    """None without a home."""
+    given = os.environ.get(FOLDER)
+    try:
+        if given:
+            return Path(given).expanduser()
+        base = os.environ.get("XDG_CACHE_HOME")
+        home = Path(base) if base else Path.home() / ".cache"
+    except RuntimeError:
+        return None
+    return home / "ingot" / "code" if home.is_absolute() else None
+
+
+def cache_bytes() -> int:
+    given = os.environ.get(SIZE)
+    if given is None:
+        return DEFAULT_MB << 20
+    try:
+        size = int(given)
+    except ValueError:
+        size = -1
+    if size < 0:
+        raise OptionError(f"{SIZE}={given!r}", hints=["a number of megabytes; 0 turns it off"])
+    return size << 20

@@ -1,0 +1,89 @@
+"""A second process compiles nothing that the first one compiled, through both entry points; damaged
+entries are compiled anew; code for another machine is another entry."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PROGRAM = """
+import json, sys
+import torch
+from torch import nn
+import ingot
+from ingot.codegen import jit
+
+made = []
+compiled = jit.object_code
+def counted(*args):
+    made.append(args)
+    return compiled(*args)
+jit.object_code = counted
+
+torch.manual_seed(0)
+model = nn.Sequential(
+    nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Flatten(), nn.Linear(8 * 36, 32), nn.LayerNorm(32), nn.GELU(),
+    nn.Linear(32, 4), nn.Softmax(-1),
+).eval()
+x = torch.randn(2, 3, 8, 8)
+with torch.no_grad():
+    expected = model(x)
+    for run in (torch.compile(model, backend="ingot"), ingot.compile(model, (x,))):
+        torch.testing.assert_close(run(x), expected, rtol=1e-4, atol=1e-5)
+loss = torch.compile(lambda y: (y.sin() * y).sum(), backend="ingot")
+y = torch.randn(100, requires_grad=True)
+loss(y).backward()
+torch.testing.assert_close(y.grad, (y.cos() * y + y.sin()).detach())
+from ingot import cache
+print(json.dumps({"compiled": len(made), "entries": cache.stats().entries}))
+"""
+
+
+def run(folder: Path, program: str = PROGRAM, **environment: str) -> Any:
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=600,
+        env={**os.environ, "INGOT_CACHE_DIR": str(folder), "INGOT_CACHE_MB": "64", **environment},
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout.splitlines()[-1])
+
+
+def test_the_second_process_compiles_nothing(tmp_path: Path) -> None:
+    first, second = run(tmp_path), run(tmp_path)
+    assert first["compiled"] > 5
+    assert second == {"compiled": 0, "entries": first["entries"]}
+
+
+@pytest.mark.slow
+def test_damaged_entries_are_compiled_anew(tmp_path: Path) -> None:
+    first = run(tmp_path)
+    damaged = 0
+    for path in tmp_path.rglob("*"):
+        if path.is_file():
+            data = path.read_bytes()
+            path.write_bytes(data[: len(data) // 2])
+            damaged += 1
+    again = run(tmp_path)
+    assert damaged == first["entries"] and again == first
+
+
+@pytest.mark.slow
+def test_other_machines_have_other_entries(tmp_path: Path) -> None:
+    first = run(tmp_path)
+    narrow = run(tmp_path, INGOT_MACHINE="x86-64-v3")
+    assert narrow["compiled"] > 5 and narrow["entries"] > first["entries"]
+    assert run(tmp_path, INGOT_MACHINE="x86-64-v3")["compiled"] == 0
+    assert run(tmp_path)["compiled"] == 0
+
+
+@pytest.mark.slow
+def test_the_number_of_threads_and_the_folder_are_not_in_the_key(tmp_path: Path) -> None:
+    run(tmp_path / "a", OMP_NUM_THREADS="1")
+    (tmp_path / "a").rename(tmp_path / "b")
+    assert run(tmp_path / "b", OMP_NUM_THREADS="2")["compiled"] == 0
