@@ -14,8 +14,8 @@ from collections.abc import Callable
 from functools import cache
 
 from ingot.codegen.elf import (
-    R_X86_64_64,
     MOST_BYTES,
+    R_X86_64_64,
     WIDTHS,
     ObjectError,
     ObjectFile,
