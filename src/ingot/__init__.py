@@ -11,6 +11,7 @@ from ingot import extensions
 
 if TYPE_CHECKING:
     from ingot.ahead import compile, refresh
+    from ingot.artifact.load import load
     from ingot.dispatch.declare import dispatch
     from ingot.errors import (
         BoundsError,
@@ -62,6 +63,7 @@ __all__ = [
     "dispatch",
     "explain",
     "export",
+    "load",
     "refresh",
 ]
 
@@ -71,6 +73,7 @@ _HOMES = {
     "Program": "program.program",
     "compile": "ahead",
     "export": "frontend",
+    "load": "artifact.load",
     "refresh": "ahead",
 }
 """The module of each public name that is not an error."""
@@ -83,6 +86,7 @@ extensions.register({
     "Program.lowered": "ingot.passes.lower:lower_program",
     "Program.save": "ingot.artifact.store:save_program",
     "Program.load": "ingot.artifact.store:load_program",
+    "Executable.save": "ingot.artifact.save:save_executable",
     "Program.to_mlir": "ingot.emit.methods:to_mlir",
     "Program.verify": "ingot.emit.methods:verify",
     "compile_version": "ingot.pipeline:compile_version",

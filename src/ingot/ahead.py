@@ -11,7 +11,7 @@ from torch.utils import _pytree as pytree
 
 from ingot.capture.sources import forgetting_sources
 from ingot.capture.specialization import ordinary_sizes
-from ingot.errors import CaptureError
+from ingot.errors import CaptureError, InputError
 from ingot.exclusive import exclusively
 from ingot.fallback.boundary import Boundary
 from ingot.fallback.reproducer import Source
@@ -19,6 +19,7 @@ from ingot.frontend import NotLowered, export_to_run
 from ingot.machine_guard import protect_from_amx
 from ingot.options import Options, make_options
 from ingot.pipeline import compile_program
+from ingot.program.call import call_spec
 from ingot.program.program import Program
 from ingot.runtime.executable import EagerExecutable, Executable
 
@@ -32,13 +33,15 @@ def compile(
     options: Mapping[str, Any] | None = None,
 ) -> Executable:
     """Compile a module or function ahead of time, as one graph specialised to these example
-    arguments.
+    arguments, or a Program, which needs none.
 
     Returns a callable with the model's signature and result structure. `dynamic_shapes` declares
     sizes that vary, in torch.export's form. Arguments of another structure, dtype, rank or static
     size raise an InputError."""
     checked = make_options(options)
     protect_from_amx()
+    if isinstance(model, Program):
+        return _compiled_program(model, checked)
     with forgetting_sources():
         try:
             with exclusively():
@@ -62,6 +65,17 @@ def compile(
     return boundary.attempt(
         "binding", lambda: Executable(program, compiled, model, boundary), eager
     )
+
+
+def _compiled_program(program: Program, options: Options) -> Executable:
+    if any(spec.kind == "gradient" for spec in program.signature.outputs):
+        raise InputError(
+            "a training step is called as program(*args), not compiled",
+            hints=["compile the model with torch.compile to train it"],
+        )
+    call_spec(program)
+    boundary = Boundary(Source(program.graph_module, program.level.value), options)
+    return Executable(program, compile_program(program, options), program, boundary)
 
 
 def refresh(model: nn.Module) -> None:

@@ -61,13 +61,18 @@ def this_machine() -> Machine:
 
 
 @contextmanager
-def targeting(level: str | None) -> Iterator[None]:
-    """Generate code for any machine of this psABI level; None: for the default machine."""
-    token = _forced.set(None if level is None else machine_of_level(level))
+def targeting(machine: Machine) -> Iterator[None]:
+    """Generate code for this machine instead of the default one."""
+    token = _forced.set(machine)
     try:
         yield
     finally:
         _forced.reset(token)
+
+
+def is_targeting() -> bool:
+    """Is code generated for another machine than the default one?"""
+    return this_machine() is not _default()
 
 
 @cache

@@ -22,6 +22,16 @@ __all__ = ["CallStep", "Compiled", "Fused", "KernelStep", "Program", "Step"]
 
 
 @dataclass(frozen=True)
+class Loaded:
+    """An executable plan from a file."""
+
+    run: Callable[[list[Any]], Sequence[Any]]
+    source: str
+    plan: Plan
+    resources: Resources
+
+
+@dataclass(frozen=True)
 class Compiled:
     """An executable program: `run(list of inputs) -> list of outputs`, mutations written back."""
 

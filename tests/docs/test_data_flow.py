@@ -17,6 +17,5 @@ def test_the_walk_is_that_of_the_architecture() -> None:
     assert set(nested(found)) == {
         "codegen/epilogue.py: epilogue_nest",
         "codegen/epilogue.py: same_memory",
-        "codegen/jit.py: compiled_function",
-        "codegen/jit.py: source",
+        "codegen/native.py: compiled_function",
     }

@@ -25,7 +25,7 @@ def test_it_is_copied_as_functions_are() -> None:
 
 def test_why_it_cannot_be_pickled() -> None:
     fast = ingot.compile(lambda x: x + 1, (torch.randn(3),))
-    with pytest.raises(TypeError, match="cannot be pickled; pickle the model"):
+    with pytest.raises(TypeError, match="cannot be pickled; write it to a file"):
         pickle.dumps(fast)
 
 

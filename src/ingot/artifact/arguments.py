@@ -13,11 +13,10 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx import Node
 
-from ingot.artifact.document import Part
 from ingot.artifact.symbol_ranges import SymbolReader, SymbolWriter
+from ingot.document import Part
 from ingot.errors import FileError, SaveError
 
 MOST_RANK = 64
@@ -149,8 +148,8 @@ class ValueReader:
         return self._decode(part, {})
 
     def described(self, part: Part) -> Any:
-        """A tensor, a number, None, or a list or tuple of those. Tensors are made under the
-        FakeTensorMode of the symbols."""
+        """A tensor, a number, None, or a list or tuple of those. The symbols' reader makes the
+        tensors."""
         if isinstance(part.value, dict) and "tensor" in part.value:
             return self._tensor(part)
         if isinstance(part.value, list):
@@ -245,9 +244,9 @@ class ValueReader:
         dtype: torch.dtype,
         device: Any,
         flags: Mapping[str, bool],
-    ) -> FakeTensor:
+    ) -> Tensor:
         try:
-            made = _placed(*place, dtype=dtype, device=device)
+            made = self.symbols.tensor(*place, dtype=dtype, device=device)
             if flags["conj"]:
                 made = torch._conj(made)
             if flags["neg"]:
@@ -258,19 +257,7 @@ class ValueReader:
             raise
         except Exception as error:  # meta kernels raise errors of any type
             part.fail(f"PyTorch cannot make this tensor: {type(error).__name__}: {error}")
-        assert isinstance(made, FakeTensor)
         return made
-
-
-def _placed(sizes: Any, strides: Any, offset: Any, **kind: Any) -> Tensor:
-    """A tensor at an offset of its memory, as a view is."""
-    if isinstance(offset, int) and offset == 0:
-        return torch.empty_strided(sizes, strides, **kind)
-    count = offset + 1
-    for size, stride in zip(sizes, strides):
-        count = count + (size - 1) * stride
-    memory = torch.empty_strided((count,), (1,), **kind)
-    return memory.as_strided(sizes, strides, offset)
 
 
 def _check_extent(part: Part, sizes: Any, strides: Any, offset: Any, dtype: torch.dtype) -> None:

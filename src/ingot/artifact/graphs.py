@@ -15,9 +15,9 @@ from torch.fx._lazy_graph_module import _LazyGraphModule
 from torch.fx.experimental.symbolic_shapes import _free_unbacked_symbols_with_path
 
 from ingot.artifact.arguments import ValueReader, ValueWriter
-from ingot.artifact.document import Part
 from ingot.artifact.operators import CallError, check_call, operator_name, operator_named
 from ingot.artifact.symbol_ranges import SymbolReader
+from ingot.document import Part
 from ingot.errors import SaveError
 from ingot.program.source import node_place, trace_places
 
@@ -142,6 +142,18 @@ class GraphReader:
             fields["nodes"].fail("a graph without an output")
         self._symbols.forget_questions()
         self._bind_unbacked(graph)
+        return _LazyGraphModule(root, graph, class_name="Program")
+
+    def decode_inputs(self, part: Part, outputs: int) -> GraphModule:
+        """A graph of the inputs alone, which returns nothing as often as the graph has outputs."""
+        graph, root = Graph(), nn.Module()
+        nodes: dict[str, Node] = {}
+        for row in part.fields("nodes", "bodies")["nodes"].items(most=MOST_NODES):
+            if row.entries()["op"].value != "input":
+                break
+            self._node(row, graph, nodes, root, {}, "", False)
+        graph.output(tuple([None] * outputs))
+        self._symbols.forget_questions()
         return _LazyGraphModule(root, graph, class_name="Program")
 
     def _node(

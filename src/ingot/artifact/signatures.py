@@ -11,9 +11,9 @@ from torch import Tensor
 from torch.fx import Graph, Node
 
 from ingot.artifact.arguments import ValueReader, ValueWriter
-from ingot.artifact.document import Part
 from ingot.artifact.symbol_ranges import SymbolReader
 from ingot.artifact.trees import TreeReader, TreeWriter
+from ingot.document import Part
 from ingot.program.graph import output_values, placeholders
 from ingot.program.program import (
     Assumption,

@@ -19,7 +19,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -29,13 +31,13 @@ from torch.fx import GraphModule
 
 from ingot.artifact.archive import GRAPH, PROGRAM, TENSORS, read_archive, write_archive
 from ingot.artifact.arguments import ValueWriter
-from ingot.artifact.document import Part, parse
 from ingot.artifact.graphs import GraphReader, GraphWriter
 from ingot.artifact.inference import InferenceError, infer_values
 from ingot.artifact.signatures import SignatureReader, encode_calling, encode_signature
 from ingot.artifact.symbol_ranges import SymbolReader, SymbolWriter
 from ingot.artifact.tensors import pack, unpack
 from ingot.artifact.trees import TreeWriter
+from ingot.document import Part, parse
 from ingot.errors import FileError, IngotError
 from ingot.program.call import call_spec
 from ingot.program.program import Level, Program, SizeGuard, tensor_attributes
@@ -44,16 +46,22 @@ from ingot.program.verify import verify
 FORMAT = 3
 _STATE, _CONSTANT = "state/", "graph/"
 """Prefixes of names in the file: of the module's tensors, and of attributes of graphs."""
+NO_TENSORS: Mapping[str, Tensor] = MappingProxyType({})
 
 
 def save_program(program: Program, path: str | os.PathLike[str]) -> None:
+    write_archive(path, program_members(program))
+
+
+def program_members(program: Program, more: Mapping[str, Tensor] = NO_TENSORS) -> dict[str, bytes]:
+    """The members that hold a program. `more`: tensors to be stored with the program's own."""
     symbols = SymbolWriter()
     values = ValueWriter(symbols)
     graphs = GraphWriter(values)
     graph = graphs.encode(program.graph_module)
     state = {f"{_STATE}{name}": tensor for name, tensor in program.state.items()}
     constants = {f"{_CONSTANT}{name}": tensor for name, tensor in graphs.tensors.items()}
-    layout, memory = pack({**state, **constants})
+    layout, memory = pack({**state, **constants, **more})
     calling = encode_calling(call_spec(program), values, TreeWriter(values))
     guards = [symbols.text(guard.condition) for guard in program.guards]
     content = {
@@ -66,15 +74,14 @@ def save_program(program: Program, path: str | os.PathLike[str]) -> None:
         "symbols": symbols.table(program.symbols),
         "tensors": layout,
     }
-    members = {
-        GRAPH: _json({"graph": graph, **graphs.tables()}),
-        PROGRAM: _json(content),
+    return {
+        GRAPH: to_json({"graph": graph, **graphs.tables()}),
+        PROGRAM: to_json(content),
         TENSORS: memory,
     }
-    write_archive(path, members)
 
 
-def _json(content: Any) -> bytes:
+def to_json(content: Any) -> bytes:
     return json.dumps(content, separators=(",", ":"), allow_nan=False).encode()
 
 
@@ -83,8 +90,15 @@ def load_program(path: str | os.PathLike[str]) -> Program:
     opened."""
     name = os.fspath(path)
     members = read_archive(path)
+    with file_errors(name):
+        return ProgramFile(name, members).program()
+
+
+@contextmanager
+def file_errors(name: str) -> Iterator[None]:
+    """Whatever is wrong with a file is a FileError."""
     try:
-        return _Loader(name, members).program()
+        yield
     except FileError:
         raise
     except IngotError as error:  # the verifier's
@@ -94,10 +108,12 @@ def load_program(path: str | os.PathLike[str]) -> Program:
         raise FileError(f"{name}: {type(error).__name__}: {error}") from error
 
 
-class _Loader:
-    def __init__(self, name: str, members: Mapping[str, bytes]):
-        self._name, self._members = name, members
-        root = parse(members[PROGRAM], f"{name}: {PROGRAM}")
+class ProgramFile:
+    """A program in a file. `mapped`: its tensors stay in the file's mapping."""
+
+    def __init__(self, name: str, members: Mapping[str, memoryview], mapped: bool = False):
+        self._name, self._members, self._mapped = name, members, mapped
+        root = parse(bytes(members[PROGRAM]), f"{name}: {PROGRAM}")
         self._check_format(root)
         self._fields = root.fields(
             "format", "torch", "level", "inputs", "outputs", "calling", "guards", "symbols",
@@ -115,16 +131,40 @@ class _Loader:
                 hints=["export and save the program again"],
             )
 
+    @cached_property
+    def tensors(self) -> dict[str, Tensor]:
+        where = f"{self._name}: {TENSORS}"
+        return unpack(self._fields["tensors"], self._members[TENSORS], where, not self._mapped)
+
     def program(self) -> Program:
+        """The whole program, verified."""
+        symbols = SymbolReader(self._fields["symbols"])
+        reader = self._reader(symbols)
+        with symbols.mode, torch.no_grad():
+            program = self._described(reader.decode(self._graph["graph"]), symbols)
+        verify(program)
+        try:
+            infer_values(program.graph_module, symbols)
+        except InferenceError as error:
+            raise FileError(f"{self._name}: {GRAPH}: {error}") from None
+        return program
+
+    def interface(self) -> Program:
+        """What a call needs to know of the program: its inputs, signature and calling convention.
+        The graph has no nodes besides inputs and an output of nothing."""
+        symbols = SymbolReader.of_inputs(self._fields["symbols"])
+        with symbols.mode, torch.no_grad():
+            module = self._reader(symbols).decode_inputs(
+                self._graph["graph"], len(self._fields["outputs"].items())
+            )
+            return self._described(module, symbols)
+
+    def _described(self, module: GraphModule, symbols: SymbolReader) -> Program:
         fields = self._fields
         fields["torch"].line(100)
         level = fields["level"].choice({level.value: level for level in Level}, "level")
-        symbols = SymbolReader(fields["symbols"])
-        tensors = unpack(fields["tensors"], self._members[TENSORS], f"{self._name}: {TENSORS}")
-        module = self._module(symbols, _under(_CONSTANT, tensors))
-        state = _under(_STATE, tensors)
-        signatures = SignatureReader(module.graph, state, symbols)
-        program = Program(
+        signatures = SignatureReader(module.graph, under(_STATE, self.tensors), symbols)
+        return Program(
             graph_module=module,
             signature=signatures.signature(fields["inputs"], fields["outputs"]),
             constants=MappingProxyType(tensor_attributes(module)),
@@ -134,19 +174,15 @@ class _Loader:
             calling=signatures.calling(fields["calling"]),
             guards=tuple(SizeGuard(symbols.condition(g)) for g in fields["guards"].items()),
         )
-        verify(program)
-        try:
-            infer_values(module, symbols)
-        except InferenceError as error:
-            raise FileError(f"{self._name}: {GRAPH}: {error}") from None
-        return program
 
-    def _module(self, symbols: SymbolReader, constants: Mapping[str, Tensor]) -> GraphModule:
-        root = parse(self._members[GRAPH], f"{self._name}: {GRAPH}")
-        fields = root.fields("graph", "traces", "scopes")
-        with symbols.mode, torch.no_grad():
-            return GraphReader(symbols, fields, constants).decode(fields["graph"])
+    @cached_property
+    def _graph(self) -> dict[str, Part]:
+        root = parse(bytes(self._members[GRAPH]), f"{self._name}: {GRAPH}")
+        return root.fields("graph", "traces", "scopes")
+
+    def _reader(self, symbols: SymbolReader) -> GraphReader:
+        return GraphReader(symbols, self._graph, under(_CONSTANT, self.tensors))
 
 
-def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {n.removeprefix(prefix): t for n, t in tensors.items() if n.startswith(prefix)}

@@ -6,16 +6,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Any
 
 import sympy
+import torch
+from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils._sympy.numbers import int_oo
 from torch.utils._sympy.value_ranges import ValueRanges
 from torch.utils._traceback import CapturedTraceback
 
-from ingot.artifact.document import Part
+from ingot.document import Part
 from ingot.errors import SaveError
 from ingot.program.expressions import (
     ASSUMPTIONS,
@@ -88,7 +91,7 @@ class SymbolReader:
 
     def __init__(self, table: Part):
         self.env = ShapeEnv(assume_static_by_default=True)
-        self.mode = FakeTensorMode(
+        self.mode: Any = FakeTensorMode(
             allow_fallback_kernels=False, allow_non_fake_inputs=True, shape_env=self.env
         )
         self.symbols: dict[str, sympy.Symbol] = {}
@@ -98,6 +101,22 @@ class SymbolReader:
         for row in table.items(most=MOST_SYMBOLS):
             self._add(row)
         self._known = dict(self.env.var_to_range)
+
+    @staticmethod
+    def of_inputs(table: Part) -> SymbolReader:
+        """To describe inputs only. Without symbols, neither a ShapeEnv nor FakeTensors are needed,
+        which would import PyTorch's tracers."""
+        return SymbolReader(table) if table.items() else _NoSymbols()
+
+    def tensor(self, sizes: Any, strides: Any, offset: Any, **kind: Any) -> Tensor:
+        """A FakeTensor at an offset of its memory, as a view is."""
+        if isinstance(offset, int) and offset == 0:
+            return torch.empty_strided(sizes, strides, **kind)
+        count = offset + 1
+        for size, stride in zip(sizes, strides):
+            count = count + (size - 1) * stride
+        memory = torch.empty_strided((count,), (1,), **kind)
+        return memory.as_strided(sizes, strides, offset)
 
     def forget_questions(self) -> None:
         """Drop guards that PyTorch recorded while making tensors: they are not the program's."""
@@ -212,6 +231,31 @@ class SymbolReader:
         if expr in (sympy.true, sympy.false):
             return bool(expr)
         return self.env.create_symboolnode(expr)
+
+
+class DescribedTensor(Tensor):
+    """Dtype, sizes, strides and device of a tensor, without memory and ops."""
+
+    @classmethod
+    def __torch_dispatch__(  # type: ignore[override]
+        cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        raise NotImplementedError(f"{func} on the description of a tensor")
+
+
+class _NoSymbols(SymbolReader):
+    def __init__(self) -> None:
+        self.mode: Any = nullcontext()
+        self.symbols, self.ranges = {}, {}
+        self._parsed: dict[str, Any] = {}
+        self._characters = 0
+
+    def tensor(self, sizes: Any, strides: Any, offset: Any, **kind: Any) -> Tensor:
+        make: Any = Tensor._make_wrapper_subclass
+        return make(DescribedTensor, sizes, strides=strides, storage_offset=offset, **kind)
+
+    def forget_questions(self) -> None:
+        pass
 
 
 def _example(part: Part, kind: str) -> int | float:

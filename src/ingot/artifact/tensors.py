@@ -10,12 +10,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load, save
+from safetensors.torch import save
 from torch import Tensor, nn
 
 from ingot.artifact.arguments import DTYPES, MOST_RANK
-from ingot.artifact.document import Part
+from ingot.document import Part, parse
 from ingot.errors import FileError, SaveError
 from ingot.program.overlap import overlaps_itself
 
@@ -72,11 +71,53 @@ def extent(shape: Any, strides: Any) -> int:
     return 1 + sum((size - 1) * stride for size, stride in zip(shape, strides))
 
 
-def unpack(layout: Part, data: bytes, where: str) -> dict[str, Tensor]:
-    try:
-        memory = load(data)
-    except (SafetensorError, KeyError, ValueError, TypeError, RuntimeError) as error:
-        raise FileError(f"{where}: not safetensors: {error}") from None
+SAFETENSORS = {
+    "BOOL": torch.bool, "U8": torch.uint8, "I8": torch.int8, "U16": torch.uint16,
+    "I16": torch.int16, "U32": torch.uint32, "I32": torch.int32, "U64": torch.uint64,
+    "I64": torch.int64, "F16": torch.float16, "BF16": torch.bfloat16, "F32": torch.float32,
+    "F64": torch.float64, "F8_E4M3": torch.float8_e4m3fn, "F8_E5M2": torch.float8_e5m2,
+    "F8_E4M3FNUZ": torch.float8_e4m3fnuz, "F8_E5M2FNUZ": torch.float8_e5m2fnuz,
+    "F8_E8M0": torch.float8_e8m0fnu,
+}  # fmt: skip
+"""The names of dtypes in safetensors."""
+MOST_HEADER = 100_000_000
+
+
+def read_safetensors(data: memoryview, where: str) -> dict[str, Tensor]:
+    """The tensors, in the memory of `data`. Their bytes follow each other without gaps."""
+    length = int.from_bytes(data[:8], "little")
+    if len(data) < 8 or length > min(MOST_HEADER, len(data) - 8):
+        raise FileError(f"{where}: not safetensors: a header of {length} bytes")
+    rows = parse(bytes(data[8 : 8 + length]), f"{where}: header").entries()
+    rows.pop("__metadata__", None)
+    body = data[8 + length :]
+    found: dict[str, Tensor] = {}
+    ends: dict[int, int] = {}
+    for name, row in rows.items():
+        fields = row.fields("dtype", "shape", "data_offsets")
+        dtype = fields["dtype"].choice(SAFETENSORS, "dtype")
+        shape = [n.integer(0) for n in fields["shape"].items(most=MOST_RANK)]
+        begin, end = (n.integer(0, len(body)) for n in fields["data_offsets"].items(2))
+        if end - begin != math.prod(shape) * dtype.itemsize:
+            fields["data_offsets"].fail(f"{end - begin} bytes for {shape} of {dtype}")
+        if end > begin:
+            if begin in ends:
+                fields["data_offsets"].fail("two tensors in the same place")
+            ends[begin] = end
+            found[name] = torch.frombuffer(body[begin:end], dtype=dtype).reshape(shape)
+        else:
+            found[name] = torch.empty(shape, dtype=dtype)
+    at = 0
+    while at in ends:
+        at = ends.pop(at)
+    if ends or at != len(body):
+        raise FileError(f"{where}: the tensors cover other bytes than there are")
+    return found
+
+
+def unpack(layout: Part, data: memoryview, where: str, copy: bool = True) -> dict[str, Tensor]:
+    """`copy`: tensors are aligned and independent of the file; otherwise they are in `data`."""
+    memory = read_safetensors(data, where)
     rows = layout.entries()
     if len(rows) > MOST_TENSORS:
         layout.fail(f"{len(rows)} tensors, more than {MOST_TENSORS}")
@@ -89,7 +130,7 @@ def unpack(layout: Part, data: bytes, where: str) -> dict[str, Tensor]:
         if len(name) > MOST_NAME or not name.isprintable():
             row.fail("the name is too long or not printable")
         if name in own:
-            made[name] = _tensor(row, memory[name], f"{where}: {name!a}")
+            made[name] = _tensor(row, memory[name], f"{where}: {name!a}", copy)
     for name, row in rows.items():
         if name not in own:
             same = row.fields("same_as")["same_as"]
@@ -99,7 +140,7 @@ def unpack(layout: Part, data: bytes, where: str) -> dict[str, Tensor]:
     return {name: made[name] for name in rows}
 
 
-def _tensor(row: Part, flat: Tensor, where: str) -> Tensor:
+def _tensor(row: Part, flat: Tensor, where: str, copy: bool) -> Tensor:
     fields = row.fields("dtype", "shape", "strides", "parameter", "requires_grad")
     dtype = fields["dtype"].choice(DTYPES, "dtype")
     shape = [n.integer(0) for n in fields["shape"].items(most=MOST_RANK)]
@@ -112,7 +153,7 @@ def _tensor(row: Part, flat: Tensor, where: str) -> Tensor:
     count = extent(shape, strides) * (2 if dtype.is_complex else 1)
     if count != flat.numel():
         row.fail(f"shape and strides span {count} numbers, the data has {flat.numel()}")
-    whole = torch.empty_like(flat).copy_(flat)  # aligned, and independent of the bytes of the file
+    whole = torch.empty_like(flat).copy_(flat) if copy else flat
     plain = torch.view_as_complex(whole.view(-1, 2)) if dtype.is_complex else whole
     tensor = torch.empty(0, dtype=dtype).set_(plain.untyped_storage(), 0, shape, strides)
     return _owned(fields, tensor)

@@ -12,8 +12,8 @@ from typing import Any
 from torch.utils import _pytree as pytree
 
 from ingot.artifact.arguments import ValueReader, ValueWriter
-from ingot.artifact.document import Part, shown
 from ingot.capture.structures import Outline, register_structures
+from ingot.document import Part, shown
 from ingot.errors import SaveError
 
 MOST_DEPTH = 64

@@ -84,7 +84,7 @@ _EXECUTE = f"""
 
 
 @Once
-def _native() -> Native:
+def native_code() -> Native:
     functions = {"fill": _FILL, "execute": _EXECUTE, **control_flow_functions()}
     if has_openmp():
         functions |= team_functions(MOST_ARGUMENTS + 2)
@@ -94,7 +94,7 @@ def _native() -> Native:
 
 def begin() -> None:
     """Starts compiling the executor ahead of time."""
-    _native.begin()
+    native_code.begin()
 
 
 @cache
@@ -105,14 +105,14 @@ def executor() -> Callable[[int, int], int]:
 
 
 def executor_address() -> int:
-    return _native().addresses["execute"]
+    return native_code().addresses["execute"]
 
 
 def is_control_flow(address: int) -> bool:
     """Whether the function runs tables or changes base pointers rather than computes."""
-    return address in _native().addresses.values()
+    return address in native_code().addresses.values()
 
 
 def control_flow_address(name: str) -> int:
     """The address of one of the `control_flow_functions`, or of `team`."""
-    return _native().addresses[name]
+    return native_code().addresses[name]

@@ -12,7 +12,7 @@ from ingot.codegen.code_store import Module, code_key, packed_source
 from ingot.codegen.mlir_c import object_code
 from ingot.codegen.native import ANCHOR, Native, Source, called_function, find, find_kernel, link
 from ingot.linkage import imported
-from ingot.machine import LEVELS, machine_levels, this_machine
+from ingot.machine import LEVELS, is_targeting, machine_levels, this_machine
 
 LOWERING = (
     "builtin.module(convert-scf-to-cf,convert-math-to-llvm,convert-vector-to-llvm,convert-arith-to-llvm,"
@@ -60,9 +60,10 @@ def _compiled(key: str, source: Source, text: str) -> Native:
 
 
 def _keys(text: str) -> Iterator[str]:
-    """The keys of the code that will do for a text: that for this machine, then that for the levels
-    which it supports."""
-    for isa in dict.fromkeys([this_machine().isa, *machine_levels()]):
+    """The keys of the code that will do for a text: that for this machine, and if it is not another
+    machine's, that for the levels which it supports."""
+    levels = () if is_targeting() else machine_levels()
+    for isa in dict.fromkeys([this_machine().isa, *levels]):
         yield code_key(isa, LOWERING, text)
 
 

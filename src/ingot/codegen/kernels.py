@@ -32,7 +32,7 @@ from ingot.codegen.entry import (
 from ingot.codegen.epilogue import EpilogueNest, write_epilogue
 from ingot.codegen.jit import compile_module, keep_kernel, module_with
 from ingot.codegen.lanes import choose_lanes, in_pairs, register_bytes
-from ingot.codegen.native import Native
+from ingot.codegen.native import Native, used
 from ingot.codegen.rows import RowWriter
 from ingot.codegen.split import write_finish
 from ingot.errors import UnsupportedError
@@ -203,6 +203,8 @@ def build_kernels(
     }
     missing = [pair for text, pair in texts.items() if text not in codes]
     codes |= _compile(missing, give_up, failures)
+    for code in codes.values():
+        used(code.native)
     kernels = {
         region: _kernel(region, each, codes)
         for region, each in drafts.items()

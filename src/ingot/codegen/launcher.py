@@ -411,7 +411,7 @@ def _apart(words: TensorLayout) -> str:
 
 
 @Once
-def _native() -> Native | None:
+def native_code() -> Native | None:
     words = tensor_layout()
     if words is None or not _as_expected():
         return None
@@ -440,7 +440,7 @@ def _as_expected() -> bool:
 
 def begin() -> None:
     """Starts compiling the launcher ahead of time."""
-    _native.begin()
+    native_code.begin()
 
 
 class _Method(ctypes.Structure):
@@ -477,7 +477,7 @@ def _table_address(table: array[int]) -> bytes:
 def launcher(frame: array[int]) -> Launcher | None:
     """launch(address of the base pointers, address of the table, *weights, *tensors). The caller
     keeps the frame alive and may change it."""
-    native = _native()
+    native = native_code()
     if native is None:
         return None
     return _function(native, "launch", FASTCALL, _table_address(frame))
@@ -485,7 +485,7 @@ def launcher(frame: array[int]) -> Launcher | None:
 
 def presence(rows: array[int]) -> Callable[..., int] | None:
     """present(*tensors), with a row for each tensor; the caller keeps the rows alive."""
-    native = _native()
+    native = native_code()
     if native is None:
         return None
     return _function(native, "present", FASTCALL, _table_address(rows))
@@ -493,7 +493,7 @@ def presence(rows: array[int]) -> Callable[..., int] | None:
 
 def apartness(first: int) -> Callable[..., int] | None:
     """apart(*tensors) for strided tensors: the first `first` are compared with all."""
-    native = _native()
+    native = native_code()
     if native is None:
         return None
     return _function(native, "apart", FASTCALL, first.to_bytes(8, sys.byteorder))
@@ -502,7 +502,7 @@ def apartness(first: int) -> Callable[..., int] | None:
 @cache
 def thread_state() -> ThreadState:
     """Returns the bits of `thread_state` that are set for the calling thread."""
-    native = _native()
+    native = native_code()
     if native is not None and "state" in native.addresses:
         function = _function(native, "state", FASTCALL, b"")
         if tells_the_truth(function):

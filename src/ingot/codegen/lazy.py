@@ -1,5 +1,6 @@
 """Memoised functions whose results can be computed ahead of time on another thread. Results are
-machine code or depend on it, so each machine that code is generated for has its own.
+machine code or depend on it, so each machine that code is generated for has its own, and modules
+are recorded as used.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from concurrent.futures import Future
 from typing import Any, Generic, TypeVar
 from weakref import WeakSet
 
+from ingot.codegen.native import Native, used
 from ingot.machine import this_machine
 
 T = TypeVar("T")
@@ -38,7 +40,10 @@ class Once(Generic[T]):
             result = self.results.setdefault(key, Future())
         if mine:
             self._make(key, result)
-        return result.result()
+        found = result.result()
+        if isinstance(found, Native):
+            used(found)
+        return found
 
     def begin(self, *args: Hashable) -> None:
         """Computes a result on another thread, after those begun earlier, so that the caller keeps

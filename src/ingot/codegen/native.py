@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from weakref import WeakValueDictionary
 
@@ -70,6 +72,29 @@ _owners: WeakValueDictionary[int, Native] = WeakValueDictionary()
 """Function addresses → their modules."""
 _linked: WeakValueDictionary[str, Native] = WeakValueDictionary()
 """Modules by key."""
+
+
+_recorded: ContextVar[dict[str, Native] | None] = ContextVar("ingot_recorded", default=None)
+
+
+@contextmanager
+def recording() -> Iterator[dict[str, Native]]:
+    """The modules that are used within, by key."""
+    found: dict[str, Native] = {}
+    token = _recorded.set(found)
+    try:
+        yield found
+    finally:
+        _recorded.reset(token)
+
+
+def used(native: Native) -> None:
+    """Record a module, and those that it calls."""
+    found = _recorded.get()
+    if found is not None and native.key not in found:
+        found[native.key] = native
+        for each in native.calls:
+            used(each)
 
 
 def link(key: str, module: Module) -> Native:

@@ -264,7 +264,7 @@ def _tensor(words: TensorLayout, note_words: int) -> list[str]:
 
 
 @Once
-def _native() -> Native:
+def native_code() -> Native:
     words = tensor_layout()
     functions = {"fold": _fold(), "digest": _DIGEST}
     if words is not None:
@@ -274,14 +274,14 @@ def _native() -> Native:
 
 def begin() -> None:
     """Weights will be guarded."""
-    _native.begin()
+    native_code.begin()
 
 
 @cache
 def _digester() -> Callable[[int, int], int]:
     # CFUNCTYPE: other threads of Python run meanwhile.
     kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)
-    return kind(_native().addresses["digest"])
+    return kind(native_code().addresses["digest"])
 
 
 def digest(ranges: Sequence[tuple[int, int]]) -> int:
@@ -292,7 +292,7 @@ def digest(ranges: Sequence[tuple[int, int]]) -> int:
 
 def guard_address() -> int:
     """Of `unchanged(items, frame)`; 0 where there is none."""
-    return _native().addresses.get("unchanged", 0)
+    return native_code().addresses.get("unchanged", 0)
 
 
 @cache

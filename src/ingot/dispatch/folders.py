@@ -10,7 +10,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from ingot.artifact.document import MOST_BYTES
+from ingot.document import MOST_BYTES
 
 log = logging.getLogger("ingot.dispatch")
 _announced: set[str] = set()

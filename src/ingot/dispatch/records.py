@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from ingot.artifact.document import Part, parse, shown
 from ingot.dispatch.folders import read_tuning_file, tuning_folder, write_tuning_file
 from ingot.dispatch.narrow import expression
 from ingot.dispatch.ranges import Range, RangeTable, Row
+from ingot.document import Part, parse, shown
 from ingot.errors import FileError
 from ingot.options import Options, make_options
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from ingot.machine import targeting
 from ingot.plan.ir import Call, Entries, Items, Opaque, Recipe, Ref
 from ingot.plan.prepared import Prepared
 from ingot.plan.resources import Resources
@@ -17,7 +18,7 @@ _numbers = itertools.count()
 
 
 def prepared_by(recipe: Recipe, resources: Resources) -> Prepared:
-    key = repr((recipe.calls, recipe.results, recipe.packing))
+    key = repr((recipe.calls, recipe.results, recipe.packing, resources.machine.isa))
     if _has_objects(recipe):
         key = f"{key} {next(_numbers)}"  # objects have no text: the result is not shared
     return Prepared(key, maker(recipe, resources), resources.weight_guard)
@@ -28,6 +29,7 @@ def maker(recipe: Recipe, resources: Resources) -> Callable[..., torch.Tensor]:
     lives as long as its result."""
     targets = {call.target: resources.target(call.target) for call in recipe.calls}
     objects = dict(resources.objects) if _has_objects(recipe) else {}
+    machine = resources.machine
 
     def make(*tensors: torch.Tensor) -> torch.Tensor:
         known: dict[str, Any] = {f"s{k}": tensor for k, tensor in enumerate(tensors)}
@@ -37,7 +39,8 @@ def maker(recipe: Recipe, resources: Resources) -> Callable[..., torch.Tensor]:
         if recipe.packing is None:
             (result,) = results
             return result
-        return recipe.packing.make(*results)
+        with targeting(machine):
+            return recipe.packing.make(*results)
 
     return make
 

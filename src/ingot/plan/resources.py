@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from ingot.codegen.native import Native, compiled_function
+from ingot.machine import Machine, this_machine
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,8 @@ class Entry:
 @dataclass
 class Resources:
     weight_guard: str = "exact"
+    machine: Machine = field(default_factory=this_machine)
+    """Attributes of launches and packings are evaluated for it: it determines layouts."""
     kernels: dict[str, Entry] = field(default_factory=dict)
     constants: dict[str, torch.Tensor] = field(default_factory=dict)
     """By name of the buffer."""

@@ -11,7 +11,6 @@ from typing import Any
 
 import sympy
 import torch
-from torch.export._unlift import eq_spec
 from torch.fx import Node
 from torch.utils import _pytree as pytree
 
@@ -76,23 +75,26 @@ def finish(
     """Write back what the graph returned beside the user's outputs; return the outputs as a
     pytree."""
     outputs = write_back(program, values, results)
-    settle = objects_of(program)
-    return pytree.tree_unflatten(
-        outputs if settle is None else settle(values, outputs), calling.out_spec
-    )
+    if shares_objects(program):
+        outputs = objects_of(program)(values, outputs)
+    return pytree.tree_unflatten(outputs, calling.out_spec)
 
 
-def objects_of(program: Program) -> Callable[[Sequence[Any], Sequence[Any]], list[Any]] | None:
-    """A function of the inputs and the outputs that makes each output the object that it is in
-    eager: an input, an earlier output, or an object of its own. None if there is nothing to do."""
+def shares_objects(program: Program) -> bool:
+    """May an output be an input, an earlier output, or a view of one?"""
     count = program.signature.user_outputs()
     specs = program.signature.outputs[:count]
     values = output_values(program.graph)[:count]
     roots = [memory_root(value) for value in values if isinstance(value, Node)]
     given = set(placeholders(program.graph))
     known = any(spec.is_input is not None or spec.is_output is not None for spec in specs)
-    if not known and len({*roots, *given}) == len(roots) + len(given):
-        return None
+    return known or len({*roots, *given}) != len(roots) + len(given)
+
+
+def objects_of(program: Program) -> Callable[[Sequence[Any], Sequence[Any]], list[Any]]:
+    """A function of the inputs and the outputs that makes each output the object that it is in
+    eager: an input, an earlier output, or an object of its own."""
+    specs = program.signature.outputs[: program.signature.user_outputs()]
 
     def settle(inputs: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
         settled: list[Any] = []
@@ -154,14 +156,59 @@ def _flatten(
         raise InputError(
             f"keyword arguments {sorted(kwargs)}, the program was made with {sorted(names)}"
         )
-    ordered = {name: kwargs[name] for name in names}
-    leaves, spec = pytree.tree_flatten_with_path((tuple(args), ordered))
-    if not eq_spec(spec, calling.in_spec):
+    leaves, spec = pytree.tree_flatten_with_path((tuple(args), dict(kwargs)))
+    order = leaf_order(spec, calling.in_spec)
+    if order is None:
         raise InputError(
             "the arguments have another structure than those the program was made with",
             hints=[f"made with: {calling.in_spec}", f"given: {spec}"],
         )
-    return [(_path_text(path), leaf) for path, leaf in leaves]
+    return [(_path_text(path), leaf) for path, leaf in (leaves[k] for k in order)]
+
+
+def in_order(
+    calling: CallSpec, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The same arguments with the keys of dicts in the order in which the program has them. Other
+    arguments are returned as they are."""
+    leaves, spec = pytree.tree_flatten((args, kwargs))
+    order = leaf_order(spec, calling.in_spec)
+    if order is None or order == list(range(len(leaves))):
+        return args, kwargs
+    made: Any = pytree.tree_unflatten([leaves[k] for k in order], calling.in_spec)
+    return made
+
+
+def leaf_order(given: pytree.TreeSpec, wanted: pytree.TreeSpec) -> list[int] | None:
+    """For each leaf of `wanted` its number in `given`, in which dicts may have their keys in
+    another order and a torch.Size may be a tuple. None if the structures differ otherwise."""
+    if given.is_leaf() or wanted.is_leaf():
+        return [0] if given.is_leaf() and wanted.is_leaf() else None
+    if _container(given.type) is not _container(wanted.type):
+        return None
+    starts, end = [], 0
+    for child in given.children():
+        starts.append(end)
+        end += child.num_leaves
+    pairs = list(zip(given.children(), starts))
+    if given.type is dict:
+        known = dict(zip(given.context, pairs))
+        if known.keys() != set(wanted.context):
+            return None
+        pairs = [known[key] for key in wanted.context]
+    elif given.context != wanted.context or given.num_children != wanted.num_children:
+        return None
+    order: list[int] = []
+    for (child, start), other in zip(pairs, wanted.children()):
+        inner = leaf_order(child, other)
+        if inner is None:
+            return None
+        order += [start + k for k in inner]
+    return order
+
+
+def _container(kind: Any) -> Any:
+    return tuple if kind is torch.Size else kind
 
 
 def _path_text(path: Sequence[Any]) -> str:

@@ -8,8 +8,9 @@ or transform. If gradients are recorded, results have a history.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NoReturn
 
@@ -18,13 +19,14 @@ import torch
 from torch.utils import _pytree as pytree
 
 from ingot.errors import IngotError, InputError
+from ingot.extensions import extension
 from ingot.fallback.boundary import Boundary
 from ingot.fallback.reproducer import Source
-from ingot.options import make_options
+from ingot.options import Options, make_options
 from ingot.plan.prepared import refresh
 from ingot.plan.sizes import evaluator, symbols_in
 from ingot.program.assumptions import check_aliases
-from ingot.program.call import bind, call_spec, match, objects_of
+from ingot.program.call import bind, call_spec, in_order, match, objects_of, shares_objects
 from ingot.program.graph import forget_real_tensors, placeholders
 from ingot.program.overlap import overlaps_itself
 from ingot.program.plain_tensor import memory_fault
@@ -36,7 +38,7 @@ from ingot.runtime.eager_call import EagerCall, is_strange
 from ingot.runtime.history import History, why_no_history
 from ingot.runtime.model_state import ModelState
 from ingot.runtime.strides import apart, stride_symbols
-from ingot.stages import Compiled
+from ingot.stages import Compiled, Loaded
 
 NO_GRAD = (
     "call it under torch.no_grad() where no gradients are wanted; to train, use torch.compile or "
@@ -52,26 +54,44 @@ SAME_STRIDES = "compile it with strides like these as well"
 SAME_STATE = "compile it in the state in which it is called"
 
 
+@dataclass(frozen=True)
+class Contract:
+    """What a call needs to know of the graph besides its signature."""
+
+    settles: bool
+    """Whether results have to become the objects that eager returns."""
+    no_history: str | None
+    """Why a call cannot be differentiated by a rerun; None if it can."""
+
+    @staticmethod
+    def of(program: Program) -> Contract:
+        return Contract(shares_objects(program), why_no_history(program))
+
+
 class Executable:
     """A compiled program; `exe(*args, **kwargs)` returns what the model returns."""
 
     def __init__(
         self,
         program: Program,
-        compiled: Compiled,
+        compiled: Compiled | Loaded,
         model: Callable[..., Any],
         boundary: Boundary | None = None,
+        contract: Contract | None = None,
+        state: CallState | None = None,
     ):
+        """`contract`: that of the program, if its graph is not at hand. `state`: the thread state
+        under which it was made, if that is not the current one."""
         source = Source(program.graph_module, program.level.value)
         self._boundary = boundary or Boundary(source, make_options())
+        self.contract = contract or Contract.of(program)
         self.compiled = compiled
         self._inputs = placeholders(program.graph)
         self._layouts = _Layouts(program)
         self._run = _Arranged(self._layouts, compiled)
         self._result = _result_maker(call_spec(program).out_spec)
-        self._state = CallState.now()
+        self.call_state = state or CallState.now()
         self._eager = EagerCall(model)
-        self._why_no_history = why_no_history(program)
         self._bind_model(program, ModelState(program.state, model))
         forget_real_tensors(program.graph)
 
@@ -81,12 +101,22 @@ class Executable:
         self.program = program = replace(program, state=model_state.state)
         self._model_state = model_state
         current = None if model_state.is_empty() else model_state.is_current
-        self._settle = objects_of(program)
+        self._settle = objects_of(program) if self.contract.settles else None
         quick = quick_call(
-            program, self._state, self.compiled.run, self._result, current, self._settle
+            program, self.call_state, self.compiled.run, self._result, current, self._settle
         )
         self._quick = quick if fits else None
-        self._history = History(program, self._eager.model, self._run, self._state)
+        self._history = History(program, self._eager.model, self._run, self.call_state)
+
+    def save(self, path: str | os.PathLike[str], *, targets: Sequence[str] | None = None) -> None:
+        """Write the program, its weights and its machine code to one file, which `ingot.load` reads
+        in another process or on another machine. `targets`: the instruction sets to compile for,
+        psABI levels such as "x86-64-v3"; by default the highest that this machine supports."""
+        extension("Executable.save")(self, path, targets)
+
+    @property
+    def options(self) -> Options:
+        return self._boundary.options
 
     def refresh(self) -> None:
         """Rebuild packed weights in the next call, regardless of the weight guard."""
@@ -123,19 +153,20 @@ class Executable:
 
     def _way(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[], Any]:
         """A function that runs this call. Nothing is written before it is called."""
+        args, kwargs = in_order(call_spec(self.program), args, kwargs)
         if not self._model_state.is_current():
             self._bind_model(self.program, self._model_state.renewed())
         values = self._matched(args, kwargs)
         eager = partial(self._eager, args, kwargs)
-        if values is None or self._state.is_traced() or is_strange(self._inputs, values):
+        if values is None or self.call_state.is_traced() or is_strange(self._inputs, values):
             return eager
-        difference = self._state.difference()
+        difference = self.call_state.difference()
         if difference is not None:
             return self._warned(difference, SAME_STATE, args, kwargs)
         self._check_memory(values)
         tracked = torch.is_grad_enabled() and any(map(_requires_grad, values))
-        if tracked and self._why_no_history is not None:
-            why = f"gradients are recorded, and {self._why_no_history}"
+        if tracked and self.contract.no_history is not None:
+            why = f"gradients are recorded, and {self.contract.no_history}"
             return self._warned(why, NO_GRAD, args, kwargs)
         if self._aliased(values):
             return self._warned(ALIASED, "give it copies", args, kwargs)
@@ -185,8 +216,8 @@ class Executable:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
-            "what ingot.compile returns is machine code of this process and cannot be pickled; "
-            "pickle the model, or keep the program with ingot.export(...).save(path)"
+            "a compiled program is machine code of this process and cannot be pickled; "
+            "write it to a file with save(path), or pickle the model"
         )
 
     def _is_empty(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
@@ -222,7 +253,7 @@ class _Arranged:
     """Runs with tensors in the layouts that the code expects. A separate class: a bound method
     would keep the executable in a reference cycle, and its code alive until the next collection."""
 
-    def __init__(self, layouts: _Layouts, compiled: Compiled):
+    def __init__(self, layouts: _Layouts, compiled: Compiled | Loaded):
         self.layouts, self.compiled = layouts, compiled
 
     def __call__(self, values: list[Any]) -> Sequence[Any]:

@@ -5,15 +5,18 @@ each call sets.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from ingot.codegen.executor import control_flow_address
+from ingot.kernels.native_call import NativeCall
+from ingot.machine import targeting
 from ingot.plan.ir import (
     Argument,
     AtMost,
     Branch,
     Buffer,
+    Expansion,
     Function,
     Kind,
     Launch,
@@ -93,9 +96,18 @@ class Lowering:
         if op.attributes is not None:
             named = dict(zip(self._parameters[op.kernel], words, strict=True))
             code = op.attributes
-            return SizedStep(named, code.sizes(), code.launches, op, op.threads)
+            return SizedStep(named, code.sizes(), self._for_machine(code), op, op.threads)
         share = None if op.threads is None else Share(entry.share, op.threads)
         return NativeStep(entry.address, words, op, share=share)
+
+    def _for_machine(self, code: Expansion) -> Callable[[Sequence[int]], Sequence[NativeCall]]:
+        machine = self._resources.machine
+
+        def launches(sizes: Sequence[int]) -> Sequence[NativeCall]:
+            with targeting(machine):
+                return code.launches(sizes)
+
+        return launches
 
     def _parallel(self, op: Parallel) -> NativeStep:
         inside = tuple(self._launch(launch).as_share() for launch in op.launches)

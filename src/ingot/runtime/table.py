@@ -170,6 +170,15 @@ class Segment:
             self._forget()
         return table
 
+    def bind_for(self, sizes: Mapping[str, int]) -> None:
+        """Make a table for these sizes, so that the code it needs is recorded as used; symbols that
+        are not among them are 2."""
+
+        def values(symbols: Sequence[sympy.Symbol]) -> tuple[int, ...]:
+            return tuple(sizes.get(symbol.name, 2) for symbol in symbols)
+
+        self._made(values(self.arena.symbols()), values(self.symbols()))
+
     def _made(self, arena_values: tuple[int, ...], values: tuple[int, ...]) -> Table:
         symbols = self.symbols()
         for required in self.requires:

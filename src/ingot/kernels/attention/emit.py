@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cache
 
 import torch
 
@@ -46,7 +45,6 @@ the mask's."""
 _POINTERS = ("q", "k", "v", "mask", "out")
 
 
-@cache
 def attention_function(dtype: torch.dtype, width: int) -> int:
     """The address of the kernel for heads of this width, in the executor's calling convention."""
     shape = dividing_shape(dtype, width)

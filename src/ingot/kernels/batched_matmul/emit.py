@@ -6,8 +6,6 @@ are arguments. Results do not depend on the number of threads.
 
 from __future__ import annotations
 
-from functools import cache
-
 import torch
 
 from ingot.codegen.entry import openmp_declarations
@@ -32,7 +30,6 @@ Rows = tuple[str, Val]
 """The address of the first row, and the row stride in elements."""
 
 
-@cache
 def batched_function(dtype: torch.dtype) -> int:
     """The address of the kernel, in the executor's calling convention."""
     return _compiled(dtype).addresses["batched"]

@@ -7,7 +7,6 @@ position wins; a plain copy is shared between threads.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 
 import torch
 
@@ -36,7 +35,6 @@ WORK_PER_THREAD = 1 << 16
 """Elements that are worth a thread."""
 
 
-@cache
 def index_copy_function(itemsize: int) -> int:
     """The address of the kernel, in the executor's calling convention."""
     return _compiled(ELEMENTS[itemsize]).addresses["place"]

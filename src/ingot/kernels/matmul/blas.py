@@ -5,8 +5,6 @@ transpose of C: Bᵀ · Aᵀ.
 
 from __future__ import annotations
 
-from functools import cache
-
 import torch
 
 from ingot.codegen.functions import Writer
@@ -30,7 +28,6 @@ def has_library(dtype: torch.dtype) -> bool:
     return dtype in _SYMBOLS and has_symbol(_SYMBOLS[dtype])
 
 
-@cache
 def library_function(dtype: torch.dtype) -> int:
     """The address of the matmul for `dtype`, in the executor's calling convention."""
     return _compiled(dtype).addresses["matmul"]

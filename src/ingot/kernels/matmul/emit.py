@@ -11,7 +11,6 @@ Results depend neither on the number of threads nor on the other matmuls of the 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
 
 import torch
 
@@ -42,7 +41,6 @@ _PANELS = "(%frame: !llvm.ptr, %each: !llvm.ptr, %low: i64, %high: i64, %top: i6
 _PANELS_TYPE = "(!llvm.ptr, !llvm.ptr, i64, i64, i64, i64) -> ()"
 
 
-@cache
 def matmul_function(dtype: torch.dtype, stored: torch.dtype) -> int:
     """The address of the matmuls for `dtype`, in the executor's calling convention."""
     return _compiled(dtype, stored).addresses["matmul"]

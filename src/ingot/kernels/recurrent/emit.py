@@ -7,8 +7,6 @@ are arguments. Results do not depend on the number of threads.
 
 from __future__ import annotations
 
-from functools import cache
-
 import torch
 
 from ingot.codegen.entry import has_openmp, openmp_declarations
@@ -32,7 +30,6 @@ ROWS = 24
 """Rows of the batch in one block."""
 
 
-@cache
 def lstm_function(dtype: torch.dtype) -> int:
     """The address of the kernel, in the executor's calling convention."""
     return _compiled(dtype).addresses["lstm"]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 
 import torch
 
@@ -48,7 +47,6 @@ class Form:
     """Whether the scores of a row are contiguous."""
 
 
-@cache
 def routing_function(form: Form) -> int:
     """The address of the kernel, in the executor's calling convention."""
     return _compiled(form).addresses["topk_softmax"]

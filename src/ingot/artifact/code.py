@@ -1,0 +1,278 @@
+"""The code of a plan in a file, for one instruction set. Three members: the plan's text, a table of
+its kernels and modules, and the modules one after the other, each with its MLIR and its object. A
+plan is verified before it is used, ops are looked up as those of graphs are, and a module's key is
+the digest of its text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+import ingot.kernels.registry  # noqa: F401  (registers the attributes that plans name)
+from ingot.artifact.archive import CODE, MODULES, PLAN
+from ingot.artifact.operators import CallError, operator_named
+from ingot.codegen import code_store, executor, launcher, weight_guard
+from ingot.codegen.code_store import KEY, EntryError, code_key, read_module, unpacked_source
+from ingot.codegen.elf import ObjectError, read_object
+from ingot.codegen.jit import LOWERING
+from ingot.codegen.native import Native, compiled_function, find, recording, used
+from ingot.document import Part, parse
+from ingot.errors import FileError, IngotError, PlanError, PlanTextError, SaveError
+from ingot.machine import LEVELS, Machine
+from ingot.plan import host_ops
+from ingot.plan.ir import Call, Eager, Kind, Opaque, Plan, Return, Steered, refs, walk
+from ingot.plan.parser import parse as parse_plan
+from ingot.plan.resources import Entry, Resources
+from ingot.plan.verify import verify
+from ingot.stages import Compiled
+
+MOST_KERNELS = 100_000
+MOST_MODULES = 10_000
+_HOST = {
+    f"ingot.plan.host_ops.{function.__name__}": function
+    for function in (host_ops.plain, host_ops.laid_out)
+}
+
+
+@dataclass(frozen=True)
+class Code:
+    """A plan with everything that it names, except for its constants."""
+
+    plan: Plan
+    resources: Resources
+
+
+def used_modules(compiled: Compiled, examples: Mapping[str, int]) -> dict[str, Native]:
+    """The modules that a program runs for the example sizes, by key. Which further ones it runs for
+    other sizes, such as tiles of convolutions, is known when they are there."""
+    assert compiled.resources is not None
+    with recording() as found:
+        for support in (executor, launcher, weight_guard):
+            support.native_code()
+        for entry in compiled.resources.kernels.values():
+            used(_owner(entry.address)[0])
+        for segment in compiled.segments:
+            with suppress(IngotError):  # sizes that depend on values have no example
+                segment.bind_for(examples)
+    return found
+
+
+def _owner(address: int) -> tuple[Native, str]:
+    known = compiled_function(address)
+    assert known is not None, "a kernel that ingot did not compile"
+    return known
+
+
+def encode_code(compiled: Compiled, modules: Mapping[str, Native]) -> dict[str, bytes]:
+    from ingot.artifact.store import to_json
+
+    plan, resources = compiled.plan, compiled.resources
+    assert plan is not None and resources is not None
+    for value in resources.objects.values():
+        raise SaveError(f"the program holds a {type(value).__name__}, which has no place in a file")
+    for name in called(plan):
+        if _target(name) is not resources.target(name):
+            raise SaveError(f"{name} has no place in a file")
+    kernels = {}
+    for name, entry in resources.kernels.items():
+        native, function = _owner(entry.address)
+        share = _owner(entry.share)[1] if entry.share else None
+        kernels[name] = {"module": native.key, "function": function, "share": share}
+    entries = {key: native.module.entry() for key, native in sorted(modules.items())}
+    table = {
+        "kernels": kernels,
+        "modules": [{"key": key, "bytes": len(entry)} for key, entry in entries.items()],
+    }
+    return {
+        PLAN: plan.as_text().encode(),
+        CODE: to_json(table),
+        MODULES: b"".join(entries.values()),
+    }
+
+
+def called(plan: Plan) -> Iterator[str]:
+    """The targets of the eager ops and recipes of a plan."""
+    found: dict[str, None] = {}
+    for op in walk(plan.ops):
+        if isinstance(op, Eager):
+            found[op.call.target] = None
+        elif isinstance(op, Steered):
+            found |= dict.fromkeys(name for body in op.bodies for name in called(body))
+    for recipe in plan.recipes:
+        found |= dict.fromkeys(call.target for call in recipe.calls)
+    yield from found
+
+
+def _target(name: str) -> Any:
+    if name in _HOST:
+        return _HOST[name]
+    try:
+        return operator_named(name)
+    except CallError as error:
+        raise SaveError(str(error)) from None
+
+
+# -- reading ---------------------------------------------------------------------------------------
+
+
+def machine_of(part: Part) -> Machine:
+    """The machine that a plan was made for."""
+    fields = part.fields("level", "vector_bits", "l2_bytes", "l3_bytes")
+    level = fields["level"].text()
+    if level not in LEVELS:
+        fields["level"].fail(f"{level!a} is none of {', '.join(LEVELS)}")
+    widths = {128: 128, 256: 256, 512: 512}
+    bits = fields["vector_bits"].integer(128, 512)
+    if bits not in widths:
+        fields["vector_bits"].fail(f"{bits} is not the width of a vector")
+    sizes = [fields[name].integer(1 << 10, 1 << 40) for name in ("l2_bytes", "l3_bytes")]
+    return Machine(bits, LEVELS[level], sizes[0], sizes[1], level)
+
+
+def encode_machine(machine: Machine) -> dict[str, Any]:
+    return {
+        "level": machine.isa, "vector_bits": machine.vector_bits,
+        "l2_bytes": machine.l2_bytes, "l3_bytes": machine.l3_bytes,
+    }  # fmt: skip
+
+
+def decode_code(members: Mapping[str, memoryview], machine: Machine, where: str) -> Code:
+    """`members`: PLAN, CODE and MODULES."""
+    plan = _plan(bytes(members[PLAN]), f"{where}/{PLAN}")
+    table = parse(bytes(members[CODE]), f"{where}/{CODE}").fields("kernels", "modules")
+    known = _provide(table["modules"], members[MODULES], machine.isa)
+    resources = Resources("off", machine)
+    rows = table["kernels"].entries()
+    if missing := [kernel.name for kernel in plan.kernels if kernel.name not in rows]:
+        table["kernels"].fail(f"the plan's kernel {missing[0]!a} is not there")
+    for name, row in rows.items():
+        resources.kernels[name] = _entry(row, known)
+    for name in called(plan):
+        try:
+            resources.targets[name] = _target(name)
+        except SaveError as error:
+            raise FileError(
+                f"{where}/{PLAN}: {error.why}", hints=["import what registers it before loading"]
+            ) from None
+    return Code(plan, resources)
+
+
+def _plan(data: bytes, where: str) -> Plan:
+    try:
+        plan = parse_plan(data.decode())
+        verify(plan)
+    except UnicodeDecodeError as error:
+        raise FileError(f"{where}: {error}") from None
+    except (PlanError, PlanTextError) as error:
+        raise FileError(f"{where}: {error.why}") from None
+    except RecursionError:
+        raise FileError(f"{where}: nested too deeply") from None
+    if any(_has_objects(op.call) for op in walk(plan.ops) if isinstance(op, Eager)):
+        raise FileError(f"{where}: it refers to objects of another process")
+    return plan
+
+
+def _has_objects(call: Call) -> bool:
+    def inside(value: Any) -> bool:
+        if isinstance(value, tuple | list):
+            return any(map(inside, value))
+        return isinstance(value, Opaque)
+
+    return inside(call.args) or inside(call.kwargs)
+
+
+def _provide(rows: Part, data: memoryview, isa: str) -> set[str]:
+    """Make the modules known to this process; returns their keys."""
+    found: dict[str, bytes] = {}
+    at = 0
+    for row in rows.items(most=MOST_MODULES):
+        fields = row.fields("key", "bytes")
+        key, size = fields["key"].text(), fields["bytes"].integer(0, len(data) - at)
+        if not KEY.fullmatch(key) or key in found:
+            fields["key"].fail("not the key of a module, or there twice")
+        entry = bytes(data[at : at + size])
+        at += size
+        try:
+            module = read_module(entry)
+            text = unpacked_source(module.source)
+            read_object(module.object)
+        except (EntryError, ObjectError) as error:
+            row.fail(f"damaged: {error.why}")
+        if code_key(isa, LOWERING, text) != key:
+            fields["key"].fail(
+                "the key does not fit the text",
+                hints=["it was made by another version of ingot or torch-mlir: save it again"],
+            )
+        found[key] = entry
+    if at != len(data):
+        rows.fail(f"{len(data) - at} bytes of {MODULES} belong to no module")
+    code_store.provide(found)
+    return set(found)
+
+
+def _entry(row: Part, known: set[str]) -> Entry:
+    fields = row.fields("module", "function", "share")
+    key = fields["module"].text()
+    if key not in known:
+        fields["module"].fail("no such module in the file")
+    try:
+        native = find([key])
+    except ObjectError as error:
+        row.fail(error.why)
+    if native is None:
+        row.fail("its object is damaged, or imports what it may not")
+    addresses = {}
+    for name in ("function", "share"):
+        part = fields[name]
+        if name == "share" and part.value is None:
+            addresses[name] = 0
+        else:
+            addresses[name] = part.choice(native.addresses, "function")
+    return Entry(addresses["function"], addresses["share"], native)
+
+
+def encode_constants(plan: Plan, resources: Resources) -> dict[str, torch.Tensor]:
+    """The constants of a plan that a file has to hold."""
+    read = uses_of(plan)
+    found = {}
+    for name, value in resources.constants.items():
+        if isinstance(value, torch.Tensor):
+            found[name] = value
+        elif name in read:  # not the body of control flow that is part of the plan
+            raise SaveError(f"the constant {name} is a {type(value).__name__}, not a tensor")
+    return found
+
+
+def uses_of(plan: Plan) -> set[str]:
+    """The names that eager ops and results refer to."""
+    found: set[str] = set()
+    for op in walk(plan.ops):
+        match op:
+            case Eager():
+                found.update(refs((op.call.args, op.call.kwargs)))
+            case Steered():
+                found.update(refs((op.predicate, op.operands)))
+                found.update(name for body in op.bodies for name in uses_of(body))
+            case Return():
+                found.update(refs(op.values))
+    return found
+
+
+def decode_constants(code: Code, tensors: Mapping[str, torch.Tensor], where: str) -> None:
+    """Give the plan its constants. Native code trusts the plan's description of them."""
+    for buffer in code.plan.buffers:
+        if buffer.kind is not Kind.CONSTANT or buffer.dtype is None:
+            continue
+        tensor = tensors.get(buffer.name)
+        if tensor is None:
+            raise FileError(f"{where}/{PLAN}: the constant {buffer.name} has no tensor in the file")
+        described = (buffer.dtype, tuple(buffer.shape), tuple(buffer.strides))
+        found = (tensor.dtype, tuple(tensor.shape), tensor.stride())
+        if found != described:
+            raise FileError(f"{where}/{PLAN}: {buffer.name} is {found}, the plan says {described}")
+        code.resources.constants[buffer.name] = tensor

@@ -1,0 +1,304 @@
+"""A compiled program is saved, loaded in another process and gives eager's results there, its
+writes included, without a compiler; code is chosen by what the machine has."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.utils import _pytree as pytree
+
+import ingot
+from ingot.errors import FileError, InputError, OptionError, SaveError
+from tests.artifact.models import CASES, Case
+
+
+def _save(case: Case, folder: Path, **given: Any) -> list[str]:
+    """Save the compiled case, and what eager makes of each call."""
+    eager = copy.deepcopy(case.model)
+    with torch.no_grad():
+        exe = ingot.compile(case.model, _copied(case.calls[0]), dynamic_shapes=case.dynamic_shapes)
+        exe.save(folder / "it.ingot", **given)
+        records = []
+        for call in case.calls:
+            args = _copied(call)
+            result = pytree.tree_map(lambda t: t, eager(*args))
+            result = copy.deepcopy(result) if not isinstance(result, tuple) else result
+            records.append({"args": _copied(call), "result": result, "after": args})
+    torch.save(records, folder / "calls.pt")
+    return [str(folder / "it.ingot"), str(folder / "calls.pt")]
+
+
+def _copied(call: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(t.clone() if isinstance(t, torch.Tensor) else t for t in call)
+
+
+def _run(arguments: list[str], cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    root = Path(__file__).parents[2]
+    script = str(root / "tests" / "artifact" / "run.py")
+    return subprocess.run(
+        [sys.executable, script, *arguments], capture_output=True, text=True, cwd=cwd, timeout=300,
+        env={**os.environ, "PATH": "", **environment},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_another_process(name: str, tmp_path: Path) -> None:
+    case = CASES[name]()
+    done = _run(_save(case, tmp_path), tmp_path)
+    assert done.returncode == 0, done.stderr
+    imported = json.loads(done.stdout.splitlines()[-1])
+    assert "torch_mlir" not in imported and "transformers" not in imported
+    if name in ("convolutions", "attention", "views"):
+        assert imported == []
+
+
+def test_one_file_for_two_machines(tmp_path: Path) -> None:
+    arguments = _save(CASES["mlp"](), tmp_path, targets=["x86-64-v4", "x86-64-v3"])
+    for machine in ("x86-64-v3", "x86-64-v4"):
+        done = _run(arguments, tmp_path, INGOT_MACHINE=machine)
+        assert done.returncode == 0, done.stderr
+    done = _run(arguments, tmp_path, INGOT_MACHINE="x86-64-v2")
+    assert done.returncode == 1
+    assert "it has code for x86-64-v3 and x86-64-v4; this machine supports x86-64-v2" in done.stderr
+
+
+@pytest.mark.skipif(shutil.which("objdump") is None, reason="no objdump to disassemble with")
+@pytest.mark.parametrize("level", ["x86-64-v3", "x86-64-v4"])
+def test_code_of_a_level_keeps_to_it(level: str, tmp_path: Path) -> None:
+    from ingot.artifact.archive import read_archive
+    from ingot.codegen.code_store import read_module
+
+    _save(CASES["mlp"](), tmp_path, targets=[level])
+    members = read_archive(tmp_path / "it.ingot")
+    table = json.loads(bytes(members[f"code/{level}/code.json"]))
+    data, at, text = members[f"code/{level}/modules.bin"], 0, ""
+    for row in table["modules"]:
+        module = read_module(bytes(data[at : at + row["bytes"]]))
+        at += row["bytes"]
+        (tmp_path / "it.o").write_bytes(module.object)
+        command = ["objdump", "-d", "--no-show-raw-insn", str(tmp_path / "it.o")]
+        text += subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "%ymm" in text
+    assert ("%zmm" in text) == (level == "x86-64-v4")
+    assert ("%k1" in text) <= (level == "x86-64-v4")
+
+
+@pytest.fixture(scope="module")
+def mlp(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, nn.Module]:
+    folder = tmp_path_factory.mktemp("mlp")
+    case = CASES["mlp"]()
+    _save(case, folder)
+    assert isinstance(case.model, nn.Module)
+    return folder / "it.ingot", case.model
+
+
+def test_errors_are_those_of_the_program(mlp: tuple[Path, nn.Module]) -> None:
+    exe = ingot.load(mlp[0])
+    with pytest.raises(InputError, match="dim 1 of input is 47; the program was made for 48"):
+        exe(torch.randn(2, 47))
+    with pytest.raises(InputError, match=r"dim 0 of input is 2000; the program takes 1\.\.1024"):
+        exe(torch.randn(2000, 48))
+    with pytest.raises(InputError, match="float64"):
+        exe(torch.randn(2, 48).double())
+    with pytest.raises(InputError, match="keyword"):
+        exe(torch.randn(2, 48), more=1)
+
+
+def test_unusual_tensors(mlp: tuple[Path, nn.Module]) -> None:
+    path, model = mlp
+    exe = ingot.load(path)
+    wide = torch.randn(6, 96)
+    with torch.no_grad():
+        for x in (wide[:, ::2], wide.t().contiguous().t()[:, :48], wide[1:4, 48:]):
+            torch.testing.assert_close(exe(x), model(x), rtol=1e-4, atol=1e-5)
+        x = torch.randn(0, 48)
+        with pytest.raises(InputError):
+            exe(x)
+
+
+def test_gradients_of_inputs(mlp: tuple[Path, nn.Module]) -> None:
+    path, model = mlp
+    exe = ingot.load(path)
+    x = torch.randn(5, 48, requires_grad=True)
+    y = x.detach().clone().requires_grad_()
+    exe(x).square().sum().backward()
+    model(y).square().sum().backward()
+    assert x.grad is not None and y.grad is not None
+    torch.testing.assert_close(x.grad, y.grad, rtol=1e-4, atol=1e-4)
+
+
+def test_weights_are_replaced(mlp: tuple[Path, nn.Module], tmp_path: Path) -> None:
+    from safetensors.torch import save_file
+
+    path, model = mlp
+    exe, other = ingot.load(path), copy.deepcopy(model)
+    x = torch.randn(7, 48)
+    with torch.no_grad():
+        before = exe(x)
+        for parameter in other.parameters():
+            parameter.mul_(1.5).add_(0.01)
+        exe.load_weights(other.state_dict())
+        torch.testing.assert_close(exe(x), other(x), rtol=1e-4, atol=1e-5)
+        save_file(dict(model.state_dict()), tmp_path / "first.safetensors")
+        exe.load_weights(tmp_path / "first.safetensors")
+        torch.testing.assert_close(exe(x), before)
+        exe.load_weights({"0.bias": torch.zeros(96)})
+        assert not torch.equal(exe(x), before)
+    with pytest.raises(InputError, match=r"no weight '0\.wait'"):
+        exe.load_weights({"0.wait": torch.zeros(96)})
+    with pytest.raises(InputError, match="shape"):
+        exe.load_weights({"0.bias": torch.zeros(95)})
+    with pytest.raises(InputError, match="dtype"):
+        exe.load_weights({"0.bias": torch.zeros(96).double()})
+    (tmp_path / "text").write_text("no weights")
+    with pytest.raises(FileError, match="not safetensors"):
+        exe.load_weights(tmp_path / "text")
+
+
+def test_tied_weights_stay_tied(tmp_path: Path) -> None:
+    model = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 8)).eval()
+    model[2].weight = model[0].weight
+    x = torch.randn(3, 8)
+    with torch.no_grad():
+        ingot.compile(model, (x,)).save(tmp_path / "it.ingot")
+        exe = ingot.load(tmp_path / "it.ingot")
+        new = torch.randn(8, 8)
+        exe.load_weights({"0.weight": new})
+        model[0].weight.copy_(new)
+        torch.testing.assert_close(exe(x), model(x), rtol=1e-4, atol=1e-5)
+
+
+def test_the_program_is_in_the_file(mlp: tuple[Path, nn.Module], tmp_path: Path) -> None:
+    path, model = mlp
+    program = ingot.Program.load(path)
+    x = torch.randn(4, 48)
+    with torch.no_grad():
+        torch.testing.assert_close(program(x), model(x), rtol=1e-4, atol=1e-5)
+        fast = ingot.compile(program)
+        torch.testing.assert_close(fast(x), model(x), rtol=1e-4, atol=1e-5)
+        fast.save(tmp_path / "again.ingot")
+        again = ingot.load(tmp_path / "again.ingot")
+        torch.testing.assert_close(again(x), model(x), rtol=1e-4, atol=1e-5)
+        program.save(tmp_path / "program.ingot")
+        assert isinstance(ingot.load(tmp_path / "program.ingot"), ingot.Program)
+
+
+@pytest.mark.parametrize(
+    ("targets", "error"),
+    [([], OptionError), ("x86-64-v4", OptionError), (["x86-64-v9"], OptionError)],
+)
+def test_targets_are_checked(targets: Any, error: type[Exception], tmp_path: Path) -> None:
+    exe = ingot.compile(torch.sin, (torch.randn(3),))
+    with pytest.raises(error, match="targets="):
+        exe.save(tmp_path / "it.ingot", targets=targets)
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_cannot_be_saved(mlp: tuple[Path, nn.Module], tmp_path: Path) -> None:
+    with pytest.raises(SaveError, match="copy that file"):
+        ingot.load(mlp[0]).save(tmp_path / "x")
+    slow = ingot.compile(torch.sin, (torch.randn(3),), options={"fuse": False})
+    slow.save(tmp_path / "eager.ingot")  # eager steps name ops by schema
+    x = torch.randn(3)
+    torch.testing.assert_close(ingot.load(tmp_path / "eager.ingot")(x), x.sin())
+    checked = ingot.compile(torch.sin, (torch.randn(3),), options={"checks": "bounds"})
+    with pytest.raises(SaveError, match="checks"):
+        checked.save(tmp_path / "x")
+
+
+def test_missing_and_foreign_files(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        ingot.load(tmp_path / "absent")
+    (tmp_path / "text").write_text("hello")
+    with pytest.raises(FileError, match="not a zip archive"):
+        ingot.load(tmp_path / "text")
+
+
+def _edited(source: Path, target: Path, edit: Callable[[dict[str, bytes]], None]) -> None:
+    from ingot.artifact.archive import read_archive, write_archive
+
+    members = {name: bytes(data) for name, data in read_archive(source).items()}
+    edit(members)
+    write_archive(target, members)
+
+
+def _manifest(key: str, value: Any) -> Callable[[dict[str, bytes]], None]:
+    def edit(members: dict[str, bytes]) -> None:
+        manifest = json.loads(members["manifest.json"])
+        manifest[key] = value
+        members["manifest.json"] = json.dumps(manifest).encode()
+
+    return edit
+
+
+def _code(edit: Callable[[dict[str, Any]], None]) -> Callable[[dict[str, bytes]], None]:
+    def edited(members: dict[str, bytes]) -> None:
+        name = next(name for name in members if name.endswith("code.json"))
+        table = json.loads(members[name])
+        edit(table)
+        members[name] = json.dumps(table).encode()
+
+    return edited
+
+
+def _plan(old: str, new: str) -> Callable[[dict[str, bytes]], None]:
+    def edited(members: dict[str, bytes]) -> None:
+        name = next(name for name in members if name.endswith("plan.txt"))
+        assert old.encode() in members[name]
+        members[name] = members[name].replace(old.encode(), new.encode())
+
+    return edited
+
+
+def _other_code(members: dict[str, bytes]) -> None:
+    name = next(name for name in members if name.endswith("modules.bin"))
+    members[name] = members[name].replace(b"\x7fELF", b"\x7fELG")
+
+
+def _other_weights(members: dict[str, bytes]) -> None:
+    data = bytearray(members["tensors.safetensors"])
+    data[-3] ^= 1
+    members["tensors.safetensors"] = bytes(data)
+
+
+ATTACKS: dict[str, tuple[Callable[[dict[str, bytes]], None], str]] = {
+    "format": (_manifest("format", 99), "format 99"),
+    "torch": (_manifest("torch", "1.0.0"), "made with 1.0.0; here is"),
+    "compiler": (_manifest("compiler", "torch-mlir 1"), "made with torch-mlir 1"),
+    "unknown key": (_manifest("more", 1), "unknown key 'more'"),
+    "no target": (_manifest("targets", []), "code for no machine"),
+    "targets": (_manifest("targets", [{"level": "x"}]), "is missing"),
+    "state": (_manifest("state", {"bits": 1 << 40, "autocast": "x", "default": "y"}), "state"),
+    "weights": (_other_weights, "damaged: the digest is wrong"),
+    "object": (_other_code, "damaged: not a 64-bit"),
+    "no modules": (_code(lambda t: t.update(modules=[])), "belong to no module"),
+    "key": (_code(lambda t: t["modules"][0].update(key="0" * 32)), "does not fit the text"),
+    "path": (_code(lambda t: t["modules"][0].update(key="../../x")), "not the key of a module"),
+    "size": (_code(lambda t: t["modules"][0].update(bytes=1 << 50)), "is not in 0"),
+    "kernels": (_code(lambda t: t.update(kernels={})), "is not there"),
+    "function": (
+        _code(lambda t: next(iter(t["kernels"].values())).update(function="main")),
+        "unknown function 'main'",
+    ),
+    "plan": (_plan("launch", "lunch"), "line "),
+    "buffer": (_plan("f32[24]", "f32[24000000]"), "the input .* is not what the program says"),
+}
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_attacks(name: str, mlp: tuple[Path, nn.Module], tmp_path: Path) -> None:
+    edit, message = ATTACKS[name]
+    _edited(mlp[0], tmp_path / "bad.ingot", edit)
+    with pytest.raises(FileError, match=message):
+        ingot.load(tmp_path / "bad.ingot")
