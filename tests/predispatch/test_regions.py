@@ -41,7 +41,7 @@ def test_an_op_that_writes_is_refused() -> None:
 
 
 def test_an_op_that_copies_or_not_is_refused() -> None:
-    with pytest.raises(VerifyError, match="honest form"):
+    with pytest.raises(VerifyError, match="a view or a copy"):
         verify(program_of((aten.reshape.default, [6])))
 
 

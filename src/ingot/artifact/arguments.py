@@ -99,11 +99,11 @@ class ValueWriter:
         for key, (kind, _) in _TABLES.items():
             if isinstance(value, kind) and value in _NAMES:
                 return {key: _NAMES[value]}
-        raise SaveError(f"a value of type {type(value).__name__} has no place in a file")
+        raise SaveError(f"a value of type {type(value).__name__} cannot be saved")
 
     def _tensor(self, value: Tensor) -> Any:
         if value.layout is not torch.strided or value.dtype not in _NAMES:
-            raise SaveError(f"a {value.layout} tensor of {value.dtype} has no place in a file")
+            raise SaveError(f"a {value.layout} tensor of {value.dtype} cannot be saved")
         made: dict[str, Any] = {
             "tensor": _NAMES[value.dtype],
             "shape": [self.symbols.number(n) for n in value.shape],

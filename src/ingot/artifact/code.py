@@ -74,10 +74,10 @@ def encode_code(compiled: Compiled, modules: Mapping[str, Native]) -> dict[str, 
     plan, resources = compiled.plan, compiled.resources
     assert plan is not None and resources is not None
     for value in resources.objects.values():
-        raise SaveError(f"the program holds a {type(value).__name__}, which has no place in a file")
+        raise SaveError(f"the program holds a {type(value).__name__}, which cannot be saved")
     for name in called(plan):
         if _target(name) is not resources.target(name):
-            raise SaveError(f"{name} has no place in a file")
+            raise SaveError(f"{name} cannot be saved")
     kernels = {}
     for name, entry in resources.kernels.items():
         native, function = _owner(entry.address)

@@ -101,7 +101,7 @@ def operator_name(target: Any) -> str:
     else:
         name = _NAMES.get(target, "")
     if not name or operator_named(name) is not target:
-        raise CallError(f"{target} has no place in a file")
+        raise CallError(f"{target} cannot be saved")
     return name
 
 

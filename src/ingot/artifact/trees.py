@@ -46,7 +46,7 @@ class TreeWriter:
         if kind is defaultdict:
             factory, keys = context
             if factory not in _FACTORY_NAMES:
-                raise SaveError(f"a defaultdict of {factory} has no place in a file")
+                raise SaveError(f"a defaultdict of {factory} cannot be saved")
             keys = self._context(list(keys))
             return {"kind": "defaultdict", "keys": keys, "factory": _FACTORY_NAMES[factory]}
         if kind is deque:

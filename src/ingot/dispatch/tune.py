@@ -1,6 +1,6 @@
 """Measure which candidate of a dispatched op serves which range. Known results are not measured
-again; the budget is kept; results are written to the tuning file; if all candidates are
-disqualified, the reference serves.
+again, measuring stops at the budget, and results are written to the tuning file. If all candidates
+are disqualified, the reference serves.
 """
 
 from __future__ import annotations

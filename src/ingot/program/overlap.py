@@ -102,7 +102,7 @@ def _place(tensor: Tensor) -> _Place | None:
 
 
 def _start(tensor: Tensor) -> int:
-    """The address. A tensor without memory gets any but null, which numpy takes for no memory."""
+    """The address. A tensor without memory gets an arbitrary one: numpy treats null as absent."""
     if _is_real(tensor) and tensor.numel():
         return tensor.data_ptr()
     return tensor.element_size() * (1 + int(tensor.storage_offset()))

@@ -1,4 +1,4 @@
-"""Program, the one IR: a frozen record of a functional ATen graph, as AOTAutograd hands it to a
+"""Program, the first IR: a frozen record of a functional ATen graph, as AOTAutograd hands it to a
 compiler, with its signature, constants and symbols. The given module is never changed. Writes to
 inputs are outputs after the user's own, named in the signature. Every tensor that the graph refers
 to is in `constants`. Writes without a functional form stay in the graph and run in eager, in

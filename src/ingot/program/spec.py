@@ -92,7 +92,7 @@ def _illegal_before_dispatch(node: Node, target: OpOverload) -> str:
         return "it writes to its arguments"
     kinds = schema_violations().get(target, frozenset())
     if "fresh" in kinds:
-        return "it may return a view or a copy; its honest form is required here"
+        return "it may return a view or a copy; use an op that always returns one of them"
     if writes_silently(target, node.args, node.kwargs):
         return "it writes to an argument without saying so"
     if "alias" in kinds and _shares_memory(node):

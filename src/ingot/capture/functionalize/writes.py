@@ -310,7 +310,7 @@ def run_silent_write(run: Functionalizer, op: OpOverload, args: Any, kwargs: Any
         return _batch_norm(run, op, args, kwargs)
     if is_composite(op):
         return run.take_apart(op, args, kwargs)
-    raise run.error(f"{op} writes to an argument without saying so, and has no honest form")
+    raise run.error(f"{op} writes to an argument without saying so, and has no functional form")
 
 
 def _cloned(run: Functionalizer, value: Value) -> Any:
