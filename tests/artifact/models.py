@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -106,6 +106,27 @@ def _views(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return y, y[1:], x.t()
 
 
+@dataclass
+class Scores:
+    """Unknown to the process that loads the artifact."""
+
+    logits: Tensor
+    loss: Tensor | None = None
+
+
+def _foreign(x: Tensor) -> Scores:
+    return Scores(x.softmax(-1))
+
+
+class Pair(NamedTuple):
+    low: Tensor
+    high: Tensor
+
+
+def _pair(x: Tensor) -> Pair:
+    return Pair(x.amin(-1), x.amax(-1))
+
+
 CASES: dict[str, Callable[[], Case]] = {
     "mlp": _mlp,
     "convolutions": _convolutions,
@@ -113,5 +134,7 @@ CASES: dict[str, Callable[[], Case]] = {
     "mutation": _mutation,
     "data_dependent": _data_dependent,
     "control_flow": _control_flow,
+    "dataclass": lambda: Case(_foreign, ((torch.randn(4, 3),),)),
+    "namedtuple": lambda: Case(_pair, ((torch.randn(4, 3),),)),
     "views": lambda: Case(_views, ((torch.randn(4, 3),), (torch.randn(4, 3),))),
 }

@@ -18,9 +18,7 @@ def main(path: str, calls: str) -> None:
         for call in recorded:
             args = call["args"]
             result = exe(*args)
-            for actual, expected in zip(
-                pytree.tree_leaves(result), pytree.tree_leaves(call["result"]), strict=True
-            ):
+            for actual, expected in zip(pytree.tree_leaves(result), call["result"], strict=True):
                 assert actual.stride() == expected.stride(), (actual.stride(), expected.stride())
                 torch.testing.assert_close(actual, expected, rtol=1e-4, atol=1e-5, equal_nan=True)
             for actual, expected in zip(args, call["after"], strict=True):

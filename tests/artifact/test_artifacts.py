@@ -32,9 +32,8 @@ def _save(case: Case, folder: Path, **given: Any) -> list[str]:
         records = []
         for call in case.calls:
             args = _copied(call)
-            result = pytree.tree_map(lambda t: t, eager(*args))
-            result = copy.deepcopy(result) if not isinstance(result, tuple) else result
-            records.append({"args": _copied(call), "result": result, "after": args})
+            leaves = copy.deepcopy(pytree.tree_leaves(eager(*args)))
+            records.append({"args": _copied(call), "result": leaves, "after": args})
     torch.save(records, folder / "calls.pt")
     return [str(folder / "it.ingot"), str(folder / "calls.pt")]
 

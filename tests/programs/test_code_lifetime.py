@@ -11,6 +11,7 @@ import torch
 import ingot
 from ingot import observe
 from ingot.codegen import kernels
+from ingot.machine import this_machine
 
 
 @pytest.fixture(autouse=True)
@@ -18,26 +19,27 @@ def nothing_recent() -> None:
     kernels._recent.clear()
 
 
-def texts_of(compiled: ingot.Executable) -> set[str]:
+def keys_of(compiled: ingot.Executable) -> set[tuple[str, str]]:
+    """The keys of its code among all compiled kernels: instruction set and text."""
     native = compiled.compiled.native
     assert native is not None
-    return {kernel.text for kernel in native.by_region.values()}
+    return {(this_machine().isa, kernel.text) for kernel in native.by_region.values()}
 
 
 @torch.no_grad()
 def test_it_goes_with_the_last_program() -> None:
     x = torch.randn(5, 31)
     first, second = (ingot.compile(lambda x: x * 3.25 + 0.125, (x,)) for _ in range(2))
-    (text,) = texts_of(first)
-    assert texts_of(second) == {text}
+    (key,) = keys_of(first)
+    assert keys_of(second) == {key}
     kernels._recent.clear()
     del first
     gc.collect()
-    assert text in kernels._compiled
+    assert key in kernels._compiled
     torch.testing.assert_close(second(x), x * 3.25 + 0.125)
     del second
     gc.collect()
-    assert text not in kernels._compiled
+    assert key not in kernels._compiled
 
 
 @torch.no_grad()
@@ -45,11 +47,11 @@ def test_the_run_alone_keeps_it() -> None:
     x = torch.randn(5, 31)
     compiled = ingot.compile(lambda x: x * 4.25 - 0.125, (x,))
     run = compiled.compiled.run
-    (text,) = texts_of(compiled)
+    (key,) = keys_of(compiled)
     kernels._recent.clear()
     del compiled
     gc.collect()
-    assert text in kernels._compiled
+    assert key in kernels._compiled
     (result,) = run([x])
     torch.testing.assert_close(result, x * 4.25 - 0.125)
 
@@ -60,27 +62,27 @@ def test_what_torch_compile_made_goes_with_a_reset() -> None:
     before = set(kernels._compiled)
     compiled = torch.compile(lambda x: (x * 5.25).sin() - 0.125, backend="ingot")
     torch.testing.assert_close(compiled(x), (x * 5.25).sin() - 0.125)
-    (text,) = set(kernels._compiled) - before
+    (key,) = set(kernels._compiled) - before
     kernels._recent.clear()
     gc.collect()
     torch.testing.assert_close(compiled(x), (x * 5.25).sin() - 0.125)
-    assert text in kernels._compiled
+    assert key in kernels._compiled
     torch._dynamo.reset()
     del compiled
     gc.collect()
-    assert text not in kernels._compiled
+    assert key not in kernels._compiled
 
 
 @torch.no_grad()
 def test_the_last_modules_stay_for_a_while() -> None:
     x = torch.randn(5, 31)
-    (text,) = texts_of(ingot.compile(lambda x: x * 6.25 - 0.125, (x,)))
+    (key,) = keys_of(ingot.compile(lambda x: x * 6.25 - 0.125, (x,)))
     gc.collect()
-    assert text in kernels._compiled
+    assert key in kernels._compiled
     for k in range(kernels.MOST_MODULES):
         ingot.compile(lambda x, k=k: x * (7.25 + k), (x,))
     gc.collect()
-    assert text not in kernels._compiled
+    assert key not in kernels._compiled
 
 
 class Layer(torch.nn.Module):

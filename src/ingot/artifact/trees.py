@@ -1,6 +1,7 @@
 """The structure of arguments and results as JSON. Python's own containers are written by kind. Any
-other class is written as the name under which it is registered with torch's pytrees; the process
-that loads the file must have registered it, since nothing is imported.
+other class is written as the name under which it is registered with torch's pytrees. Nothing is
+imported: where the process that loads the file has not registered the class, a Record or a
+namedtuple with the same fields stands for it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from ingot.artifact.arguments import ValueReader, ValueWriter
 from ingot.capture.structures import Outline, register_structures
 from ingot.document import Part, shown
 from ingot.errors import SaveError
+from ingot.program.record import Record, RecordLayout, class_name, full_name, known_class
 
 MOST_DEPTH = 64
 _PLAIN: dict[str, type] = {"tuple": tuple, "list": list}
@@ -52,7 +54,8 @@ class TreeWriter:
         if kind is deque:
             return {"kind": "deque", "maxlen": context}
         if kind is namedtuple:
-            return {"kind": "namedtuple", "class": _registered_name(context)}
+            fields = list(context._fields)
+            return {"kind": "namedtuple", "class": full_name(context), "fields": fields}
         return {"kind": "class", "class": _registered_name(kind), "context": self._context(context)}
 
     def _context(self, context: Any) -> Any:
@@ -71,12 +74,27 @@ class TreeWriter:
 
 
 def _registered_name(kind: Any) -> str:
-    known = pytree.SUPPORTED_SERIALIZED_TYPES.get(kind)
-    if known is None or not isinstance(known.serialized_type_name, str):
-        raise SaveError(f"{kind} is not registered under a name")
-    if pytree.SERIALIZED_TYPE_TO_PYTHON_TYPE.get(known.serialized_type_name) is not kind:
-        raise SaveError(f"the name of {kind} is not registered", hints=_register(str(kind)))
-    return known.serialized_type_name
+    name = class_name(kind)
+    if name is None:
+        raise SaveError(f"{kind} is not registered with torch's pytrees")
+    return name
+
+
+def _fields_of(context: Any) -> tuple[list[str] | None, list[tuple[str, Any]]]:
+    """The names of the children, and further fields with their values, in the forms of context that
+    transformers, torch.export.register_dataclass and ingot use; no names for other contexts."""
+    if isinstance(context, Outline):
+        return list(context.names), list(context.rest)
+    match context:
+        case [list() as names, list() as empty] if _are_names([*names, *empty]):
+            return names, [(name, None) for name in empty]
+        case list() if _are_names(context):
+            return context, []
+    return None, []
+
+
+def _are_names(values: list[Any]) -> bool:
+    return all(isinstance(value, str) and value.isidentifier() for value in values)
 
 
 def _register(name: str) -> list[str]:
@@ -117,10 +135,10 @@ class TreeReader:
             most = part.fields("kind", "children", "maxlen")["maxlen"]
             return deque, None if most.value is None else most.integer(count)
         if kind == "namedtuple":
-            return namedtuple, self._namedtuple(part.fields("kind", "children", "class"), count)
+            fields = part.fields("kind", "children", "class", "fields")
+            return namedtuple, self._namedtuple(fields, count)
         if kind == "class":
-            fields = part.fields("kind", "children", "class", "context")
-            return self._class(fields["class"]), self._context(fields["context"])
+            return self._registered(part.fields("kind", "children", "class", "context"), count)
         part.fail(f"unknown kind of container {shown(kind)}")
 
     def _keys(self, part: Part, count: int) -> list[Any]:
@@ -131,15 +149,39 @@ class TreeReader:
             part.fail("a key occurs twice")
         return keys
 
-    def _namedtuple(self, fields: dict[str, Part], count: int) -> Any:
-        kind = self._class(fields["class"])
-        if not pytree.is_namedtuple_class(kind) or len(kind._fields) != count:
-            fields["class"].fail(f"{kind.__name__} is not a namedtuple of {count} fields")
-        return kind
+    def _namedtuple(self, given: dict[str, Part], count: int) -> Any:
+        name = given["class"].line(1000)
+        names = tuple(field.name() for field in given["fields"].items(count))
+        known = known_class(name)
+        if known is not None and getattr(known, "_fields", None) == names:
+            return known
+        module, _, short = name.rpartition(".")
+        try:
+            made = namedtuple(short, names)  # type: ignore[misc]
+        except ValueError as error:
+            given["class"].fail(f"not a namedtuple: {error}")
+        made.__module__ = module
+        return made
+
+    def _registered(self, given: dict[str, Part], count: int) -> tuple[Any, Any]:
+        context = self._context(given["context"])
+        name = given["class"].line(1000)
+        kind = known_class(name)
+        if kind is None:
+            return Record, self._layout(given["class"], context, count)
+        return self._class(given["class"]), context
+
+    def _layout(self, part: Part, context: Any, count: int) -> RecordLayout:
+        names, rest = _fields_of(context)
+        if names is None:
+            names = [f"field_{i}" for i in range(count)]
+        if len(names) != count or len({*names, *dict(rest)}) != count + len(rest):
+            part.fail(f"{count} children, and fields {', '.join(names)}")
+        return RecordLayout(part.text(), tuple(names), tuple(rest), context)
 
     def _class(self, part: Part) -> Any:
         name = part.line(1000)
-        kind = pytree.SERIALIZED_TYPE_TO_PYTHON_TYPE.get(name)
+        kind = known_class(name)
         if kind is None or kind in _NAMES or kind in (defaultdict, deque, namedtuple):
             part.fail(f"no class {shown(name)} is registered with torch's pytrees",
                       hints=_register(shown(name)))  # fmt: skip

@@ -114,7 +114,11 @@ def _returns_object(node: Node) -> bool:
 
     args, kwargs = map_arg((node.args, node.kwargs), value)
     with torch.no_grad():
-        return node.target(*args, **kwargs) is args[0]  # type: ignore[operator]
+        try:
+            result: Any = node.target(*args, **kwargs)  # type: ignore[operator]
+        except RuntimeError:  # `_make_dual` outside of its level of forward-mode AD
+            return False
+    return result is args[0]
 
 
 def shares_storage(a: torch.Tensor, b: torch.Tensor) -> bool:

@@ -6,6 +6,7 @@ mismatch.
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -25,6 +26,7 @@ from ingot.program.assumptions import (
 from ingot.program.eager_run import run_graph
 from ingot.program.graph import memory_root, output_values, placeholders
 from ingot.program.program import CallSpec, Fixed, Program
+from ingot.program.record import Record, RecordLayout, class_name
 
 
 def call_program(program: Program, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -184,7 +186,7 @@ def leaf_order(given: pytree.TreeSpec, wanted: pytree.TreeSpec) -> list[int] | N
     another order and a torch.Size may be a tuple. None if the structures differ otherwise."""
     if given.is_leaf() or wanted.is_leaf():
         return [0] if given.is_leaf() and wanted.is_leaf() else None
-    if _container(given.type) is not _container(wanted.type):
+    if not _is_same_container(given, wanted):
         return None
     starts, end = [], 0
     for child in given.children():
@@ -193,11 +195,7 @@ def leaf_order(given: pytree.TreeSpec, wanted: pytree.TreeSpec) -> list[int] | N
     pairs = list(zip(given.children(), starts))
     if given.type is dict:
         known = dict(zip(given.context, pairs))
-        if known.keys() != set(wanted.context):
-            return None
         pairs = [known[key] for key in wanted.context]
-    elif given.context != wanted.context or given.num_children != wanted.num_children:
-        return None
     order: list[int] = []
     for (child, start), other in zip(pairs, wanted.children()):
         inner = leaf_order(child, other)
@@ -207,8 +205,22 @@ def leaf_order(given: pytree.TreeSpec, wanted: pytree.TreeSpec) -> list[int] | N
     return order
 
 
-def _container(kind: Any) -> Any:
-    return tuple if kind is torch.Size else kind
+def _is_same_container(given: pytree.TreeSpec, wanted: pytree.TreeSpec) -> bool:
+    if given.num_children != wanted.num_children:
+        return False
+    if given.type is dict and wanted.type is dict:
+        return set(given.context) == set(wanted.context)
+    if wanted.type is Record and given.type is not Record:
+        layout: RecordLayout = wanted.context
+        return class_name(given.type) == layout.class_name and given.context == layout.context
+    if given.type is namedtuple and wanted.type is namedtuple:
+        return _namedtuple_name(given.context) == _namedtuple_name(wanted.context)
+    kinds = [tuple if kind is torch.Size else kind for kind in (given.type, wanted.type)]
+    return kinds[0] is kinds[1] and given.context == wanted.context
+
+
+def _namedtuple_name(kind: Any) -> tuple[str, tuple[str, ...]]:
+    return kind.__name__, kind._fields
 
 
 def _path_text(path: Sequence[Any]) -> str:
