@@ -5,10 +5,8 @@ from __future__ import annotations
 
 import copy
 import json
-import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,58 +14,33 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
-from torch.utils import _pytree as pytree
 
 import ingot
 from ingot.errors import FileError, InputError, OptionError, SaveError
 from tests.artifact.models import CASES, Case
+from tests.artifact.saving import run, save
 
 
 def _save(case: Case, folder: Path, **given: Any) -> list[str]:
-    """Save the compiled case, and what eager makes of each call."""
-    eager = copy.deepcopy(case.model)
-    with torch.no_grad():
-        exe = ingot.compile(case.model, _copied(case.calls[0]), dynamic_shapes=case.dynamic_shapes)
-        exe.save(folder / "it.ingot", **given)
-        records = []
-        for call in case.calls:
-            args = _copied(call)
-            leaves = copy.deepcopy(pytree.tree_leaves(eager(*args)))
-            records.append({"args": _copied(call), "result": leaves, "after": args})
-    torch.save(records, folder / "calls.pt")
-    return [str(folder / "it.ingot"), str(folder / "calls.pt")]
-
-
-def _copied(call: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(t.clone() if isinstance(t, torch.Tensor) else t for t in call)
-
-
-def _run(arguments: list[str], cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    root = Path(__file__).parents[2]
-    script = str(root / "tests" / "artifact" / "run.py")
-    return subprocess.run(
-        [sys.executable, script, *arguments], capture_output=True, text=True, cwd=cwd, timeout=300,
-        env={**os.environ, "PATH": "", **environment},
-    )  # fmt: skip
+    calls = [(call, {}) for call in case.calls]
+    return save(case.model, calls, folder, case.dynamic_shapes, **given)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_another_process(name: str, tmp_path: Path) -> None:
     case = CASES[name]()
-    done = _run(_save(case, tmp_path), tmp_path)
+    done = run(_save(case, tmp_path), tmp_path)
     assert done.returncode == 0, done.stderr
-    imported = json.loads(done.stdout.splitlines()[-1])
-    assert "torch_mlir" not in imported and "transformers" not in imported
     if name in ("convolutions", "attention", "views"):
-        assert imported == []
+        assert json.loads(done.stdout.splitlines()[-1]) == []
 
 
 def test_one_file_for_two_machines(tmp_path: Path) -> None:
     arguments = _save(CASES["mlp"](), tmp_path, targets=["x86-64-v4", "x86-64-v3"])
     for machine in ("x86-64-v3", "x86-64-v4"):
-        done = _run(arguments, tmp_path, INGOT_MACHINE=machine)
+        done = run(arguments, tmp_path, INGOT_MACHINE=machine)
         assert done.returncode == 0, done.stderr
-    done = _run(arguments, tmp_path, INGOT_MACHINE="x86-64-v2")
+    done = run(arguments, tmp_path, INGOT_MACHINE="x86-64-v2")
     assert done.returncode == 1
     assert "it has code for x86-64-v3 and x86-64-v4; this machine supports x86-64-v2" in done.stderr
 

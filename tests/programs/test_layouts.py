@@ -63,6 +63,28 @@ def test_channels_last(format: torch.memory_format) -> None:
     check(lambda x: x.to(memory_format=torch.channels_last) * 2, x)
 
 
+CONCATENATED: dict[str, Callable[[Tensor], list[Tensor]]] = {
+    "one": lambda x: [x],
+    "two": lambda x: [x, x + 1],
+    "one and an empty one": lambda x: [torch.tensor([]), x],
+    "two and an empty one": lambda x: [x, torch.tensor([]), x * 2],
+    "an empty one of another dtype": lambda x: [x, torch.tensor([], dtype=torch.float64)],
+    "another dtype": lambda x: [x, x.double()],
+    "another layout": lambda x: [x, x.contiguous() + 1],
+}
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("name", CONCATENATED)
+def test_concatenations(name: str, dynamic: bool) -> None:
+    def joined(*given: Tensor) -> list[Tensor]:
+        return [torch.cat(CONCATENATED[name](x), -2) for x in given]
+
+    images = torch.randn(2, 3, 4, 5).to(memory_format=torch.channels_last)
+    heads = torch.randn(2, 12, 3, 16).transpose(1, 2)
+    check(joined, images, heads, LAYOUTS["transposed"], LAYOUTS["sliced"], dynamic=dynamic)
+
+
 def test_channels_last_3d() -> None:
     x = torch.randn(1, 2, 3, 4, 5).to(memory_format=torch.channels_last_3d)
     check(lambda x: x.sigmoid() + x.mean(), x)

@@ -17,6 +17,7 @@ from torch.fx.experimental.symbolic_shapes import (
 )
 
 from ingot.passes.decompositions import decomposes
+from ingot.passes.decompositions.layouts import dense
 
 aten = torch.ops.aten
 
@@ -62,7 +63,8 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
 
 @decomposes("cat")
 def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """One dtype, one rank, no legacy empty operands (shape [0] concatenates with any rank)."""
+    """One dtype, one rank, no legacy empty operands (shape [0] concatenates with any rank). A
+    result with one of those is contiguous; others follow the layout of their operands."""
     kept = [x for x in tensors if not (x.dim() == 1 and is_plain(x.shape[0]) and x.shape[0] == 0)]
     dtype = tensors[0].dtype
     for x in tensors[1:]:
@@ -70,6 +72,8 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     if not kept or (len(kept) == len(tensors) and all(x.dtype == dtype for x in kept)):
         return NotImplemented
     cast = [x if x.dtype == dtype else aten._to_copy(x, dtype=dtype) for x in kept]
+    if len(kept) < len(tensors):
+        cast = [dense(x) for x in cast]
     return aten.cat(cast, dim) if len(cast) > 1 else aten.clone(cast[0])
 
 
