@@ -33,7 +33,8 @@ from ingot.plan.ir import (
     is_native,
 )
 from ingot.plan.liveness import names_in, overwrites, uses
-from ingot.plan.verify_context import WRITABLE, Context, Fault, own, symbols_in
+from ingot.plan.record_fields import symbols_in
+from ingot.plan.verify_context import WRITABLE, Context, Fault
 from ingot.plan.verify_ops import verify_check, verify_eager, verify_loop_parts
 from ingot.program.expressions import is_condition
 
@@ -102,10 +103,9 @@ class _Flow:
             if state.ended:
                 self.fail("it is never reached: every path before it returns")
             self.may_stand(op, inside)
-            for value in own(op):
-                for symbol in symbols_in(value):
-                    if symbol.name not in state.symbols:
-                        self.fail(f"the symbol {symbol} has no value yet")
+            for symbol in symbols_in(op):
+                if symbol.name not in state.symbols:
+                    self.fail(f"the symbol {symbol} has no value yet")
             self.op(op, state, inside)
 
     def may_stand(self, op: Op, inside: str) -> None:

@@ -4,35 +4,29 @@ recipes."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import fields, is_dataclass
-from typing import Any, get_type_hints
+from collections.abc import Iterable
+from typing import Any
 
 import sympy
 
-from ingot.errors import Place, did_you_mean
-from ingot.plan.attributes import attributes_fault, matches
+from ingot.errors import did_you_mean
 from ingot.plan.ir import (
-    Attributes,
     Buffer,
     Call,
     Kind,
     Loop,
     Opaque,
-    Operand,
     Plan,
     Recipe,
+    Ref,
     walk,
 )
 from ingot.plan.liveness import uses
+from ingot.plan.record_fields import named_in, symbols_in, type_fault
 from ingot.plan.values import NAME, TARGET, WORD
-from ingot.plan.verify_context import Fault, own, refs_in, result_of, symbols_in
+from ingot.plan.verify_context import Fault, result_of
 from ingot.program.expressions import ASSUMPTIONS
 
-_SIZES = frozenset(
-    {"shape", "strides", "offset", "size", "by", "constant", "threads", "count", "stride", "left",
-     "right"}
-)  # fmt: skip
 _ACCESS = frozenset({"r", "w", "rw", "", "call"})
 _WITH_LAYOUT = frozenset({Kind.INPUT, Kind.FOLDED, Kind.ARENA, Kind.RESULT, Kind.CURSOR})
 
@@ -63,10 +57,10 @@ def _verify_types(plan: Plan) -> None:
         if not isinstance(getattr(plan, kind), tuple):
             raise Fault(None, f"Plan.{kind} is not a tuple")
     for record in (*plan.symbols, *plan.buffers, *plan.kernels, *plan.recipes):
-        if wrong := _type_fault(record):
+        if wrong := type_fault(record):
             raise Fault(_subject(record), wrong)
     for position, op in enumerate(walk(plan.ops)):
-        if wrong := _type_fault(op):
+        if wrong := type_fault(op):
             raise Fault(position, wrong)
 
 
@@ -74,45 +68,6 @@ def _subject(record: Any) -> str:
     name = getattr(record, "name", None) or getattr(record, "buffer", "")
     sign = {"Buffer": "%", "Kernel": "@", "Recipe": "recipe %"}.get(type(record).__name__, "")
     return f"{sign}{name}"
-
-
-_hints: dict[type, dict[str, Any]] = {}
-
-
-def _type_fault(record: Any) -> str | None:
-    """A message if a field, at any depth, does not match its declared type."""
-    kind = type(record)
-    if isinstance(record, Attributes):
-        return attributes_fault(record)
-    if isinstance(record, Operand) and len(record.shape) != len(record.strides):
-        return f"a view with {len(record.shape)} sizes, but {len(record.strides)} strides"
-    if kind not in _hints:
-        _hints[kind] = get_type_hints(kind)
-    for field in fields(record):
-        value = getattr(record, field.name)
-        if not matches(value, _hints[kind][field.name]):
-            return f"{kind.__name__}.{field.name} cannot be {value!r:.60}"
-        if field.name in _SIZES and not _are_sizes(value):
-            return f"{kind.__name__}.{field.name} is not a size: {value!r:.60}"
-        if field.name not in ("then", "otherwise", "body", "test", "ops", "launches", "bodies"):
-            for inner in _records(value):
-                if wrong := _type_fault(inner):
-                    return wrong
-    return None
-
-
-def _records(value: Any) -> Iterator[Any]:
-    if isinstance(value, tuple):
-        for each in value:
-            yield from _records(each)
-    elif is_dataclass(value) and not isinstance(value, type | Place | Plan):
-        yield value
-
-
-def _are_sizes(value: Any) -> bool:
-    if isinstance(value, tuple):
-        return all(map(_are_sizes, value))
-    return value is None or type(value) is int or isinstance(value, sympy.Basic)
 
 
 # -- names -----------------------------------------------------------------------------------------
@@ -140,8 +95,6 @@ def _verify_buffer(plan: Plan, buffer: Buffer) -> None:
     def fail(why: str) -> None:
         raise Fault(f"%{buffer.name}", why)
 
-    if len(buffer.shape) != len(buffer.strides):
-        fail(f"{len(buffer.shape)} sizes, but {len(buffer.strides)} strides")
     if buffer.kind is Kind.OBJECT and (buffer.dtype is not None or buffer.shape):
         fail("an object has no dtype and no shape")
     if buffer.kind in _WITH_LAYOUT and buffer.dtype is None:
@@ -187,7 +140,7 @@ def _verify_recipe(recipe: Recipe, target: Buffer, subject: str) -> None:
     if target.kind is Kind.PACKED:
         if recipe.packing is None or not recipe.results:
             raise Fault(subject, "a packed buffer needs results and a packing")
-        if any(symbols_in(recipe.packing)):
+        if symbols_in(recipe.packing):
             raise Fault(subject, "weights are packed once for all sizes: no symbols allowed")
         if getattr(recipe.packing, "dtype", target.dtype) is not target.dtype:
             raise Fault(subject, f"it packs {recipe.packing.dtype}, not {target.dtype}")
@@ -198,9 +151,10 @@ def _verify_recipe(recipe: Recipe, target: Buffer, subject: str) -> None:
 def verify_call(call: Call, known: set[str], subject: Any) -> None:
     """Checks a call of a recipe or computation, then adds its result to `known`."""
     verify_target(call, subject)
-    for name in refs_in((call.args, call.kwargs)):
-        if name not in known:
-            raise Fault(subject, f"%{name} has no value at this point; {did_you_mean(name, known)}")
+    for named in named_in((call.args, call.kwargs)):
+        if isinstance(named, Ref) and named.name not in known:
+            guess = did_you_mean(named.name, known)
+            raise Fault(subject, f"%{named.name} has no value at this point; {guess}")
     if not call.result or call.result in known:
         raise Fault(subject, f"the result of {call.target} needs a unique name")
     known.add(call.result)
@@ -212,20 +166,9 @@ def verify_target(call: Call, subject: Any) -> None:
     for key, _ in call.kwargs:
         if not WORD.fullmatch(key):
             raise Fault(subject, f"{key!r} is not the name of an argument")
-    for name in _opaque(call):
-        if not NAME.fullmatch(name):
-            raise Fault(subject, f"opaque({name!r}) is not a name")
-
-
-def _opaque(value: Any) -> Iterable[str]:
-    if isinstance(value, Opaque):
-        yield value.name
-    elif isinstance(value, tuple):
-        for each in value:
-            yield from _opaque(each)
-    elif is_dataclass(value) and not isinstance(value, type | Plan):
-        for field in fields(value):
-            yield from _opaque(getattr(value, field.name))
+    for named in named_in((call.args, call.kwargs)):
+        if isinstance(named, Opaque) and not NAME.fullmatch(named.name):
+            raise Fault(subject, f"opaque({named.name!r}) is not a name")
 
 
 # -- symbols ---------------------------------------------------------------------------------------
@@ -244,8 +187,7 @@ def _verify_symbols(plan: Plan) -> None:
     for record in (*plan.buffers, *plan.recipes):
         _known_symbols(record, declared, _subject(record))
     for position, op in enumerate(walk(plan.ops)):
-        for value in own(op):
-            _known_symbols(value, declared, position)
+        _known_symbols(op, declared, position)
 
 
 def _known_symbols(record: Any, declared: dict[str, sympy.Symbol], subject: Any) -> None:
@@ -253,7 +195,7 @@ def _known_symbols(record: Any, declared: dict[str, sympy.Symbol], subject: Any)
         known = declared.get(symbol.name)
         if known is None:
             raise Fault(subject, f"the symbol {symbol} is not declared")
-        if known != symbol:
+        if known is not symbol and known != symbol:
             raise Fault(subject, f"the symbol {symbol} is declared with other assumptions")
 
 
