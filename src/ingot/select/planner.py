@@ -23,6 +23,8 @@ from ingot.plan.passes.form_segments import FormSegments
 from ingot.plan.passes.merge_versions import MergeVersions
 from ingot.plan.passes.place_allocations import PlaceAllocations
 from ingot.plan.resources import Resources
+from ingot.plan.text import plan_to_text
+from ingot.plan.verify import verify
 from ingot.program.program import Program
 from ingot.select.epilogues import Epilogue
 from ingot.select.selector import Selector
@@ -66,6 +68,7 @@ def plan_versions(
         blocks = iter([_block(selector, draft) for selector in selectors])
         draft.ops += _branch(tree, blocks)
     plan, journal = _finished(draft, inputs, _journal(selectors))
+    _require_valid(plan)
     return Planned(plan, draft.resources, journal)
 
 
@@ -133,17 +136,13 @@ def _finished(draft: Draft, inputs: Sequence[str], journal: Journal) -> tuple[Pl
         PlaceAllocations(),
         AssignArena(),
     ]
-    plan, journal = run_passes(plan, passes, journal)
-    if draft.variants.options.verify:
-        _verified(plan)
-    return plan, journal
+    return run_passes(plan, passes, journal)
 
 
-def _verified(plan: Plan) -> None:
-    from ingot.plan.verify import verify  # its records take time to import
-
+def _require_valid(plan: Plan) -> None:
+    """A plan that does not verify never runs; its text is left beside the reproducer."""
     try:
         verify(plan)
     except PlanError as error:
-        error.__dict__["ingot_files"] = {"plan.txt": plan.as_text()}
+        error.__dict__["ingot_files"] = {"plan.txt": plan_to_text(plan, lenient=True)}
         raise
