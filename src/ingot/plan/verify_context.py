@@ -9,6 +9,7 @@ from typing import Any
 import sympy
 
 from ingot.errors import did_you_mean
+from ingot.plan.invariants import FINAL, Invariant
 from ingot.plan.ir import Buffer, Eager, Kind, Loop, Op, Operand, Plan, Steered, walk
 from ingot.plan.liveness import lifetimes, uses
 from ingot.program.shapes import Size
@@ -22,11 +23,15 @@ class Fault(Exception):
     def __init__(self, subject: Any, why: str):
         super().__init__(why)
         self.subject, self.why = subject, why
+        self.plan: Plan | None = None
+        """The plan that has the subject: a body of steered control flow, or the whole."""
 
 
 class Context:
-    def __init__(self, plan: Plan, sizes: Mapping[str, int] | None):
-        self.plan = plan
+    def __init__(
+        self, plan: Plan, sizes: Mapping[str, int] | None, holds: frozenset[Invariant] = FINAL
+    ):
+        self.plan, self.holds = plan, holds
         self.buffers = plan.by_name()
         self.kernels = {kernel.name: kernel for kernel in plan.kernels}
         self.recipes = {recipe.buffer: recipe for recipe in plan.recipes}
