@@ -5,11 +5,11 @@
     verify_launches   arguments against the kernel's parameters and against the computation
     verify_memory     operands inside their buffers, lifetimes, overlap in the arena
 
-Informational fields are not checked: `step`, `covers`, `faults`, places and subjects of
-requirements, the family and digest of a kernel, the number of threads that find work. Values that
-only machine code reads (sizes among the arguments of a launch, attribute records) and the ops of a
-computation are checked by execution: `plan.interpret` against eager, native code against the
-interpreter.
+Informational fields are checked for their form only: `step`, `covers`, `faults`, places and
+subjects of requirements, the number of threads that find work. Values that only machine code reads
+(sizes among the arguments of a launch, attribute records) and the ops of a computation are checked
+by execution: `plan.interpret` against eager, native code against the interpreter.
+tests/plan/test_any_field.py lists the changes of a plan that neither notices.
 """
 
 from __future__ import annotations

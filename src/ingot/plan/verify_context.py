@@ -42,6 +42,10 @@ class Context:
             if symbol.name in given
         }
         self.sized = sizes is not None
+        for symbol in plan.symbols:
+            value = given.get(symbol.name, symbol.lower)
+            if value < symbol.lower or (symbol.upper is not None and value > symbol.upper):
+                raise Fault(symbol.name, f"{value} is outside its range")
         self._numbers: dict[Any, int | None] = {}
 
     def buffer(self, name: str, position: Any) -> Buffer:

@@ -122,10 +122,10 @@ def _lifetimes(context: Context) -> None:
         if buffer.kind is not Kind.ARENA or buffer.lifetime is None:
             continue
         first, last = buffer.lifetime
-        needed = context.alive.get(buffer.name, (first, last))
-        if not 0 <= first <= last < len(context.ops):
-            raise Fault(f"%{buffer.name}", f"an invalid lifetime {first}..{last}")
-        if first > needed[0] or last < needed[1]:
+        needed = context.alive.get(buffer.name)
+        if needed is None:
+            raise Fault(f"%{buffer.name}", f"%{buffer.name} has a lifetime, but is not in use")
+        if (first, last) != needed:
             raise Fault(f"%{buffer.name}", f"%{buffer.name} is in use at {needed[0]}..{needed[1]}")
 
 

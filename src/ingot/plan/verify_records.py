@@ -3,6 +3,7 @@ recipes."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
@@ -11,8 +12,10 @@ import sympy
 
 from ingot.errors import did_you_mean
 from ingot.plan.ir import (
+    NOWHERE,
     Buffer,
     Call,
+    Kernel,
     Kind,
     Loop,
     Opaque,
@@ -23,10 +26,12 @@ from ingot.plan.ir import (
 )
 from ingot.plan.liveness import uses
 from ingot.plan.record_fields import named_in, symbols_in, type_fault
+from ingot.plan.schemas import verify_schema
 from ingot.plan.values import NAME, TARGET, WORD
 from ingot.plan.verify_context import Fault, result_of
 from ingot.program.expressions import ASSUMPTIONS
 
+DIGEST = re.compile(r"[0-9a-f]*")
 _ACCESS = frozenset({"r", "w", "rw", "", "call"})
 _WITH_LAYOUT = frozenset({Kind.INPUT, Kind.FOLDED, Kind.ARENA, Kind.RESULT, Kind.CURSOR})
 
@@ -37,6 +42,7 @@ def verify_records(plan: Plan) -> None:
     for buffer in plan.buffers:
         _verify_buffer(plan, buffer)
     for kernel in plan.kernels:
+        _verify_kernel(kernel)
         for parameter in kernel.parameters:
             if parameter.access not in _ACCESS:
                 raise Fault(f"@{kernel.name}", f"unknown access {parameter.access!r}")
@@ -60,8 +66,24 @@ def _verify_types(plan: Plan) -> None:
         if wrong := type_fault(record):
             raise Fault(_subject(record), wrong)
     for position, op in enumerate(walk(plan.ops)):
-        if wrong := type_fault(op):
+        if wrong := type_fault(op) or _step_fault(op) or _set_fault(op):
             raise Fault(position, wrong)
+
+
+def _step_fault(op: Any) -> str | None:
+    for step in (getattr(op, "step", NOWHERE), *getattr(op, "covers", ())):
+        if step != NOWHERE and min(step) < 0:
+            return f"{step} is not a step of a version"
+    return None
+
+
+def _set_fault(op: Any) -> str | None:
+    """Lists without repeated elements."""
+    for name in ("writes", "requires", "requirements", "covers", "faults"):
+        several = getattr(op, name, ())
+        if len(several) > 1 and len(set(several)) < len(several):
+            return f"{type(op).__name__}.{name} names something twice"
+    return None
 
 
 def _subject(record: Any) -> str:
@@ -109,6 +131,16 @@ def _verify_buffer(plan: Plan, buffer: Buffer) -> None:
         fail("it is no input of the plan")
 
 
+def _verify_kernel(kernel: Kernel) -> None:
+    """Machine code is named by family and content."""
+    family, _, rest = kernel.name.partition(".")
+    if not DIGEST.fullmatch(kernel.digest):
+        raise Fault(f"@{kernel.name}", f"not a digest: {kernel.digest!r}")
+    if family != kernel.family or kernel.digest not in rest.split("."):
+        named = f"{kernel.family} and {kernel.digest}"
+        raise Fault(f"@{kernel.name}", f"its name does not consist of {named}")
+
+
 # -- recipes ---------------------------------------------------------------------------------------
 
 
@@ -123,6 +155,8 @@ def _verify_recipes(plan: Plan) -> None:
         target = buffers.get(recipe.buffer)
         if target is None or target.kind not in (Kind.PACKED, Kind.FOLDED):
             raise Fault(subject, f"%{recipe.buffer} is neither packed nor folded")
+        if len(set(recipe.sources)) < len(recipe.sources):
+            raise Fault(subject, "it names a source twice")
         for name in recipe.sources:
             source = buffers.get(name)
             if source is None or source.kind not in (Kind.INPUT, Kind.CONSTANT):
@@ -134,6 +168,9 @@ def _verify_recipe(recipe: Recipe, target: Buffer, subject: str) -> None:
     known = {f"s{k}" for k in range(len(recipe.sources))}
     for call in recipe.calls:
         verify_call(call, known, subject)
+    used = {*named_refs(recipe.calls), *recipe.results}
+    if unread := [name for k, name in enumerate(recipe.sources) if f"s{k}" not in used]:
+        raise Fault(subject, f"its source %{unread[0]} is not read")
     for name in recipe.results:
         if name not in known:
             raise Fault(subject, f"nothing makes its result %{name}")
@@ -148,9 +185,14 @@ def _verify_recipe(recipe: Recipe, target: Buffer, subject: str) -> None:
         raise Fault(subject, "a folded buffer needs exactly one result and no packing")
 
 
+def named_refs(value: Any) -> Iterable[str]:
+    return (named.name for named in named_in(value) if isinstance(named, Ref))
+
+
 def verify_call(call: Call, known: set[str], subject: Any) -> None:
     """Checks a call of a recipe or computation, then adds its result to `known`."""
     verify_target(call, subject)
+    verify_schema(call, subject)
     for named in named_in((call.args, call.kwargs)):
         if isinstance(named, Ref) and named.name not in known:
             guess = did_you_mean(named.name, known)
@@ -163,6 +205,8 @@ def verify_call(call: Call, known: set[str], subject: Any) -> None:
 def verify_target(call: Call, subject: Any) -> None:
     if not TARGET.match(call.target) or "." not in call.target:
         raise Fault(subject, f"{call.target!r} is not the name of an op")
+    if len(dict(call.kwargs)) < len(call.kwargs):
+        raise Fault(subject, f"{call.target} is given an argument twice")
     for key, _ in call.kwargs:
         if not WORD.fullmatch(key):
             raise Fault(subject, f"{key!r} is not the name of an argument")
@@ -181,6 +225,8 @@ def _verify_symbols(plan: Plan) -> None:
             raise Fault(symbol.name, f"not the name of a symbol: {symbol.name!r}")
         if unknown := set(symbol.assumptions).difference(ASSUMPTIONS):
             raise Fault(symbol.name, f"unknown assumptions: {', '.join(sorted(unknown))}")
+        if len(set(symbol.assumptions)) < len(symbol.assumptions):
+            raise Fault(symbol.name, "it has an assumption twice")
         if symbol.upper is not None and symbol.upper < symbol.lower:
             raise Fault(symbol.name, "its range is empty")
         declared[symbol.name] = symbol.expr
