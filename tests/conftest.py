@@ -34,8 +34,6 @@ COMMON: dict[str, Any] = {
 settings.register_profile("fixed", derandomize=True, max_examples=75, **COMMON)
 settings.register_profile("fresh", max_examples=1000, print_blob=True, **COMMON)
 settings.load_profile("fixed")
-MOST_BUFFERS = 150
-"""Larger plans are not verified in every test: verification would take a tenth of a second."""
 
 
 @pytest.fixture(autouse=True)
@@ -53,28 +51,35 @@ def fresh_warnings() -> None:
 
 @pytest.fixture(autouse=True)
 def valid_plans() -> Iterator[None]:
-    """Every plan compiled by a test verifies and round-trips through its text form."""
+    """Every plan compiled by a test verifies after every pass, and round-trips through its text
+    form."""
     from ingot import observe
     from ingot.plan.ir import Plan
+    from ingot.plan.passes import base
     from ingot.plan.text import parse
     from ingot.plan.verify import verify
 
     faults: list[str] = []
     seen: list[Plan] = []
 
-    def check(compiled: Compiled) -> None:
+    def check_pass(passed: base.Passed) -> None:
+        try:
+            verify(passed.plan, holds=passed.holds, after=passed.name)
+        except Exception as error:
+            faults.append(f"{type(error).__name__}: {error}")
+
+    def check_text(compiled: Compiled) -> None:
         plan = compiled.plan
-        if plan is None or len(plan.buffers) > MOST_BUFFERS or any(plan is each for each in seen):
+        if plan is None or any(plan is each for each in seen):
             return
         seen.append(plan)
         try:
-            verify(plan)
             text = plan.as_text()
             assert parse(text) == plan, f"another plan is read from this text:\n{text}"
         except Exception as error:  # raised here, it would count as a failure of the compiler
             faults.append(f"{type(error).__name__}: {error}")
 
-    with observe.listening(check):
+    with base.listening(check_pass), observe.listening(check_text):
         yield
     assert not faults, faults[0]
 

@@ -34,6 +34,10 @@ class IngotError(Exception):
         self.hints = tuple(hints)
         super().__init__(self.render())
 
+    def add_hints(self, *hints: str) -> None:
+        self.hints += hints
+        self.args = (self.render(),)
+
     def render(self) -> str:
         lines = [f"{self.headline}: {self.why}"]
         if self.place is not None:
@@ -79,7 +83,8 @@ class VerifyError(IngotError):
 
 
 class PlanError(IngotError):
-    """Raised by `plan.verify`. An invalid plan is a bug in ingot."""
+    """Raised by `plan.verify`. An invalid plan is a bug in ingot; it never runs. The hints name the
+    file of its text and the command that reproduces the failure."""
 
     headline = "internal error: invalid plan"
 

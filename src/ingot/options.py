@@ -22,7 +22,7 @@ class Options:
     fuse: bool = True
     """Generate native kernels. Off: every op runs through PyTorch's own kernel."""
     verify: bool = False
-    """Verify the Program after every pass, not only between stages."""
+    """Verify the Program and the Plan after every pass, not only between stages."""
     vector_bits: int = 0
     """Vector width of generated code: 128, 256, 512; 0 = the machine's; 1 = scalar code."""
     profile: bool = False

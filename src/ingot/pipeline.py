@@ -126,7 +126,7 @@ def _with_recovery(
 ) -> Compiled:
     """If planning fails during a call, PyTorch runs that call."""
     scope = compiled.run.__globals__
-    scope["recover"] = recovery(boundary, program, compiled.source, reference)
+    scope["recover"] = recovery(boundary, program, reference)
     return compiled
 
 

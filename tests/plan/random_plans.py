@@ -88,7 +88,7 @@ class _Builder:
         return ir.Operand(name, 0, F32, (self.rows, 4), (4, 1))
 
     def kernel(self, count: int) -> str:
-        name = f"k{count}"
+        name = f"loops.k{count}.00"
         reads = tuple(ir.Parameter(f"in{k}", "r", F32) for k in range(count))
         out = ir.Parameter("out", "w", F32)
         self.kernels[name] = ir.Kernel(name, "loops", "00", (*reads, out, ir.Parameter("n")))

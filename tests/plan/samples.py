@@ -44,8 +44,9 @@ plan(%x, %w) {
   arena %h: f32[s0, 32] live 3..5
   arena %scratch: u8[256] live 3..3
   result %y: f32[s0, 32]
-  kernel @mm: matmul #3f2a (a: r f32, b: r, out: w f32, room: rw u8, epilogue: call?, rows)
-  kernel @relu: pointwise #77 (in: r f32, out: w f32, n)
+  kernel @matmul.mm.3f2a: matmul #3f2a (a: r f32, b: r, out: w f32, room: rw u8, \
+epilogue: call?, rows)
+  kernel @pointwise.relu.77: pointwise #77 (in: r f32, out: w f32, n)
   recipe %packed of (%w) {
     %1 = aten.t.default(%s0)
     results %1
@@ -55,9 +56,11 @@ plan(%x, %w) {
   define s0 = size(%x, 0)
   allocate %y
   segment {
-    requires 0 <= 0 + 2 * i(s0) + 1 * quotient(0 + 1 * i(s0), 4) < (64*s0) for \
+    requires 0 <= 0 + 2 * i(s0) + 1 * quotient(0 + 1 * i(s0), 4) \
++ 1 * remainder(0 + 1 * i(s0), 3) < (20 + s0) for \
 "aten.relu.default" at "model.py":3 "y = x.relu()"
-    launch @mm(%x, %packed, %h, %scratch, @relu, s0) threads(s0) step 0:0 covers(0:2, 0:3) {
+    launch @matmul.mm.3f2a(%x, %packed, %h, %scratch, @pointwise.relu.77, s0) threads(s0) \
+step 0:0 covers(0:2, 0:3) {
       computes {
         %a = %x:f32[s0, 64]
         %b = %w:f32[32, 64]
@@ -69,7 +72,7 @@ plan(%x, %w) {
 tile=sample_tile{rows=4, scale=0.5}, padded=True}
     }
     parallel threads(8) {
-      launch @relu(%h, %y, 32*s0) threads(s0 // 2) step 0:1 {
+      launch @pointwise.relu.77(%h, %y, 32*s0) threads(s0 // 2) step 0:1 {
         computes {
           %a = %h:f32[s0, 32]
           %b = aten.relu.default(%a)
@@ -92,25 +95,25 @@ plan(%x) {
   arena %b: f32[8, 4](1, 8) live 2..4 at 128
   arena %c: f32[4, 8] live 3..4 at 256
   result %y: f32[4, 8]
-  kernel @add: pointwise #1 (in: r f32, out: w f32, k)
-  kernel @sum: pointwise #2 (in: r f32, other: r f32, out: w f32)
+  kernel @pointwise.add.1: pointwise #1 (in: r f32, out: w f32, k)
+  kernel @pointwise.sum.2: pointwise #2 (in: r f32, other: r f32, out: w f32)
 
   allocate %y
-  launch @add(%x, %a, 1) {
+  launch @pointwise.add.1(%x, %a, 1) {
     computes {
       %0 = %x:f32[4, 8]
       %1 = aten.add.Tensor(%0, 1, alpha=2)
       %1 -> %a:f32[4, 8]
     }
   }
-  launch @add(%x, %b, 2) {
+  launch @pointwise.add.1(%x, %b, 2) {
     computes {
       %0 = %x:f32[8, 4](1, 8)
       %1 = aten.mul.Tensor(%0, 3.0)
       %1 -> %b:f32[8, 4](1, 8)
     }
   }
-  launch @add(%a, %c, 2) {
+  launch @pointwise.add.1(%a, %c, 2) {
     computes {
       %0 = %a+32:f32[3, 8]
       %2 = %a:f32[1, 8]
@@ -119,7 +122,7 @@ plan(%x) {
       %2 -> %c:f32[1, 8]
     }
   }
-  launch @sum(%b, %c, %y) {
+  launch @pointwise.sum.2(%b, %c, %y) {
     computes {
       %0 = %b:f32[4, 8]
       %1 = %c:f32[4, 8]
@@ -139,24 +142,24 @@ plan(%x, %cache, %n) {
   object %n
   constant %flag: b8[]
   arena %t: f32[s0, 4] live 4..5
-  arena %u: f32[s0, 4] live 5..8
+  arena %u: f32[s0, 4] live 5..7
   result %y: f32[s0, 4]
   eager %big: f32[s0, 4]
   eager %big2: f32[s0, 4]
-  kernel @neg: pointwise #1 (in: r f32, out: w f32, n)
+  kernel @pointwise.neg.1: pointwise #1 (in: r f32, out: w f32, n)
 
   define s0 = size(%x, 0)
   allocate %y
   if sym(s0 <= 16) step 0:0 {
     if s0 <= 8 step 1:0 {
-      launch @neg(%x, %t, s0) {
+      launch @pointwise.neg.1(%x, %t, s0) {
         computes {
           %0 = %x:f32[s0, 4]
           %1 = aten.neg.default(%0)
           %1 -> %t:f32[s0, 4]
         }
       }
-      launch @neg(%t, %u, s0) {
+      launch @pointwise.neg.1(%t, %u, s0) {
         computes {
           %0 = %t:f32[s0, 4]
           %1 = aten.exp.default(%0)
@@ -164,7 +167,7 @@ plan(%x, %cache, %n) {
         }
       }
     } else {
-      launch @neg(%x, %u, s0) {
+      launch @pointwise.neg.1(%x, %u, s0) {
         computes {
           %0 = %x:f32[s0, 4]
           %1 = aten.neg.default(%0)
@@ -173,7 +176,7 @@ plan(%x, %cache, %n) {
         }
       }
     }
-    launch @neg(%u, %y, s0) {
+    launch @pointwise.neg.1(%u, %y, s0) {
       computes {
         %0 = %u:f32[s0, 4]
         %1 = aten.neg.default(%0)
@@ -187,7 +190,7 @@ plan(%x, %cache, %n) {
     free %big, %big2
   }
   if %flag {
-    launch @neg(%y, %cache+16, s0) {
+    launch @pointwise.neg.1(%y, %cache+16, s0) {
       computes {
         %0 = %y:f32[1, 4]
         %1 = aten.neg.default(%0)
@@ -206,9 +209,9 @@ plan(%x, %h) {
   arena %m0: f32[4] live 3..5 at 0
   arena %m1: f32[4] live 3..5 at 64
   arena %t: f32[4] live 4..5 at 128
-  arena %k0: i64[] live 6..9 at 0
-  arena %k1: i64[] live 6..9 at 64
-  arena %go: b8[] live 6..9 at 192
+  arena %k0: i64[] live 6..8 at 0
+  arena %k1: i64[] live 6..8 at 64
+  arena %go: b8[] live 6..8 at 192
   result %last: f32[4]
   result %all: f32[3, 4]
   result %count: i64[]
@@ -219,10 +222,10 @@ plan(%x, %h) {
   cursor %out: f32[4]
   cursor %ko: i64[]
   cursor %kn: i64[]
-  kernel @add: pointwise #1 (in: r f32, other: r f32, out: w f32)
-  kernel @cell: pointwise #2 (in: r f32, next: w f32, out: w f32)
-  kernel @inc: pointwise #3 (in: r i64, out: w i64)
-  kernel @test: pointwise #4 (in: r i64, out: w b8)
+  kernel @pointwise.add.1: pointwise #1 (in: r f32, other: r f32, out: w f32)
+  kernel @pointwise.cell.2: pointwise #2 (in: r f32, next: w f32, out: w f32)
+  kernel @pointwise.inc.3: pointwise #3 (in: r i64, out: w i64)
+  kernel @pointwise.test.4: pointwise #4 (in: r i64, out: w b8)
 
   allocate %last
   allocate %all
@@ -232,7 +235,7 @@ plan(%x, %h) {
     slice %row = %x by 16 r
     slice %out = %all by 16 w
     body {
-      launch @add(%old, %row, %t) {
+      launch @pointwise.add.1(%old, %row, %t) {
         computes {
           %0 = %old:f32[4]
           %1 = %row:f32[4]
@@ -240,7 +243,7 @@ plan(%x, %h) {
           %2 -> %t:f32[4]
         }
       }
-      launch @cell(%t, %new, %out) {
+      launch @pointwise.cell.2(%t, %new, %out) {
         computes {
           %0 = %t:f32[4]
           %1 = aten.mul.Tensor(%0, 0.5)
@@ -254,7 +257,7 @@ plan(%x, %h) {
   loop while %go {
     carry %ko, %kn = %zero:i64[] in %k0, %k1 -> %count:i64[]
     test {
-      launch @test(%ko, %go) {
+      launch @pointwise.test.4(%ko, %go) {
         computes {
           %0 = %ko:i64[]
           %1 = aten.lt.Scalar(%0, 5)
@@ -263,7 +266,7 @@ plan(%x, %h) {
       }
     }
     body {
-      launch @inc(%ko, %kn) {
+      launch @pointwise.inc.3(%ko, %kn) {
         computes {
           %0 = %ko:i64[]
           %1 = aten.add.Scalar(%0, 1)

@@ -28,6 +28,7 @@ from ingot.errors import (
     InputError,
     MismatchError,
     OptionError,
+    PlanError,
 )
 from ingot.fallback import events
 from ingot.fallback.reproducer import Source, write_reproducer
@@ -85,6 +86,7 @@ class Boundary:
                 return run()
         except Exception as error:
             if not self.catches(error):
+                self._leave_files(error)
                 raise
             failure = error
         return otherwise(failure)
@@ -103,7 +105,7 @@ class Boundary:
                 path, trouble = self._reproducer(stage, error)
                 _announced[kind] = path
         if known is None:
-            told = f"Reproducer: python {path}" if path else f"No reproducer: {trouble}"
+            told = ". ".join(_told(error, path, trouble))
             warnings.warn(
                 f"ingot failed in {stage} ({reason[:500]}); {scope}. "
                 f'options={{"strict": True}} raises the error. {told}',
@@ -114,12 +116,27 @@ class Boundary:
         events.fell_back(events.Fallback(stage, scope, reason, known or _announced[kind]))
         return reason
 
+    def _leave_files(self, error: Exception) -> None:
+        """Write the reproducer of an internal error that is raised, once, and name its files."""
+        if isinstance(error, PlanError) and "ingot_stage" in error.__dict__ and not error.hints:
+            error.add_hints(*_told(error, *self._reproducer(error.__dict__["ingot_stage"], error)))
+
     def _reproducer(self, stage: str, error: Exception) -> tuple[str, str]:
         """Its path, or why there is none."""
         try:
             return str(write_reproducer(self.source, self.options, stage, error)), ""
         except Exception as trouble:  # a read-only disk, a graph without a text
             return "", f"{type(trouble).__name__}: {trouble}"
+
+
+def _told(error: Exception, path: str, trouble: str) -> Iterator[str]:
+    """Names the files that a failure left: the stages as text, then the command that repeats it."""
+    if not path:
+        yield f"No reproducer: {trouble}"
+        return
+    for name in error.__dict__.get("ingot_files", {}):
+        yield f"{name}: {Path(path).with_name(name)}"
+    yield f"Reproducer: python {path}"
 
 
 def _origin(error: BaseException) -> tuple[str, ...]:

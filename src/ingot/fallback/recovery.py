@@ -23,43 +23,30 @@ RUNNER = "<ingot runner>"
 _PACKAGE = str(Path(__file__).parent.parent)
 _EAGER = (str(Path("runtime", "outcome.py")), str(Path("plan", "host_ops.py")))
 """Files whose errors are eager's: they raise on its behalf, or run its ops."""
-WRITES = "  # writes"
-"""Ends each line of a runner that may write to an input, sample random numbers or do anything else
-that must not be done twice."""
 
 Run = Callable[[list[Any]], Sequence[Any]]
-Recover = Callable[[Exception, Mapping[str, Any]], "Sequence[Any] | None"]
+Recover = Callable[[Exception, Mapping[str, Any], int], "Sequence[Any] | None"]
+"""Gets the failure, the runner's local variables, and the line of its first write: up to there
+nothing was written. A failure in that line occurs before its write, since native code raises no
+exceptions."""
 
 
-def guarded(source: str) -> str:
-    """The source of a runner inside a try statement, with one line added in front of its body."""
-    head, *body = source.splitlines()
-    lines = [
-        head,
-        "    try:",
-        *(f"    {line}" for line in body),
-        "    except Exception as failure:",
-        "        recovered = recover(failure, locals())",
-        "        if recovered is None: raise",
-        "        return recovered",
-    ]
-    return "\n".join(lines)
-
-
-def no_recovery(error: Exception, names: Mapping[str, Any]) -> Sequence[Any] | None:
+def no_recovery(
+    error: Exception, names: Mapping[str, Any], first_write: int
+) -> Sequence[Any] | None:
     return None
 
 
-def recovery(
-    boundary: Boundary, program: Program, source: str, reference: Callable[[], Run]
-) -> Recover:
-    """For the runner of this source; `reference` makes the eager equivalent of the program."""
+def recovery(boundary: Boundary, program: Program, reference: Callable[[], Run]) -> Recover:
+    """`reference` makes the eager equivalent of the program."""
     count = len(program.signature.inputs)
-    last = None if _is_pure(program) else _first_write(source)
+    pure = _is_pure(program)
 
-    def recover(error: Exception, names: Mapping[str, Any]) -> Sequence[Any] | None:
+    def recover(
+        error: Exception, names: Mapping[str, Any], first_write: int
+    ) -> Sequence[Any] | None:
         line = _own_line(error)
-        if line is None or (last is not None and line > last) or not boundary.catches(error):
+        if line is None or not (pure or line <= first_write) or not boundary.catches(error):
             return None
         inputs = [names[f"in{i}"] for i in range(count) if f"in{i}" in names]
         if len(inputs) != count:
@@ -69,13 +56,6 @@ def recovery(
         return reference()(inputs)
 
     return recover
-
-
-def _first_write(source: str) -> int:
-    """The line of the guarded source up to which nothing was written. A failure in that line occurs
-    before its write: native code raises no exceptions."""
-    lines = source.splitlines()
-    return 1 + next((k for k, line in enumerate(lines, 1) if line.endswith(WRITES)), len(lines))
 
 
 def _own_line(error: Exception) -> int | None:

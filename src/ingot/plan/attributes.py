@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any, TypeVar
@@ -13,6 +13,10 @@ from typing import Any, TypeVar
 from ingot.plan.ir import Attributes
 
 A = TypeVar("A", bound=type[Attributes])
+Predicate = Callable[[Any], bool]
+
+_EXACT = (int, bool, str, float)
+"""Types that `isinstance` does not decide: a bool is no int, an int is a float."""
 
 _CLASSES: dict[str, type[Attributes]] = {}
 _NAMES: dict[type[Attributes], str] = {}
@@ -57,39 +61,63 @@ def make_attributes(name: str, values: Mapping[str, Any]) -> Attributes:
 def attributes_fault(record: Attributes) -> str | None:
     """A message if the value of a field does not match its declared type."""
     kind: Any = type(record)
-    for name, hint in _hints(kind).items():
+    for name, accepts in _predicates(kind):
         value = getattr(record, name)
-        if not matches(value, hint):
-            return f"{type(record).__name__}.{name} cannot be {value!r:.60}"
+        if not accepts(value):
+            return f"{kind.__name__}.{name} cannot be {value!r:.60}"
         if isinstance(value, Attributes) and (inner := attributes_fault(value)):
             return inner
     return None
 
 
 @cache
-def _hints(cls: Any) -> dict[str, Any]:
-    return typing.get_type_hints(cls)
+def _predicates(cls: Any) -> tuple[tuple[str, Predicate], ...]:
+    return tuple((name, predicate(hint)) for name, hint in typing.get_type_hints(cls).items())
 
 
-def matches(value: Any, hint: Any) -> bool:
-    """Does the value match the annotated type? `Size` is Any."""
+@cache
+def predicate(hint: Any) -> Predicate:
+    """Tells whether a value matches the annotated type. `Size` is Any."""
     if hint is Any:
-        return True
+        return _anything
     origin, inside = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
-        return any(matches(value, each) for each in inside)
+        return _union(inside)
     if origin is typing.Literal:
-        return value in inside
+        return lambda value: value in inside
     if origin is tuple:
-        if not isinstance(value, tuple):
-            return False
-        if len(inside) == 2 and inside[1] is ...:
-            return all(matches(each, inside[0]) for each in value)
-        return len(value) == len(inside) and all(map(matches, value, inside))
+        return _tuple(inside)
     if hint is None or hint is type(None):
-        return value is None
-    if hint in (int, bool):
-        return type(value) is hint
+        return lambda value: value is None
+    if hint in (int, bool, str):
+        return lambda value: type(value) is hint
     if not isinstance(hint, type):
-        return True
-    return isinstance(value, (int, float) if hint is float else hint)
+        return _anything
+    accepted = (int, float) if hint is float else hint
+    return lambda value: isinstance(value, accepted)
+
+
+def _anything(value: Any) -> bool:
+    return True
+
+
+def _union(inside: tuple[Any, ...]) -> Predicate:
+    if Any in inside:
+        return _anything
+    classes = tuple(each for each in inside if isinstance(each, type) and each not in _EXACT)
+    others = [predicate(each) for each in inside if each not in classes]
+    return lambda value: isinstance(value, classes) or any(accepts(value) for accepts in others)
+
+
+def _tuple(inside: tuple[Any, ...]) -> Predicate:
+    if len(inside) == 2 and inside[1] is ...:
+        accepts = predicate(inside[0])
+        if accepts is _anything:
+            return lambda value: isinstance(value, tuple)
+        return lambda value: isinstance(value, tuple) and all(map(accepts, value))
+    each = tuple(map(predicate, inside))
+    return lambda value: (
+        isinstance(value, tuple)
+        and len(value) == len(each)
+        and all(accepts(item) for accepts, item in zip(each, value, strict=True))
+    )

@@ -85,6 +85,8 @@ class _Run:
         self.sizes: dict[sympy.Symbol, Any] = {}
         self.values: dict[str, Any] = dict(zip(plan.inputs, inputs, strict=True))
         """Tensors and objects that eager ops see."""
+        self.given = [(name, self.values[name]) for name in plan.inputs]
+        """Tensors that the plan did not allocate."""
         self.memory: dict[str, Memory] = {}
         """Memory of the arena, and the memory that cursors point to."""
 
@@ -92,6 +94,8 @@ class _Run:
         try:
             self.block(self.plan.ops)
         except _Return as end:
+            for name, value in self.given:
+                self.declared(name, value)
             return end.values
         raise PlanError("the plan ended without a return")
 
@@ -116,7 +120,7 @@ class _Run:
         if name not in self.values:
             if name not in self.resources.constants:
                 raise PlanError(f"%{name} is used but does not exist")
-            self.values[name] = self.resources.constants[name]
+            self.result_of(name, self.resources.constants[name])
         return self.values[name]
 
     def value(self, value: Any, names: Mapping[str, Any] | None = None) -> Any:
@@ -215,7 +219,7 @@ class _Run:
             case Allocate():
                 self.values[op.buffer] = self.fresh(op.buffer)
             case Fold():
-                self.values[op.buffer] = self.folded(op.buffer)
+                self.result_of(op.buffer, self.folded(op.buffer))
             case Check():
                 if not self.value(op.condition):
                     raise RuntimeError(op.message)
@@ -226,6 +230,27 @@ class _Run:
     def result_of(self, name: str, value: Any) -> None:
         if name:
             self.values[name] = value
+            self.given.append((name, value))
+
+    def declared(self, name: str, value: Any) -> None:
+        """Raises PlanError if a tensor is not as its buffer says, once all sizes are known."""
+        buffer = self.buffers[name]
+        tensor = isinstance(value, torch.Tensor)
+        if tensor != (buffer.dtype is not None):
+            raise PlanError(f"%{name} is {'a' if tensor else 'no'} tensor")
+        sizes = (*buffer.shape, *buffer.strides)
+        if not tensor or value.layout is not torch.strided or not self.known(sizes):
+            return
+        shape, strides = self.numbers(buffer.shape), self.numbers(buffer.strides)
+        steps = [(a, b) for n, a, b in zip(shape, strides, value.stride()) if n > 1]
+        same = value.dtype is buffer.dtype and value.shape == shape
+        if not same or (0 not in shape and any(a != b for a, b in steps)):
+            found = f"{value.dtype}{list(value.shape)}{value.stride()}"
+            raise PlanError(f"%{name} is {found}, not {buffer.dtype}{list(shape)}{strides}")
+
+    def known(self, sizes: Iterable[Size]) -> bool:
+        symbolic = (size for size in sizes if not isinstance(size, int))
+        return all(symbol in self.sizes for size in symbolic for symbol in size.free_symbols)
 
     def required(self, requirements: Iterable[Requirement]) -> None:
         for each in requirements:

@@ -30,6 +30,7 @@ from ingot.plan.ir import (
     Return,
     Steered,
     blocks,
+    refs,
 )
 
 Access = Literal["r", "w", "rw", "scratch", "make", "free"]
@@ -143,6 +144,21 @@ def names_in(value: Any) -> Iterator[str]:
         yield from names_in(value.pairs)
     elif isinstance(value, slice):
         yield from names_in((value.start, value.stop, value.step))
+
+
+def tensors(op: Op) -> Iterator[str]:
+    """The buffers that an op needs as Python objects."""
+    values: Any = ()
+    match op:
+        case Eager():
+            values = (op.call.args, tuple(v for _, v in op.call.kwargs))
+        case Check():
+            values = op.condition
+        case Steered():
+            values = (op.predicate, op.operands)
+        case Return():
+            values = op.values
+    yield from refs(values)
 
 
 # -- lifetimes -------------------------------------------------------------------------------------

@@ -31,8 +31,9 @@ contiguous. Text from `;` to the end of a line is a comment.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ingot.errors import PlanTextError
@@ -104,32 +105,60 @@ class Line:
     with %, @ or nothing."""
 
 
-def plan_to_text(plan: Plan) -> str:
-    return "".join(f"{'  ' * line.depth}{line.text}".rstrip() + "\n" for line in plan_lines(plan))
+def plan_to_text(plan: Plan, lenient: bool = False) -> str:
+    lines = plan_lines(plan, lenient=lenient)
+    return "".join(f"{'  ' * line.depth}{line.text}".rstrip() + "\n" for line in lines)
 
 
-def plan_lines(plan: Plan, depth: int = 0) -> Iterator[Line]:
-    yield Line(depth, f"plan({', '.join(map(buffer_name, plan.inputs))}) {{")
-    for line in _declarations(plan):
-        yield Line(depth + 1 + line.depth, line.text, line.subject)
+def plan_lines(plan: Plan, depth: int = 0, lenient: bool = False) -> Iterator[Line]:
+    """With `lenient`, a malformed record is shown as Python shows it; the text cannot be parsed."""
+    printed = _lenient if lenient else _strict
+    yield from printed(lambda: [_head(plan, depth)], depth, plan.inputs, None)
+    for record, subject, lines in _declarations(plan):
+        for line in printed(lines, 0, record, subject):
+            yield Line(depth + 1 + line.depth, line.text, line.subject)
     if plan.ops and (plan.symbols or plan.buffers or plan.kernels or plan.recipes):
         yield Line(0, "")
-    yield from _Ops().block(plan.ops, depth + 1)
+    yield from _Ops(printed).block(plan.ops, depth + 1)
     yield Line(depth, "}")
+
+
+Lines = Callable[[], Iterable[Line]]
+Printed = Callable[[Lines, int, Any, Any], Iterable[Line]]
+
+
+def _strict(lines: Lines, depth: int, record: Any, subject: Any) -> Iterable[Line]:
+    return lines()
+
+
+def _lenient(lines: Lines, depth: int, record: Any, subject: Any) -> Iterable[Line]:
+    try:
+        return list(lines())
+    except Exception:
+        return [Line(depth, f"{record!r:.200}", subject)]
+
+
+def _head(plan: Plan, depth: int) -> Line:
+    return Line(depth, f"plan({', '.join(map(buffer_name, plan.inputs))}) {{")
 
 
 # -- declarations ----------------------------------------------------------------------------------
 
 
-def _declarations(plan: Plan) -> Iterator[Line]:
+def _declarations(plan: Plan) -> Iterator[tuple[Any, str, Lines]]:
+    """Each record, its subject and its lines."""
     for symbol in plan.symbols:
-        yield Line(0, _symbol(symbol), symbol.name)
+        yield symbol, symbol.name, partial(_line, _symbol, symbol, symbol.name)
     for buffer in plan.buffers:
-        yield Line(0, _buffer(buffer), f"%{buffer.name}")
+        yield buffer, f"%{buffer.name}", partial(_line, _buffer, buffer, f"%{buffer.name}")
     for kernel in plan.kernels:
-        yield Line(0, _kernel(kernel), f"@{kernel.name}")
+        yield kernel, f"@{kernel.name}", partial(_line, _kernel, kernel, f"@{kernel.name}")
     for recipe in plan.recipes:
-        yield from _recipe(recipe)
+        yield recipe, f"recipe %{recipe.buffer}", partial(_recipe, recipe)
+
+
+def _line(text: Callable[[Any], str], record: Any, subject: str) -> list[Line]:
+    return [Line(0, text(record), subject)]
 
 
 def _symbol(symbol: Symbol) -> str:
@@ -181,13 +210,14 @@ def _recipe(recipe: Recipe) -> Iterator[Line]:
 class _Ops:
     """Lines of ops, numbered by position."""
 
-    def __init__(self) -> None:
+    def __init__(self, printed: Printed) -> None:
+        self._printed = printed
         self._next = 0
 
     def block(self, ops: tuple[Op, ...], depth: int) -> Iterator[Line]:
         for op in ops:
             position, self._next = self._next, self._next + 1
-            first, *more = self._op(op, depth)
+            first, *more = self._printed(partial(self._op, op, depth), depth, op, position)
             yield Line(first.depth, first.text, position)
             yield from more
 
@@ -213,7 +243,7 @@ class _Ops:
             case Loop():
                 yield from self._loop(op, depth)
             case Steered():
-                yield from _steered(op, depth)
+                yield from _steered(op, depth, self._printed is _lenient)
             case _:
                 yield Line(depth, _short(op))
 
@@ -317,12 +347,12 @@ def _sliced(sliced: Sliced) -> str:
     return f"slice {buffer_name(sliced.cursor)} = {memory} by {stride} {word(sliced.access)}"
 
 
-def _steered(op: Steered, depth: int) -> Iterator[Line]:
+def _steered(op: Steered, depth: int, lenient: bool) -> Iterator[Line]:
     result = f"{buffer_name(op.result)} = " if op.result else ""
     given = f"{value_text(op.predicate)}, {value_text(op.operands)}"
     counts = f"carried({op.carried}) sliced({op.sliced}){step_text(op.step)}"
     yield Line(depth, f"{result}steer {word(op.kind)}({given}) {counts} {{")
     for body in op.bodies:
-        for line in plan_lines(body, depth + 1):
+        for line in plan_lines(body, depth + 1, lenient):
             yield Line(line.depth, line.text)
     yield Line(depth, "}")

@@ -5,11 +5,11 @@
     verify_launches   arguments against the kernel's parameters and against the computation
     verify_memory     operands inside their buffers, lifetimes, overlap in the arena
 
-Informational fields are not checked: `step`, `covers`, `faults`, places and subjects of
-requirements, the family and digest of a kernel, the number of threads that find work. Values that
-only machine code reads (sizes among the arguments of a launch, attribute records) and the ops of a
-computation are checked by execution: `plan.interpret` against eager, native code against the
-interpreter.
+Informational fields are checked for their form only: `step`, `covers`, `faults`, places and
+subjects of requirements, the number of threads that find work. Values that only machine code reads
+(sizes among the arguments of a launch, attribute records) and the ops of a computation are checked
+by execution: `plan.interpret` against eager, native code against the interpreter.
+tests/plan/test_any_field.py lists the changes of a plan that neither notices.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ingot.errors import PlanError
+from ingot.plan.invariants import FINAL, Invariant
 from ingot.plan.ir import Plan, Steered, walk
-from ingot.plan.text import Line, plan_lines
+from ingot.plan.text import Line, plan_lines, plan_to_text
 from ingot.plan.verify_context import Context, Fault
 from ingot.plan.verify_flow import verify_flow
 from ingot.plan.verify_launches import verify_launches
@@ -28,32 +29,53 @@ from ingot.plan.verify_records import verify_records
 _AROUND = 3
 
 
-def verify(plan: Plan, sizes: Mapping[str, int] | None = None) -> None:
+def verify(
+    plan: Plan,
+    sizes: Mapping[str, int] | None = None,
+    *,
+    holds: frozenset[Invariant] = FINAL,
+    after: str = "",
+) -> None:
     """Raises PlanError at the first violation. `sizes`: values of symbols, by name; with them,
-    properties that depend on sizes are checked for these values."""
+    properties that depend on sizes are checked for these values. `holds`: the invariants that the
+    passes up to now, of which `after` was the last, have established."""
+    try:
+        _verify(plan, sizes, holds)
+    except Fault as fault:
+        stage = f"after {after}: " if after else ""
+        error = PlanError(f"{stage}{fault.why}\n{_excerpt(fault.plan or plan, fault)}")
+        error.__dict__["ingot_files"] = {"plan.txt": plan_to_text(_listed(plan), lenient=True)}
+        raise error from None
+
+
+def _verify(plan: Plan, sizes: Mapping[str, int] | None, holds: frozenset[Invariant]) -> None:
     try:
         verify_records(plan)
-        context = Context(plan, sizes)
+        context = Context(plan, sizes, holds)
         for check in (verify_flow, verify_launches, verify_memory):
             check(context)
     except Fault as fault:
-        raise PlanError(f"{fault.why}\n{_excerpt(plan, fault)}") from None
+        fault.plan = plan
+        raise
     for op in walk(plan.ops):
         if isinstance(op, Steered):
             for body in op.bodies:
-                verify(body)
+                _verify(body, None, FINAL)
 
 
 def _excerpt(plan: Plan, fault: Fault) -> str:
-    """The lines around the fault. A plan whose records have the wrong types may have no text."""
-    try:
-        lines = list(plan_lines(plan))
-    except Exception as error:
-        return f"(no text: {type(error).__name__}: {error})"
+    """The lines around the fault."""
+    lines = list(plan_lines(_listed(plan), lenient=True))
     at = next((k for k, line in enumerate(lines) if line.subject == fault.subject), 0)
     first = max(0, at - _AROUND)
     shown = lines[first : at + _AROUND + 1]
     return "\n".join(_marked(line, first + k == at) for k, line in enumerate(shown))
+
+
+def _listed(plan: Plan) -> Plan:
+    """The plan with an empty list for each that is of another type."""
+    lists = {name: value for name, value in vars(plan).items() if isinstance(value, tuple)}
+    return Plan(**{"inputs": (), "ops": (), **lists})
 
 
 def _marked(line: Line, culprit: bool) -> str:

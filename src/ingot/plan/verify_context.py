@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
 import sympy
 
 from ingot.errors import did_you_mean
-from ingot.plan.ir import Buffer, Eager, Kind, Loop, Op, Operand, Plan, Ref, Steered, walk
+from ingot.plan.invariants import FINAL, Invariant
+from ingot.plan.ir import Buffer, Eager, Kind, Loop, Op, Operand, Plan, Steered, walk
 from ingot.plan.liveness import lifetimes, uses
 from ingot.program.shapes import Size
 
@@ -23,11 +23,15 @@ class Fault(Exception):
     def __init__(self, subject: Any, why: str):
         super().__init__(why)
         self.subject, self.why = subject, why
+        self.plan: Plan | None = None
+        """The plan that has the subject: a body of steered control flow, or the whole."""
 
 
 class Context:
-    def __init__(self, plan: Plan, sizes: Mapping[str, int] | None):
-        self.plan = plan
+    def __init__(
+        self, plan: Plan, sizes: Mapping[str, int] | None, holds: frozenset[Invariant] = FINAL
+    ):
+        self.plan, self.holds = plan, holds
         self.buffers = plan.by_name()
         self.kernels = {kernel.name: kernel for kernel in plan.kernels}
         self.recipes = {recipe.buffer: recipe for recipe in plan.recipes}
@@ -38,6 +42,10 @@ class Context:
             if symbol.name in given
         }
         self.sized = sizes is not None
+        for symbol in plan.symbols:
+            value = given.get(symbol.name, symbol.lower)
+            if value < symbol.lower or (symbol.upper is not None and value > symbol.upper):
+                raise Fault(symbol.name, f"{value} is outside its range")
         self._numbers: dict[Any, int | None] = {}
 
     def buffer(self, name: str, position: Any) -> Buffer:
@@ -109,43 +117,7 @@ class Context:
         return name
 
 
-def symbols_in(value: Any) -> Iterator[sympy.Symbol]:
-    """The symbols of every size in a record, except in bodies of steered control flow, which have
-    symbols of their own. Callers walk blocks op by op."""
-    if isinstance(value, sympy.Basic):
-        yield from value.free_symbols
-    elif isinstance(value, tuple):
-        for each in value:
-            yield from symbols_in(each)
-    elif isinstance(value, slice):
-        yield from symbols_in((value.start, value.stop, value.step))
-    elif is_dataclass(value) and not isinstance(value, Plan):
-        for field in fields(value):
-            yield from symbols_in(getattr(value, field.name))
-
-
-def own(op: Op) -> Iterator[Any]:
-    """The fields of an op that are not nested ops."""
-    for field in fields(op):
-        if field.name not in ("then", "otherwise", "body", "test", "ops", "launches", "bodies"):
-            yield getattr(op, field.name)
-
-
 def result_of(op: Op) -> str:
     if isinstance(op, Eager):
         return op.call.result
     return op.result if isinstance(op, Steered) else ""
-
-
-def refs_in(value: Any) -> Iterator[str]:
-    """Names of all Refs."""
-    if isinstance(value, Ref):
-        yield value.name
-    elif isinstance(value, tuple):
-        for each in value:
-            yield from refs_in(each)
-    elif isinstance(value, slice):
-        yield from refs_in((value.start, value.stop, value.step))
-    elif is_dataclass(value):
-        for field in fields(value):
-            yield from refs_in(getattr(value, field.name))

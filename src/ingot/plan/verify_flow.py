@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from ingot.plan.invariants import Invariant
 from ingot.plan.ir import (
     Allocate,
     AtMost,
@@ -32,12 +33,16 @@ from ingot.plan.ir import (
     Steered,
     is_native,
 )
-from ingot.plan.liveness import names_in, overwrites, uses
-from ingot.plan.verify_context import WRITABLE, Context, Fault, own, symbols_in
+from ingot.plan.liveness import names_in, overwrites, tensors, uses
+from ingot.plan.record_fields import symbols_in
+from ingot.plan.verify_context import WRITABLE, Context, Fault
 from ingot.plan.verify_ops import verify_check, verify_eager, verify_loop_parts
 from ingot.program.expressions import is_condition
 
 FREED = frozenset({Kind.INPUT, Kind.RESULT, Kind.EAGER, Kind.OBJECT, Kind.FOLDED, Kind.CONSTANT})
+
+HIDDEN = frozenset({Kind.ARENA, Kind.CURSOR, Kind.PACKED})
+"""Memory that is no tensor."""
 
 
 @dataclass
@@ -82,13 +87,15 @@ class _Flow:
         self.next = 0
         self.at = 0
         """The position of the op being checked."""
+        self.allocates = Invariant.ALLOCATIONS in context.holds
+        self.separate = Invariant.BUFFERS in context.holds
 
     def run(self) -> None:
         plan, kinds = self.context.plan, (Kind.CONSTANT, Kind.PACKED, Kind.INPUT)
         objects = {b.name for b in plan.buffers if b.kind is Kind.OBJECT} - self.context.made
         start = {b.name for b in plan.buffers if b.kind in kinds} | set(plan.inputs) | objects
-        arena = {b.name for b in plan.buffers if b.kind is Kind.ARENA}
-        state = State(start | arena, set(start))
+        memory = {Kind.ARENA} if self.allocates else {Kind.ARENA, Kind.RESULT}
+        state = State(start | {b.name for b in plan.buffers if b.kind in memory}, set(start))
         self.block(plan.ops, state, "plan")
         if not state.ended:
             raise Fault(self.next - 1, "a path through the plan has no return")
@@ -102,11 +109,18 @@ class _Flow:
             if state.ended:
                 self.fail("it is never reached: every path before it returns")
             self.may_stand(op, inside)
-            for value in own(op):
-                for symbol in symbols_in(value):
-                    if symbol.name not in state.symbols:
-                        self.fail(f"the symbol {symbol} has no value yet")
+            for symbol in symbols_in(op):
+                if symbol.name not in state.symbols:
+                    self.fail(f"the symbol {symbol} has no value yet")
+            self.tensors(op)
             self.op(op, state, inside)
+
+    def tensors(self, op: Op) -> None:
+        """Python sees tensors and objects, not memory."""
+        hidden = HIDDEN if self.separate else HIDDEN - {Kind.ARENA}
+        for name in tensors(op):
+            if self.context.buffer(name, self.at).kind in hidden:
+                self.fail(f"%{name} is {self.context.buffers[name].kind.value} memory, no tensor")
 
     def may_stand(self, op: Op, inside: str) -> None:
         if inside == "plan":

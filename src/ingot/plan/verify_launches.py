@@ -19,10 +19,11 @@ from ingot.plan.ir import (
     Parameter,
     Pointer,
     Ref,
+    Return,
     Steered,
 )
 from ingot.plan.verify_context import WRITABLE, Context, Fault
-from ingot.plan.verify_records import verify_call
+from ingot.plan.verify_records import named_refs, verify_call
 from ingot.program.expressions import is_condition
 
 
@@ -117,8 +118,15 @@ class _Launch:
         for name, _ in computes.outputs:
             if name not in known:
                 self.fail(f"the computation stores %{name}, which it does not compute")
+        used = {*named_refs(computes.calls), *(name for name, _ in computes.outputs)}
+        if unread := [name for name, _ in computes.inputs if name not in used]:
+            self.fail(f"the computation does not read its operand %{unread[0]}")
         if not computes.outputs:
             self.fail("the computation has no result")
+        if len(computes.outputs) > 1 and len({o for _, o in computes.outputs}) < len(
+            computes.outputs
+        ):
+            self.fail("the computation stores two values in one place")
         for operand, _ in computes.operands():
             self.operand(operand)
 
@@ -209,6 +217,10 @@ def _verify_steered(op: Steered, position: int) -> None:
         raise Fault(position, f"a {op.kind} has no such parts")
     if (op.predicate is None) == (op.kind == "branch"):
         raise Fault(position, f"a {op.kind} with the predicate {op.predicate}")
+    ends = [body.ops[-1] for body in op.bodies if body.ops]
+    counts = [len(end.values) for end in ends if isinstance(end, Return)]
+    if op.kind == "branch" and len(set(counts)) > 1:
+        raise Fault(position, f"its bodies return {' and '.join(map(str, counts))} values")
     for body in op.bodies:
         if len(body.inputs) != len(op.operands):
             raise Fault(position, f"{len(op.operands)} operands for {len(body.inputs)} inputs")

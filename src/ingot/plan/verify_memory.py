@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ingot.plan.arena import LINE, Lifetime, arranged
+from ingot.plan.invariants import Invariant
 from ingot.plan.ir import Branch, Buffer, Kind, Launch, Loop, Operand, Pointer, Return
 from ingot.plan.verify_context import Context, Fault
 
@@ -28,8 +29,11 @@ def verify_memory(context: Context) -> None:
                 for value in op.values:
                     if isinstance(value, Operand):
                         _operand(context, value, position)
-    _lifetimes(context)
-    _arena(context)
+    if Invariant.ARENA in context.holds:
+        _lifetimes(context)
+        _arena(context)
+    elif any(b.lifetime is not None or b.offset is not None for b in context.plan.buffers):
+        raise Fault(None, "a lifetime or an offset before the arena is assigned")
 
 
 def _operand(context: Context, operand: Operand, position: int) -> None:
@@ -118,20 +122,16 @@ def _lifetimes(context: Context) -> None:
         if buffer.kind is not Kind.ARENA or buffer.lifetime is None:
             continue
         first, last = buffer.lifetime
-        needed = context.alive.get(buffer.name, (first, last))
-        if not 0 <= first <= last < len(context.ops):
-            raise Fault(f"%{buffer.name}", f"an invalid lifetime {first}..{last}")
-        if first > needed[0] or last < needed[1]:
+        needed = context.alive.get(buffer.name)
+        if needed is None:
+            raise Fault(f"%{buffer.name}", f"%{buffer.name} has a lifetime, but is not in use")
+        if (first, last) != needed:
             raise Fault(f"%{buffer.name}", f"%{buffer.name} is in use at {needed[0]}..{needed[1]}")
 
 
 def _arena(context: Context) -> None:
     arena = [b for b in context.plan.buffers if b.kind is Kind.ARENA]
     placed = [b for b in arena if b.lifetime is not None]
-    if not placed:
-        if any(b.offset is not None for b in arena):
-            raise Fault(None, "offsets in the arena without lifetimes")
-        return
     for buffer in arena:
         if buffer.lifetime is None and buffer.name in context.alive:
             raise Fault(f"%{buffer.name}", "it has no lifetime")

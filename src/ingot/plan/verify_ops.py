@@ -9,6 +9,7 @@ import torch
 
 from ingot.plan.ir import Check, Eager, Kind, Loop, Operand, Pointer
 from ingot.plan.liveness import names_in
+from ingot.plan.schemas import op_overload, verify_schema
 from ingot.plan.verify_context import Context, Fault
 from ingot.plan.verify_records import verify_target
 from ingot.program.expressions import is_condition
@@ -17,6 +18,7 @@ from ingot.program.expressions import is_condition
 def verify_eager(context: Context, op: Eager, at: int) -> None:
     """`writes` must be the buffers that the schema of the op mutates."""
     verify_target(op.call, at)
+    verify_schema(op.call, at)
     target, roots = op_overload(op.call.target), context.roots
     if not roots(op.writes) <= roots(names_in((op.call.args, op.call.kwargs))):
         raise Fault(at, "it writes a buffer that is not among its arguments")
@@ -51,21 +53,6 @@ def verify_loop_parts(context: Context, op: Loop, at: int) -> None:
         raise Fault(at, "carried values share memory")
     if any(context.buffers[n].kind not in (Kind.ARENA, Kind.RESULT) for n in memory):
         raise Fault(at, "carried values must lie in memory that the plan allocates")
-
-
-def op_overload(name: str) -> Any:
-    """A registered op; None if the name is not that of an op known here."""
-    parts = name.split(".")
-    if len(parts) != 3:
-        return None
-    namespace, op, overload = parts
-    try:
-        torch._C._dispatch_find_schema_or_throw(
-            f"{namespace}::{op}", "" if overload == "default" else overload
-        )
-    except RuntimeError:
-        return None
-    return getattr(getattr(getattr(torch.ops, namespace), op), overload, None)
 
 
 def written_arguments(target: Any, op: Eager) -> tuple[Any, ...]:

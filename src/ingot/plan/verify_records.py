@@ -3,36 +3,35 @@ recipes."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import fields, is_dataclass
-from typing import Any, get_type_hints
+from collections.abc import Iterable
+from typing import Any
 
 import sympy
 
-from ingot.errors import Place, did_you_mean
-from ingot.plan.attributes import attributes_fault, matches
+from ingot.errors import did_you_mean
 from ingot.plan.ir import (
-    Attributes,
+    NOWHERE,
     Buffer,
     Call,
+    Kernel,
     Kind,
     Loop,
     Opaque,
-    Operand,
     Plan,
     Recipe,
+    Ref,
     walk,
 )
 from ingot.plan.liveness import uses
+from ingot.plan.record_fields import named_in, symbols_in, type_fault
+from ingot.plan.schemas import verify_schema
 from ingot.plan.values import NAME, TARGET, WORD
-from ingot.plan.verify_context import Fault, own, refs_in, result_of, symbols_in
+from ingot.plan.verify_context import Fault, result_of
 from ingot.program.expressions import ASSUMPTIONS
 
-_SIZES = frozenset(
-    {"shape", "strides", "offset", "size", "by", "constant", "threads", "count", "stride", "left",
-     "right"}
-)  # fmt: skip
+DIGEST = re.compile(r"[0-9a-f]*")
 _ACCESS = frozenset({"r", "w", "rw", "", "call"})
 _WITH_LAYOUT = frozenset({Kind.INPUT, Kind.FOLDED, Kind.ARENA, Kind.RESULT, Kind.CURSOR})
 
@@ -43,6 +42,7 @@ def verify_records(plan: Plan) -> None:
     for buffer in plan.buffers:
         _verify_buffer(plan, buffer)
     for kernel in plan.kernels:
+        _verify_kernel(kernel)
         for parameter in kernel.parameters:
             if parameter.access not in _ACCESS:
                 raise Fault(f"@{kernel.name}", f"unknown access {parameter.access!r}")
@@ -63,56 +63,33 @@ def _verify_types(plan: Plan) -> None:
         if not isinstance(getattr(plan, kind), tuple):
             raise Fault(None, f"Plan.{kind} is not a tuple")
     for record in (*plan.symbols, *plan.buffers, *plan.kernels, *plan.recipes):
-        if wrong := _type_fault(record):
+        if wrong := type_fault(record):
             raise Fault(_subject(record), wrong)
     for position, op in enumerate(walk(plan.ops)):
-        if wrong := _type_fault(op):
+        if wrong := type_fault(op) or _step_fault(op) or _set_fault(op):
             raise Fault(position, wrong)
+
+
+def _step_fault(op: Any) -> str | None:
+    for step in (getattr(op, "step", NOWHERE), *getattr(op, "covers", ())):
+        if step != NOWHERE and min(step) < 0:
+            return f"{step} is not a step of a version"
+    return None
+
+
+def _set_fault(op: Any) -> str | None:
+    """Lists without repeated elements."""
+    for name in ("writes", "requires", "requirements", "covers", "faults"):
+        several = getattr(op, name, ())
+        if len(several) > 1 and len(set(several)) < len(several):
+            return f"{type(op).__name__}.{name} names something twice"
+    return None
 
 
 def _subject(record: Any) -> str:
     name = getattr(record, "name", None) or getattr(record, "buffer", "")
     sign = {"Buffer": "%", "Kernel": "@", "Recipe": "recipe %"}.get(type(record).__name__, "")
     return f"{sign}{name}"
-
-
-_hints: dict[type, dict[str, Any]] = {}
-
-
-def _type_fault(record: Any) -> str | None:
-    """A message if a field, at any depth, does not match its declared type."""
-    kind = type(record)
-    if isinstance(record, Attributes):
-        return attributes_fault(record)
-    if isinstance(record, Operand) and len(record.shape) != len(record.strides):
-        return f"a view with {len(record.shape)} sizes, but {len(record.strides)} strides"
-    if kind not in _hints:
-        _hints[kind] = get_type_hints(kind)
-    for field in fields(record):
-        value = getattr(record, field.name)
-        if not matches(value, _hints[kind][field.name]):
-            return f"{kind.__name__}.{field.name} cannot be {value!r:.60}"
-        if field.name in _SIZES and not _are_sizes(value):
-            return f"{kind.__name__}.{field.name} is not a size: {value!r:.60}"
-        if field.name not in ("then", "otherwise", "body", "test", "ops", "launches", "bodies"):
-            for inner in _records(value):
-                if wrong := _type_fault(inner):
-                    return wrong
-    return None
-
-
-def _records(value: Any) -> Iterator[Any]:
-    if isinstance(value, tuple):
-        for each in value:
-            yield from _records(each)
-    elif is_dataclass(value) and not isinstance(value, type | Place | Plan):
-        yield value
-
-
-def _are_sizes(value: Any) -> bool:
-    if isinstance(value, tuple):
-        return all(map(_are_sizes, value))
-    return value is None or type(value) is int or isinstance(value, sympy.Basic)
 
 
 # -- names -----------------------------------------------------------------------------------------
@@ -140,8 +117,6 @@ def _verify_buffer(plan: Plan, buffer: Buffer) -> None:
     def fail(why: str) -> None:
         raise Fault(f"%{buffer.name}", why)
 
-    if len(buffer.shape) != len(buffer.strides):
-        fail(f"{len(buffer.shape)} sizes, but {len(buffer.strides)} strides")
     if buffer.kind is Kind.OBJECT and (buffer.dtype is not None or buffer.shape):
         fail("an object has no dtype and no shape")
     if buffer.kind in _WITH_LAYOUT and buffer.dtype is None:
@@ -154,6 +129,16 @@ def _verify_buffer(plan: Plan, buffer: Buffer) -> None:
         fail("only arena memory may have a lifetime and an offset")
     if (buffer.kind is Kind.INPUT) and buffer.name not in plan.inputs:
         fail("it is no input of the plan")
+
+
+def _verify_kernel(kernel: Kernel) -> None:
+    """Machine code is named by family and content."""
+    family, _, rest = kernel.name.partition(".")
+    if not DIGEST.fullmatch(kernel.digest):
+        raise Fault(f"@{kernel.name}", f"not a digest: {kernel.digest!r}")
+    if family != kernel.family or kernel.digest not in rest.split("."):
+        named = f"{kernel.family} and {kernel.digest}"
+        raise Fault(f"@{kernel.name}", f"its name does not consist of {named}")
 
 
 # -- recipes ---------------------------------------------------------------------------------------
@@ -170,6 +155,8 @@ def _verify_recipes(plan: Plan) -> None:
         target = buffers.get(recipe.buffer)
         if target is None or target.kind not in (Kind.PACKED, Kind.FOLDED):
             raise Fault(subject, f"%{recipe.buffer} is neither packed nor folded")
+        if len(set(recipe.sources)) < len(recipe.sources):
+            raise Fault(subject, "it names a source twice")
         for name in recipe.sources:
             source = buffers.get(name)
             if source is None or source.kind not in (Kind.INPUT, Kind.CONSTANT):
@@ -181,13 +168,16 @@ def _verify_recipe(recipe: Recipe, target: Buffer, subject: str) -> None:
     known = {f"s{k}" for k in range(len(recipe.sources))}
     for call in recipe.calls:
         verify_call(call, known, subject)
+    used = {*named_refs(recipe.calls), *recipe.results}
+    if unread := [name for k, name in enumerate(recipe.sources) if f"s{k}" not in used]:
+        raise Fault(subject, f"its source %{unread[0]} is not read")
     for name in recipe.results:
         if name not in known:
             raise Fault(subject, f"nothing makes its result %{name}")
     if target.kind is Kind.PACKED:
         if recipe.packing is None or not recipe.results:
             raise Fault(subject, "a packed buffer needs results and a packing")
-        if any(symbols_in(recipe.packing)):
+        if symbols_in(recipe.packing):
             raise Fault(subject, "weights are packed once for all sizes: no symbols allowed")
         if getattr(recipe.packing, "dtype", target.dtype) is not target.dtype:
             raise Fault(subject, f"it packs {recipe.packing.dtype}, not {target.dtype}")
@@ -195,12 +185,18 @@ def _verify_recipe(recipe: Recipe, target: Buffer, subject: str) -> None:
         raise Fault(subject, "a folded buffer needs exactly one result and no packing")
 
 
+def named_refs(value: Any) -> Iterable[str]:
+    return (named.name for named in named_in(value) if isinstance(named, Ref))
+
+
 def verify_call(call: Call, known: set[str], subject: Any) -> None:
     """Checks a call of a recipe or computation, then adds its result to `known`."""
     verify_target(call, subject)
-    for name in refs_in((call.args, call.kwargs)):
-        if name not in known:
-            raise Fault(subject, f"%{name} has no value at this point; {did_you_mean(name, known)}")
+    verify_schema(call, subject)
+    for named in named_in((call.args, call.kwargs)):
+        if isinstance(named, Ref) and named.name not in known:
+            guess = did_you_mean(named.name, known)
+            raise Fault(subject, f"%{named.name} has no value at this point; {guess}")
     if not call.result or call.result in known:
         raise Fault(subject, f"the result of {call.target} needs a unique name")
     known.add(call.result)
@@ -209,23 +205,14 @@ def verify_call(call: Call, known: set[str], subject: Any) -> None:
 def verify_target(call: Call, subject: Any) -> None:
     if not TARGET.match(call.target) or "." not in call.target:
         raise Fault(subject, f"{call.target!r} is not the name of an op")
+    if len(dict(call.kwargs)) < len(call.kwargs):
+        raise Fault(subject, f"{call.target} is given an argument twice")
     for key, _ in call.kwargs:
         if not WORD.fullmatch(key):
             raise Fault(subject, f"{key!r} is not the name of an argument")
-    for name in _opaque(call):
-        if not NAME.fullmatch(name):
-            raise Fault(subject, f"opaque({name!r}) is not a name")
-
-
-def _opaque(value: Any) -> Iterable[str]:
-    if isinstance(value, Opaque):
-        yield value.name
-    elif isinstance(value, tuple):
-        for each in value:
-            yield from _opaque(each)
-    elif is_dataclass(value) and not isinstance(value, type | Plan):
-        for field in fields(value):
-            yield from _opaque(getattr(value, field.name))
+    for named in named_in((call.args, call.kwargs)):
+        if isinstance(named, Opaque) and not NAME.fullmatch(named.name):
+            raise Fault(subject, f"opaque({named.name!r}) is not a name")
 
 
 # -- symbols ---------------------------------------------------------------------------------------
@@ -238,14 +225,15 @@ def _verify_symbols(plan: Plan) -> None:
             raise Fault(symbol.name, f"not the name of a symbol: {symbol.name!r}")
         if unknown := set(symbol.assumptions).difference(ASSUMPTIONS):
             raise Fault(symbol.name, f"unknown assumptions: {', '.join(sorted(unknown))}")
+        if len(set(symbol.assumptions)) < len(symbol.assumptions):
+            raise Fault(symbol.name, "it has an assumption twice")
         if symbol.upper is not None and symbol.upper < symbol.lower:
             raise Fault(symbol.name, "its range is empty")
         declared[symbol.name] = symbol.expr
     for record in (*plan.buffers, *plan.recipes):
         _known_symbols(record, declared, _subject(record))
     for position, op in enumerate(walk(plan.ops)):
-        for value in own(op):
-            _known_symbols(value, declared, position)
+        _known_symbols(op, declared, position)
 
 
 def _known_symbols(record: Any, declared: dict[str, sympy.Symbol], subject: Any) -> None:
@@ -253,7 +241,7 @@ def _known_symbols(record: Any, declared: dict[str, sympy.Symbol], subject: Any)
         known = declared.get(symbol.name)
         if known is None:
             raise Fault(subject, f"the symbol {symbol} is not declared")
-        if known != symbol:
+        if known is not symbol and known != symbol:
             raise Fault(subject, f"the symbol {symbol} is declared with other assumptions")
 
 

@@ -16,7 +16,7 @@ import torch
 from torch._C._dynamo.guards import _empty_strided_cpu  # type: ignore[attr-defined]
 
 from ingot.codegen.launcher import UNUSUAL, presence
-from ingot.fallback.recovery import RUNNER, WRITES, guarded, no_recovery
+from ingot.fallback.recovery import RUNNER, no_recovery
 from ingot.options import Options
 from ingot.plan.ir import (
     NOWHERE,
@@ -80,8 +80,8 @@ def emit(plan: Plan, resources: Resources, options: Options) -> Runner:
     glue = _Glue(plan, resources, options)
     source = glue.source()
     scope = glue.scope
-    scope["recover"] = no_recovery
-    exec(compile(guarded(source), RUNNER, "exec"), scope)
+    scope["recover"], scope["first_write"] = no_recovery, glue.first_write
+    exec(compile(source, RUNNER, "exec"), scope)
     # Removed from its own scope: in a cycle, code and weights would wait for the garbage collector.
     run = scope.pop("run")
     return Runner(run, source, tuple(glue.prepared), tuple(glue.segments), glue.seconds)
@@ -92,6 +92,12 @@ class _Glue:
         self.plan, self.resources, self.options = plan, resources, options
         self.buffers = plan.by_name()
         self.lines: list[str] = []
+        """Of the body of the function, inside its `try` statement."""
+        self.first_write = 0
+        """The first line of the source that may do anything which must not be done twice: write to
+        an input, sample random numbers. The last line of the body if there is none."""
+        self._writes: int | None = None
+        """The same as an index of `lines`."""
         self.indent = ""
         self.prepared: list[Prepared] = []
         self.segments: list[NativeSegment] = []
@@ -177,8 +183,15 @@ class _Glue:
 
     # -- text --------------------------------------------------------------------------------------
 
-    def add(self, line: str) -> None:
+    def add(self, line: str, writes: bool = False) -> None:
+        if writes and self._writes is None:
+            self._writes = len(self.lines)
         self.lines.append(self.indent + line)
+
+    def insert(self, start: int, lines: list[str]) -> None:
+        self.lines[start:start] = lines
+        if self._writes is not None and self._writes >= start:
+            self._writes += len(lines)
 
     def source(self) -> str:
         names = [self._variables[name] for name in self.plan.inputs]
@@ -196,8 +209,22 @@ class _Glue:
         self._any_size = bool(self._arena.symbols()) or self._arena.bound(())[1] > LARGE_ARENA
         self._ops(ops[head:])
         if self._borrows:
-            self.lines[start:start] = self._borrowed()
-        return "\n".join(["def run(inputs):", *(f"    {line}" for line in self.lines)])
+            self.insert(start, self._borrowed())
+        return self._function()
+
+    def _function(self) -> str:
+        """The body inside a `try` statement: a failure may be recovered from before a write."""
+        head = ["def run(inputs):", "    try:"]
+        last = len(self.lines) - 1 if self._writes is None else self._writes
+        self.first_write = len(head) + 1 + last
+        return "\n".join([
+            *head,
+            *(f"        {line}" for line in self.lines),
+            "    except Exception as failure:",
+            "        recovered = recover(failure, locals(), first_write)",
+            "        if recovered is None: raise",
+            "        return recovered",
+        ])  # fmt: skip
 
     def _ops(self, ops: Sequence[Op]) -> None:
         for op in ops:
@@ -286,7 +313,7 @@ class _Glue:
             text = f"{arguments[0]}[{arguments[1]}]"
         rerun = op.pure and not op.writes
         result = f"{self.variable(op.call.result)} = " if op.call.result else ""
-        self.add(f"{result}{text}{'' if rerun else WRITES}")
+        self.add(f"{result}{text}", writes=not rerun)
 
     def _allocate(self, buffer: Buffer) -> None:
         shape, strides = self.sizes(buffer.shape), self.sizes(buffer.strides)
@@ -319,7 +346,7 @@ class _Glue:
             runs.append(runner.run)
         function = self.capture("control", steered(op.kind, op.carried, op.sliced, runs))
         predicate, operands = self.argument(op.predicate), self.argument(op.operands)
-        self.add(f"{self.variable(op.result)} = {function}({predicate}, {operands}){WRITES}")
+        self.add(f"{self.variable(op.result)} = {function}({predicate}, {operands})", writes=True)
 
     # -- segments ----------------------------------------------------------------------------------
 
@@ -342,13 +369,13 @@ class _Glue:
             address = self.capture("table", segment.table((), ()).address)
         given = ", ".join(["workspace.address", address, *binding.weights, *binding.tensors])
         slow = self.capture("launch", binding)
-        writes = WRITES if self._written else ""
+        writes = bool(self._written)
         if binding.quick is None:
-            self.add(f"error = {slow}({given}){writes}")
+            self.add(f"error = {slow}({given})", writes)
         else:
             # UNUSUAL: nothing was run.
             self.add(f"error = {self.capture('quick', binding.quick)}({given})")
-            self.add(f"if error == {UNUSUAL}: error = {slow}({given}){writes}")
+            self.add(f"if error == {UNUSUAL}: error = {slow}({given})", writes)
         self.add(f"if error: failed(error, {self.capture('steps', steps)})")
 
     def _checked(self, steps: list[AnyStep]) -> list[AnyStep]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from ingot.codegen.kernels import Kernels
 from ingot.dispatch.variants import Variants
-from ingot.errors import PlanError
 from ingot.fuse.fused import CallStep, Fused
 from ingot.fuse.region import Region
 from ingot.journal import Entry, Journal
@@ -23,6 +22,7 @@ from ingot.plan.passes.form_segments import FormSegments
 from ingot.plan.passes.merge_versions import MergeVersions
 from ingot.plan.passes.place_allocations import PlaceAllocations
 from ingot.plan.resources import Resources
+from ingot.plan.verify import verify
 from ingot.program.program import Program
 from ingot.select.epilogues import Epilogue
 from ingot.select.selector import Selector
@@ -66,6 +66,7 @@ def plan_versions(
         blocks = iter([_block(selector, draft) for selector in selectors])
         draft.ops += _branch(tree, blocks)
     plan, journal = _finished(draft, inputs, _journal(selectors))
+    verify(plan)  # a plan that does not verify never runs
     return Planned(plan, draft.resources, journal)
 
 
@@ -133,17 +134,4 @@ def _finished(draft: Draft, inputs: Sequence[str], journal: Journal) -> tuple[Pl
         PlaceAllocations(),
         AssignArena(),
     ]
-    plan, journal = run_passes(plan, passes, journal)
-    if draft.variants.options.verify:
-        _verified(plan)
-    return plan, journal
-
-
-def _verified(plan: Plan) -> None:
-    from ingot.plan.verify import verify  # its records take time to import
-
-    try:
-        verify(plan)
-    except PlanError as error:
-        error.__dict__["ingot_files"] = {"plan.txt": plan.as_text()}
-        raise
+    return run_passes(plan, passes, journal, check=draft.variants.options.verify)

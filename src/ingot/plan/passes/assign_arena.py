@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from ingot.plan.arena import Lifetime, arranged
+from ingot.plan.invariants import Invariant
 from ingot.plan.ir import Kind, Plan
 from ingot.plan.liveness import lifetimes
 from ingot.plan.passes.base import Notes, PlanPass
@@ -14,6 +15,7 @@ from ingot.plan.passes.base import Notes, PlanPass
 @dataclass(frozen=True)
 class AssignArena(PlanPass):
     name: ClassVar[str] = "assign_arena"
+    establishes: ClassVar[frozenset[Invariant]] = frozenset({Invariant.ARENA})
 
     def run(self, plan: Plan, notes: Notes) -> Plan:
         alive = lifetimes(plan.ops)

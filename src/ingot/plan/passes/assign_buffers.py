@@ -5,11 +5,12 @@ the arena.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from ingot.plan.ir import Check, Define, Eager, Kind, Op, Plan, Return, Steered, refs, walk
+from ingot.plan.invariants import Invariant
+from ingot.plan.ir import Define, Kind, Plan, walk
+from ingot.plan.liveness import tensors
 from ingot.plan.passes.base import Notes, PlanPass
 from ingot.program.shapes import Size
 
@@ -17,6 +18,7 @@ from ingot.program.shapes import Size
 @dataclass(frozen=True)
 class AssignBuffers(PlanPass):
     name: ClassVar[str] = "assign_buffers"
+    establishes: ClassVar[frozenset[Invariant]] = frozenset({Invariant.BUFFERS})
 
     def run(self, plan: Plan, notes: Notes) -> Plan:
         named = {name for op in walk(plan.ops) for name in tensors(op)}
@@ -34,21 +36,6 @@ class AssignBuffers(PlanPass):
             buffers.append(buffer)
         notes.add(f"{counts[Kind.ARENA]} in the arena, {counts[Kind.RESULT]} tensors")
         return replace(plan, buffers=tuple(buffers))
-
-
-def tensors(op: Op) -> Iterator[str]:
-    """The buffers that an op needs as Python objects."""
-    values: Any = ()
-    match op:
-        case Eager():
-            values = (op.call.args, tuple(v for _, v in op.call.kwargs))
-        case Check():
-            values = op.condition
-        case Steered():
-            values = (op.predicate, op.operands)
-        case Return():
-            values = op.values
-    yield from refs(values)
 
 
 def _is_known(sizes: tuple[Size, ...], known: set[str]) -> bool:

@@ -8,13 +8,18 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from ingot.journal import Entry, Journal
+from ingot.listeners import Listeners
+from ingot.plan.invariants import Invariant
 from ingot.plan.ir import Branch, Op, Plan, is_native, walk
+from ingot.plan.verify import verify
 
 
 class PlanPass:
     """Subclasses are frozen dataclasses. A pass never mutates the plan it is given."""
 
     name: ClassVar[str]
+    establishes: ClassVar[frozenset[Invariant]] = frozenset()
+    """Invariants that hold after this pass and did not before."""
 
     def run(self, plan: Plan, notes: Notes) -> Plan:
         raise NotImplementedError
@@ -30,20 +35,34 @@ class Notes:
         self.lines.append(line)
 
 
+@dataclass(frozen=True)
+class Passed:
+    """A pass has run."""
+
+    name: str
+    plan: Plan
+    holds: frozenset[Invariant]
+
+
+_passed: Listeners[Passed] = Listeners()
+listening = _passed.listening
+
+
 def run_passes(
-    plan: Plan,
-    passes: Sequence[PlanPass],
-    journal: Journal,
-    check: Callable[[Plan], None] | None = None,
+    plan: Plan, passes: Sequence[PlanPass], journal: Journal, check: bool = False
 ) -> tuple[Plan, Journal]:
+    """With `check`, the plan is verified after every pass."""
+    holds: frozenset[Invariant] = frozenset()
     for each in passes:
         start, before, notes = time.perf_counter(), len(plan.ops), Notes()
         plan = each.run(plan, notes)
-        if check is not None:
-            check(plan)
+        holds |= each.establishes
+        if check:
+            verify(plan, holds=holds, after=each.name)
         ms = 1e3 * (time.perf_counter() - start)
         entry = Entry(each.name, ms, before, len(plan.ops), tuple(notes.lines))
         journal = journal.with_entry(entry)
+        _passed.tell(Passed(each.name, plan, holds))
     return plan, journal
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from ingot.plan.invariants import Invariant
 from ingot.plan.ir import Allocate, Branch, Fold, Free, Kind, Op, Plan, Return, is_native, walk
 from ingot.plan.liveness import uses
 from ingot.plan.passes.base import Notes, PlanPass, count
@@ -15,6 +16,7 @@ FREED = (Kind.INPUT, Kind.EAGER, Kind.RESULT, Kind.FOLDED, Kind.OBJECT)
 @dataclass(frozen=True)
 class PlaceAllocations(PlanPass):
     name: ClassVar[str] = "place_allocations"
+    establishes: ClassVar[frozenset[Invariant]] = frozenset({Invariant.ALLOCATIONS})
 
     def run(self, plan: Plan, notes: Notes) -> Plan:
         # Input numbers stay: they hold no memory, and recovery needs all inputs.
