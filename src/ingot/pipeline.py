@@ -293,8 +293,8 @@ def _compiled(
     found = [
         Compiled(
             part.fused, runner.run, runner.source, part.kernels.distinct, part.timings,
-            part.kernels, planned.plan, planned.resources, planned.journal, runner.prepared,
-            runner.segments,
+            part.kernels, planned.plan, planned.resources, planned.journal, planned.refusals,
+            runner.prepared, runner.segments,
             tuple(variants.made.values()), number, runner.seconds.get(number, []),
         )
         for number, part in enumerate(parts)

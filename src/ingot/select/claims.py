@@ -33,7 +33,8 @@ class Claims:
         self._kernels = kernels
         self.calls: dict[Step, tuple[Family[Any], Sequence[Claim]]] = {}
         """An empty sequence: the result of the call is computed by another claim."""
-        self.reasons: dict[Step, list[str]] = {}
+        self.refusals: dict[Step, dict[str, str]] = {}
+        """The reasons of the families that do not run a call of their kind, by name."""
         self.covered: dict[Step, list[CallStep]] = {}
         """Calls computed by the claim of another call."""
         self.controls: dict[Step, Control] = {}
@@ -43,6 +44,14 @@ class Claims:
     def claims(self, step: Step) -> Sequence[Claim] | None:
         found = self.calls.get(step)
         return None if found is None else found[1]
+
+    def refused(self) -> dict[Step, str]:
+        """The calls that no family runs, each with the reasons."""
+        return {
+            step: "; ".join(dict.fromkeys(reasons.values()))
+            for step, reasons in self.refusals.items()
+            if step not in self.calls
+        }
 
     def _find_calls(self, fused: Fused) -> None:
         frozen = fused.program.frozen_inputs()
@@ -56,7 +65,7 @@ class Claims:
             if match is not None:
                 self.calls[step] = match
             if reasons:
-                self.reasons[step] = [reason.text for reason in reasons]
+                self.refusals[step] = reasons
             found[step.node] = step
         self._cover_items(fused)
         # A merged claim reads its first operand later than it would alone.

@@ -16,7 +16,7 @@ from ingot.errors import UnsupportedError
 from ingot.fuse.fused import CallStep, Fused, KernelStep, Step
 from ingot.fuse.region import Region
 from ingot.fuse.views import base_of, is_view
-from ingot.kernels.matmul.claim import Matmul, matmuls_of
+from ingot.kernels.matmul.claim import Matmul, matmul_of
 from ingot.ops.kernel_shapes import matmul_shape
 from ingot.plan.derived import is_derived
 from ingot.program.graph import output_values
@@ -65,12 +65,12 @@ def fuse_epilogues(fused: Fused) -> tuple[Fused, dict[Region, Epilogue]]:
 
 
 def _products(fused: Fused) -> dict[Step, Matmul]:
-    """The calls that compute one matmul each."""
+    """The calls that compute a matmul."""
     lasting = fused.program.frozen_inputs()
     lasting |= {node for node in fused.program.graph.nodes if is_derived(node)}
     calls = [step for step in fused.steps if isinstance(step, CallStep)]
-    found = {step: matmuls_of(step.node, lasting) for step in calls}
-    return {step: matmuls[0] for step, matmuls in found.items() if len(matmuls) == 1}
+    found = {step: matmul_of(step.node, lasting) for step in calls}
+    return {step: matmul for step, matmul in found.items() if isinstance(matmul, Matmul)}
 
 
 def _pairs(fused: Fused, matmuls: Mapping[Step, Matmul]) -> dict[Region, Epilogue]:

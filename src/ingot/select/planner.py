@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ingot.codegen.kernels import Kernels
 from ingot.dispatch.variants import Variants
 from ingot.errors import PlanError
-from ingot.fuse.fused import CallStep, Fused
+from ingot.fuse.fused import CallStep, Fused, Step
 from ingot.fuse.region import Region
 from ingot.journal import Entry, Journal
 from ingot.passes.versions import Question, Versions
@@ -43,6 +43,8 @@ class Planned:
     plan: Plan
     resources: Resources
     journal: Journal
+    refusals: Mapping[Step, str]
+    """Why no kernel family runs a call."""
 
 
 def plan_versions(
@@ -66,7 +68,8 @@ def plan_versions(
         blocks = iter([_block(selector, draft) for selector in selectors])
         draft.ops += _branch(tree, blocks)
     plan, journal = _finished(draft, inputs, _journal(selectors))
-    return Planned(plan, draft.resources, journal)
+    refusals = {step: why for s in selectors for step, why in s.claims.refused().items()}
+    return Planned(plan, draft.resources, journal, refusals)
 
 
 def _journal(selectors: Sequence[Selector]) -> Journal:
@@ -76,9 +79,9 @@ def _journal(selectors: Sequence[Selector]) -> Journal:
     notes = tuple(
         f"{step.node.name}: {reason}"
         for selector in selectors
-        for step, reasons in selector.claims.reasons.items()
+        for step, reasons in selector.claims.refusals.items()
         if isinstance(step, CallStep)
-        for reason in reasons
+        for reason in reasons.values()
     )
     return Journal(
         (

@@ -14,10 +14,10 @@ from ingot.dispatch.builtin_variants import always
 from ingot.dispatch.ranges import RangeTable
 from ingot.dispatch.threads import matmul_work
 from ingot.fuse import index as ix
-from ingot.kernels.family import Family, fields, useful_threads
+from ingot.kernels.family import Family, Reason, fields, useful_threads
 from ingot.kernels.matmul.blas import FIELDS as LIBRARY_FIELDS
 from ingot.kernels.matmul.blas import library_function
-from ingot.kernels.matmul.claim import Matmul, Weight, matmuls_of
+from ingot.kernels.matmul.claim import Matmul, Weight, matmul_of
 from ingot.kernels.matmul.emit import EACH, FIELDS, matmul_function, share_function
 from ingot.kernels.matmul.variants import matmul_table
 from ingot.kernels.variants import choose
@@ -66,8 +66,11 @@ class MatmulFamily(Family[Matmul]):
     name = "matmul"
     targets = (aten.mm.default, aten.addmm.default, aten.convolution.default)
 
-    def match(self, node: fx.Node, frozen: set[fx.Node]) -> Sequence[Matmul]:
-        return matmuls_of(node, frozen)
+    def match(self, node: fx.Node, frozen: set[fx.Node]) -> Sequence[Matmul] | Reason:
+        found = matmul_of(node, frozen)
+        if isinstance(found, Reason):
+            return found
+        return [] if found is None else [found]
 
     def launch(self, claim: Matmul, draft: Draft) -> list[Op]:
         makers = {
