@@ -12,8 +12,8 @@ from ingot.dispatch.threads import attention_work
 from ingot.kernels.attention.claim import Attention, attention_of
 from ingot.kernels.attention.emit import FIELDS, attention_function
 from ingot.kernels.attention.variants import attention_table
+from ingot.kernels.choose_variants import choose_variants
 from ingot.kernels.family import Family, Reason, fields
-from ingot.kernels.variants import choose
 from ingot.passes.attention import FLASH
 from ingot.plan.draft import Draft
 from ingot.plan.ir import Launch, Op
@@ -37,7 +37,8 @@ class AttentionFamily(Family[Attention]):
             "few": lambda: [_launch(claim, draft, True)],
             "many": lambda: [_launch(claim, draft, False)],
         }
-        return choose(table, shape_of(claim.query)[2], makers)
+        name, queries = f"{claim.node.name} (attention)", shape_of(claim.query)[2]
+        return choose_variants(name, draft.decisions, table, queries, makers)
 
     early = (
         F.scaled_dot_product_attention, aten.scaled_dot_product_attention.default, FLASH,

@@ -16,6 +16,7 @@ from ingot.fuse.fused import CallStep, Fused, KernelStep, Step
 from ingot.kernels.family import Claim, Family
 from ingot.kernels.registry import FAMILIES, claimed
 from ingot.plan.derived import is_derived
+from ingot.plan.passes.base import Notes
 from ingot.plan.places import native_view
 from ingot.program.higher_order import Control, control_of
 from ingot.program.spec import is_symbolic_arithmetic
@@ -24,6 +25,14 @@ from ingot.select.control_flow import fits
 
 aten = torch.ops.aten
 SIZE_QUERIES = {aten.sym_size.int, aten.sym_numel.default, aten.sym_stride.int}
+
+
+def select_kernels(fused: Fused, kernels: Kernels, notes: Notes) -> Claims:
+    """Selects what runs each step: generated loops, a kernel family, PyTorch."""
+    claims = Claims(fused, kernels)
+    for line in claims.as_lines(fused):
+        notes.add(line)
+    return claims
 
 
 class Claims:
@@ -52,6 +61,37 @@ class Claims:
             for step, reasons in self.refusals.items()
             if step not in self.calls
         }
+
+    def as_lines(self, fused: Fused) -> Iterator[str]:
+        """What runs each step and why, without views and sizes."""
+        for step in fused.steps:
+            told = self._of_region(step) if isinstance(step, KernelStep) else self._of_call(step)
+            if told:
+                yield f"{step.name}: {told}"
+            if isinstance(step, CallStep):
+                for body in step.bodies:
+                    yield from self.as_lines(body)
+
+    def _of_region(self, step: KernelStep) -> str:
+        if step.region in self._kernels.by_region:
+            return "loops"
+        failure = self._kernels.failures.get(step.region, "its kernel was not built")
+        return f"PyTorch: {failure.splitlines()[0]}"
+
+    def _of_call(self, step: CallStep) -> str:
+        refusals = self.refusals.get(step, {})
+        if step in self.calls:
+            family, claims = self.calls[step]
+            others = "".join(f"; not {name}: {why}" for name, why in refusals.items())
+            return f"{family.name}{'' if claims else ', in the launch of another call'}{others}"
+        if step in self.controls:
+            return f"native {self.controls[step].kind}"
+        if step.bodies:
+            return "Python: a body has an eager step, or a new size"
+        if step.kind == "view" or is_count(step.node) or self.is_result(step.node):
+            return ""
+        why = "; ".join(f"not {name}: {each}" for name, each in refusals.items())
+        return f"PyTorch: {why or step.reason}"
 
     def _find_calls(self, fused: Fused) -> None:
         frozen = fused.program.frozen_inputs()
