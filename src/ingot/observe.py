@@ -1,14 +1,16 @@
-"""Notify `explain` and the tests of compiled programs, and write the text of each stage for the
-option `dump`."""
+"""Notify `explain` and the tests of compiled programs, and write the text of each stage and of each
+kernel for the options `dump` and `dump_assembly`."""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Mapping
 from pathlib import Path
 
-from ingot.codegen.code_store import text_digest
-from ingot.codegen.kernels import Kernels
+from ingot.codegen.listing import DISASSEMBLERS, Listing, disassembler, listing_of
 from ingot.listeners import Listeners
 from ingot.options import Options
+from ingot.plan.resources import Resources
 from ingot.stages import Compiled
 
 _programs: Listeners[Compiled] = Listeners()
@@ -18,11 +20,12 @@ listening = _programs.listening
 def compiled(result: Compiled, options: Options) -> None:
     _programs.tell(result)
     if options.dump:
-        _dump(result, Path(options.dump))
+        _dump(result, options)
 
 
-def _dump(result: Compiled, folder: Path) -> None:
+def _dump(result: Compiled, options: Options) -> None:
     """Write the text of each stage to a file of its own."""
+    folder = Path(options.dump)
     folder.mkdir(parents=True, exist_ok=True)
     number = len(list(folder.glob("*.program.txt")))
     texts = {
@@ -33,13 +36,40 @@ def _dump(result: Compiled, folder: Path) -> None:
     if result.plan is not None:
         texts["plan.txt"] = result.plan.as_text()
         texts["plan_journal.txt"] = result.plan_journal.as_text()
-    if result.native is not None:
-        texts |= _kernels(result.native)
+    listings = {} if result.resources is None else _listings(result.resources)
+    texts |= {f"{name}.mlir": listing.mlir() for name, listing in listings.items()}
     for name, text in texts.items():
         (folder / f"{number:03d}.{name}").write_text(text + "\n")
+    if options.dump_assembly:
+        _dump_assembly(listings, folder, number)
 
 
-def _kernels(kernels: Kernels) -> dict[str, str]:
-    """The MLIR of generated kernels, under their names in the plan."""
-    found = (kernel for each in kernels.by_region.values() for kernel in (each, each.whole))
-    return {f"loops.{text_digest(k.text)}.mlir": k.text for k in found if k is not None}
+def _listings(resources: Resources) -> dict[str, Listing]:
+    """The kernels of the plan under their names, and the functions of other modules that they call
+    under their symbols."""
+    found: dict[str, Listing] = {}
+    waiting = [(name, entry.address) for name, entry in resources.kernels.items()]
+    while waiting:
+        name, address = waiting.pop(0)
+        listing = None if name in found else listing_of(address)
+        if listing is not None:
+            found[name] = listing
+            waiting += listing.calls()
+    return found
+
+
+def _dump_assembly(listings: Mapping[str, Listing], folder: Path, number: int) -> None:
+    """Without a disassembler, the objects, which one elsewhere reads."""
+    program = disassembler()
+    if program is None:
+        warnings.warn(
+            f"dump_assembly: {' and '.join(DISASSEMBLERS)} are not on PATH; the kernels' objects "
+            "are written instead. Install binutils or LLVM for assembly.",
+            stacklevel=2,
+        )
+    for name, listing in listings.items():
+        path = folder / f"{number:03d}.{name}"
+        if program is None:
+            path.with_name(f"{path.name}.o").write_bytes(listing.native.module.object)
+        else:
+            path.with_name(f"{path.name}.s").write_text(listing.assembly(program) + "\n")

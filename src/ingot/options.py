@@ -28,7 +28,9 @@ class Options:
     profile: bool = False
     """Time every step of a run, for `explain`."""
     dump: str = ""
-    """Folder for the text of every stage; empty = none is written."""
+    """Folder for the text of every stage and the MLIR of every kernel; empty = none is written."""
+    dump_assembly: bool = False
+    """Write the assembly of every kernel there too, by objdump or llvm-objdump."""
     target: str = ""
     """The target that runs the ops it supports: "iree"; empty = this CPU alone."""
     tune: float = 0.1

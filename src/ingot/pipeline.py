@@ -42,11 +42,12 @@ from ingot.passes.decompose import decomposition_table
 from ingot.passes.lower import Lower
 from ingot.passes.native import native_passes
 from ingot.passes.versions import Versions, leaves, versions
+from ingot.plan.decisions import Decisions
 from ingot.program.program import Level, Program, program_from_fx
 from ingot.program.quantized import why_uncertain
 from ingot.program.verify import verify
 from ingot.runtime.glue import Run, Runner, emit
-from ingot.select.epilogues import Epilogue, fuse_epilogues
+from ingot.select.fuse_epilogues import Epilogue, fuse_epilogues
 from ingot.select.planner import Planned, Version, plan_versions
 from ingot.select.reductions import reduction_variants
 from ingot.stages import Compiled
@@ -202,11 +203,12 @@ def lower_version(program: Program, variants: Variants, boundary: Boundary) -> L
     core = _timed(timings, "passes", passed)
     _timed(timings, "verify", lambda: verify(core))
     fused = _timed(timings, "fuse", lambda: fuse(core, options))
+    decisions = Decisions()
     fused, epilogues = _timed(
-        timings, "epilogues", lambda: fuse_epilogues(fused) if variants.packs else (fused, {})
+        timings, "epilogues", lambda: fuse_epilogues(fused, variants.packs, decisions)
     )
     kernels = _timed(timings, "codegen", lambda: _kernels(fused, epilogues, variants, boundary))
-    return Lowered(fused, kernels, epilogues, timings)
+    return Lowered(fused, kernels, epilogues, decisions, timings)
 
 
 def _timed(timings: dict[str, float], name: str, run: Callable[[], T]) -> T:
@@ -283,7 +285,9 @@ def _without(
         regions = {r: kernel for r, kernel in kernels.by_region.items() if r is not step.region}
         failures = {**kernels.failures, step.region: reason}
         kernels = replace(kernels, by_region=regions, failures=failures)
-    return Lowered(fused, kernels, {}, part.timings)
+    decisions = Decisions()
+    decisions.fuse_epilogues.add(f"no epilogues: planning failed: {reason}")
+    return Lowered(fused, kernels, {}, decisions, part.timings)
 
 
 def _compiled(
@@ -293,8 +297,8 @@ def _compiled(
     found = [
         Compiled(
             part.fused, runner.run, runner.source, part.kernels.distinct, part.timings,
-            part.kernels, planned.plan, planned.resources, planned.journal, runner.prepared,
-            runner.segments,
+            part.kernels, planned.plan, planned.resources, planned.journal, planned.refusals,
+            runner.prepared, runner.segments,
             tuple(variants.made.values()), number, runner.seconds.get(number, []),
         )
         for number, part in enumerate(parts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +50,8 @@ class Compiled:
     resources: Resources | None = None
     """The objects in this process that the plan's names refer to."""
     plan_journal: Journal = field(default_factory=Journal)
+    refusals: Mapping[Step, str] = field(default_factory=dict)
+    """Why no kernel family runs a call, if the call is of a family's kind."""
     prepared: tuple[Prepared, ...] = ()
     """Values computed from weights and kept, such as packed weights."""
     segments: tuple[Segment, ...] = ()

@@ -34,7 +34,7 @@ BACKGROUND = "kernels/precompile.py"
 """Its functions start threads and return."""
 LISTS_PASSES = "family_passes"
 """In kernels/registry.py: lists the passes of kernel families, which run with the other passes."""
-SELECTION = ("select/epilogues.py", "plan/resources.py")
+SELECTION = ("select/fuse_epilogues.py", "plan/resources.py")
 """Modules that generate code during planning."""
 
 

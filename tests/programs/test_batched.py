@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 import ingot
-from ingot.kernels.batched_matmul.claim import Batch, batches_of
+from ingot.kernels.batched_matmul.claim import Batch, batch_of
+from ingot.kernels.batched_matmul.family import BatchedMatmul
 from ingot.runtime.executable import Executable
 from tests.plans import native_call_nodes
 
@@ -35,7 +36,8 @@ def check(a: Tensor, b: Tensor, tolerance: float = 5e-5) -> Executable:
 
 def native(compiled: Executable) -> list[Batch]:
     nodes = native_call_nodes(compiled.compiled)
-    return [batch for node in nodes for batch in batches_of(node)]
+    calls = [node for node in nodes if node.target in BatchedMatmul.targets]
+    return [batch for node in calls if isinstance(batch := batch_of(node), Batch)]
 
 
 @pytest.mark.parametrize("sizes", SIZES, ids=str)

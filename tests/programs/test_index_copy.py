@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 import ingot
-from ingot.kernels.index_copy.claim import index_copies_of
+from ingot.kernels.index_copy.claim import IndexCopy, index_copy_of
 from ingot.runtime.executable import Executable
 from tests.plans import native_call_nodes
 
@@ -24,7 +24,8 @@ def copied(x: Tensor, index: Tensor, source: Tensor, dim: int) -> Tensor:
 
 def is_native(compiled: Executable) -> bool:
     nodes = native_call_nodes(compiled.compiled)
-    return any(index_copies_of(node) for node in nodes)
+    calls = [node for node in nodes if node.target is torch.ops.aten.index_copy.default]
+    return any(isinstance(index_copy_of(node), IndexCopy) for node in calls)
 
 
 def tensors(shape: tuple[int, ...], dim: int, count: int) -> tuple[Tensor, Tensor, Tensor]:

@@ -174,7 +174,7 @@ def test_control_flow_is_native_or_says_why_not() -> None:
     assert native.eager_steps == 0
     assert "Branches and loops that run natively: 1, of 2 regions." in native.notes
     assert steered.eager_steps == 1
-    assert "the host steers" in str(steered)
+    assert "runs in Python: a body has an eager step, or a new size" in str(steered)
 
 
 def test_recompiles_are_explained(caplog: pytest.LogCaptureFixture) -> None:

@@ -9,7 +9,7 @@ import contextvars
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 from weakref import WeakValueDictionary
@@ -91,6 +91,8 @@ class Kernels:
     failures: dict[Region, str]
     """Regions that PyTorch runs → why."""
     distinct: int
+    refused_epilogues: Mapping[Region, str] = field(default_factory=dict)
+    """Regions that no matmul can call → why."""
 
     def code(self) -> list[Code]:
         """The code of all kernels."""
@@ -101,7 +103,9 @@ class Kernels:
 def all_kernels(parts: Sequence[Kernels]) -> Kernels:
     regions = {region: kernel for part in parts for region, kernel in part.by_region.items()}
     failures = {region: why for part in parts for region, why in part.failures.items()}
-    return Kernels(regions, failures, len({kernel.text for kernel in regions.values()}))
+    refused = {region: why for part in parts for region, why in part.refused_epilogues.items()}
+    distinct = len({kernel.text for kernel in regions.values()})
+    return Kernels(regions, failures, distinct, refused)
 
 
 @dataclass(frozen=True)
@@ -157,8 +161,8 @@ _known: dict[tuple[Key, Machine, int, Form], SharedDraft] = {}
 """(key, machine, vector width, form) → draft."""
 Loops = tuple[tuple[str, str], ...]
 """Names and sizes of loops."""
-_known_epilogues: dict[tuple[Key, Machine, int, Loops, int], SharedDraft | None] = {}
-"""(key, machine, the matmul's number, loops, lanes) → draft."""
+_known_epilogues: dict[tuple[Key, Machine, int, Loops, int], SharedDraft | str] = {}
+"""(key, machine, the matmul's number, loops, lanes) → draft, or the reason against one."""
 
 
 NO_FOLLOWERS: Mapping[Region, EpilogueNest] = MappingProxyType({})
@@ -185,16 +189,18 @@ def build_kernels(
     chunks for the threads: "split", "whole" or both."""
     drafts: dict[Region, list[Draft]] = {}
     failures: dict[Region, str] = {}
+    refused: dict[Region, str] = {}
     for region in fused.regions():
         try:
             row_cuts = cuts(region) if region.needs_split else ("split",)
-            epilogue = _epilogue_draft(region, epilogues.get(region))
+            if region in epilogues:
+                epilogue = _epilogue_draft(region, epilogues[region])
+                if isinstance(epilogue, Draft):
+                    drafts[region] = [epilogue]
+                    continue
+                refused[region] = epilogue
             forms = [Form(work, way == "whole") for way in row_cuts]
-            drafts[region] = (
-                [_draft_once(region, options, form) for form in forms]
-                if epilogue is None
-                else [epilogue]
-            )
+            drafts[region] = [_draft_once(region, options, form) for form in forms]
         except Exception as error:
             failures[region] = give_up(region, error)
     texts = {draft.text: (region, draft) for region, each in drafts.items() for draft in each}
@@ -210,7 +216,8 @@ def build_kernels(
         for region, each in drafts.items()
         if all(draft.text in codes for draft in each)
     }
-    return Kernels(kernels, failures, len({each[0].text for each in drafts.values()}))
+    distinct = len({each[0].text for each in drafts.values()})
+    return Kernels(kernels, failures, distinct, refused)
 
 
 def _kernel(region: Region, drafts: Sequence[Draft], codes: Mapping[str, Code]) -> Kernel:
@@ -221,33 +228,29 @@ def _kernel(region: Region, drafts: Sequence[Draft], codes: Mapping[str, Code]) 
     return replace(made[0], whole=made[1]) if len(made) > 1 else made[0]
 
 
-def _epilogue_draft(region: Region, epilogue: EpilogueNest | None) -> Draft | None:
-    """The draft of an epilogue, cached by structure; None if it cannot be an epilogue."""
-    if epilogue is None:
-        return None
+def _epilogue_draft(region: Region, epilogue: EpilogueNest) -> Draft | str:
+    """The draft of an epilogue, cached by structure, or why it cannot be an epilogue."""
     key, nodes = structural_key(region)
     loops = tuple((v.name, str(v.size)) for v in epilogue.nest.outer)
     asked = (key, this_machine(), nodes.index(epilogue.matmul), loops, epilogue.lanes)
-    if asked in _known_epilogues:
-        known = _known_epilogues.get(asked)
-    else:
-        known = _structure_of(_written_epilogue(epilogue), nodes)
+    known = _known_epilogues.get(asked)
+    if known is None:
+        written = _written_epilogue(epilogue)
+        known = written if isinstance(written, str) else _structure_of(written, nodes)
         _remember(_known_epilogues, asked, known)
-    return None if known is None else known.draft_of(nodes)
+    return known if isinstance(known, str) else known.draft_of(nodes)
 
 
-def _written_epilogue(epilogue: EpilogueNest) -> Draft | None:
+def _written_epilogue(epilogue: EpilogueNest) -> Draft | str:
     names, symbols = _buffers(epilogue.nest), _Symbols()
     try:
         text, declarations = write_epilogue(epilogue, names, symbols)
-    except UnsupportedError:
-        return None
+    except UnsupportedError as error:
+        return error.why
     return Draft(tuple(names), tuple(symbols), text, declarations, False, 0, is_epilogue=True)
 
 
-def _structure_of(draft: Draft | None, nodes: Sequence[fx.Node]) -> SharedDraft | None:
-    if draft is None:
-        return None
+def _structure_of(draft: Draft, nodes: Sequence[fx.Node]) -> SharedDraft:
     numbers = {node: k for k, node in enumerate(nodes)}
     return SharedDraft(replace(draft, buffers=()), tuple(numbers[b] for b in draft.buffers))
 
@@ -267,7 +270,6 @@ def _draft_once(region: Region, options: Options, form: Form) -> Draft:
     known = _known.get(asked)
     if known is None:
         known = _structure_of(draft_kernel(region, options, form), nodes)
-        assert known is not None
         _remember(_known, asked, known)
     return known.draft_of(nodes)
 

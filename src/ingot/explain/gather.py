@@ -25,7 +25,7 @@ from ingot.stages import Compiled
 StepTimes = Sequence[Sequence[float]]
 """Milliseconds by graph and step."""
 
-CONTROL_FLOW = "the host steers: a step of a body is PyTorch's, or a size in it is new"
+CONTROL_FLOW = "runs in Python: a body has an eager step, or a new size"
 
 
 class _Call(NamedTuple):
@@ -119,9 +119,8 @@ def _calls(
             return
         node = step.node
         name = user_op(node) if step.kind == "view" else op_name(node.target)
-        reason = CONTROL_FLOW if _is_control_flow(node) else step.reason
-        kind = native or step.kind
-        yield node, _Call(name, kind, reason, node_place(node)), ms
+        reason = "" if native else _why_left(graph, step)
+        yield node, _Call(name, native or step.kind, reason, node_place(node)), ms
         return
     region = step.region
     if graph.native is None or region in graph.native.by_region:
@@ -130,6 +129,12 @@ def _calls(
     for node in region.members:
         call = _Call(op_name(node.target), "fallback", reason, node_place(node))
         yield node, call, ms / len(region.members)
+
+
+def _why_left(graph: Compiled, step: CallStep) -> str:
+    if _is_control_flow(step.node):
+        return CONTROL_FLOW
+    return graph.refusals.get(step) or step.reason
 
 
 def native_steps(graph: Compiled) -> dict[int, str]:

@@ -46,7 +46,7 @@ class CallRow:
     kind: str
     """native (a kernel family runs it), library, fallback, host or view, as in CallStep."""
     reason: str
-    """Why the operation has no native code."""
+    """Why the operation has no native code; empty if it has."""
     count: int
     modules: tuple[str, ...]
     place: Place | None

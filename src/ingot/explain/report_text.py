@@ -1,6 +1,6 @@
 """The report as text for a terminal: a summary, the time to compile and to run, then a table each
-for kernels, library calls, operations left to PyTorch (with the reason), eager steps, and choices
-by size. Lines keep to the width; long source lines and paths are cut, never wrapped.
+for kernels, library calls, operations left to PyTorch, eager steps (these three with the reason),
+and choices by size. Lines keep to the width; long source lines and paths are cut, never wrapped.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def report_to_text(report: Report, width: int = 100) -> str:
         _compile(report, width),
         _run(report, width),
         _kernels(report, width),
-        *(_calls(report, kind, title) for kind, title in KINDS.items()),
+        *(_calls(report, kind, title, width) for kind, title in KINDS.items()),
         _choices(report, width),
         _reasons("Failures of the compiler", report.failures, width),
         _reasons("Graph breaks", report.graph_breaks, width),
@@ -116,13 +116,13 @@ def _origin(modules: Sequence[str], places: Sequence[Place]) -> Iterator[str]:
         yield f"{INDENT}… and {_number(len(places) - MOST_PLACES, 'more line')}"
 
 
-def _calls(report: Report, kind: str, title: str) -> list[str]:
+def _calls(report: Report, kind: str, title: str, width: int) -> list[str]:
     rows = [row for row in report.call_rows if row.kind == kind]
     if not rows:
         return []
     lines = [title, "      ms    %  calls"]
     for row in rows[:MOST_ROWS]:
-        lines.extend(_call(row, report.run_ms, with_reason=kind not in ("native", "library")))
+        lines.extend(_call(row, report.run_ms, width))
     if len(rows) > MOST_ROWS:
         rest = rows[MOST_ROWS:]
         ms = sum(row.ms for row in rest)
@@ -133,11 +133,11 @@ def _calls(report: Report, kind: str, title: str) -> list[str]:
     return lines
 
 
-def _call(row: CallRow, run_ms: float, *, with_reason: bool) -> Iterator[str]:
+def _call(row: CallRow, run_ms: float, width: int) -> Iterator[str]:
     where = f" in {_some(row.modules)}" if row.modules else ""
     yield f"{_call_head(row.ms, run_ms, row.count)}{row.op}{where}"
-    if with_reason:
-        yield f"{INDENT}because: {row.reason}"
+    if row.reason:
+        yield from _wrapped(f"because: {row.reason}", width, INDENT, f"{INDENT}  ")
     if row.place is not None:
         yield f"{INDENT}{_place(row.place)}"
 

@@ -18,6 +18,10 @@ class KernelStep:
 
     region: Region
 
+    @property
+    def name(self) -> str:
+        return ", ".join(node.name for node in self.region.stored)
+
     def as_text(self) -> str:
         return self.region.as_text()
 
@@ -36,6 +40,10 @@ class CallStep:
     """For control flow: the graphs of its branches or of its loop."""
     native: bool = True
     """May a kernel of our own run it? False once planning one failed."""
+
+    @property
+    def name(self) -> str:
+        return self.node.name
 
     def as_text(self) -> str:
         arguments = ", ".join(str(a) for a in self.node.args)

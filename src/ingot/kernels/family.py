@@ -15,11 +15,12 @@ from torch.utils._sympy.functions import FloorDiv
 
 from ingot.codegen.entry import has_openmp
 from ingot.fuse.accesses import Condition, equal
+from ingot.ops.kernel_shapes import why_not_dtype
 from ingot.passes.base import Pass
 from ingot.plan.draft import Draft
 from ingot.plan.ir import Op, Parameter
 from ingot.program.program import Program
-from ingot.program.shapes import Size
+from ingot.program.shapes import Size, tensor_of
 
 Pair = tuple[Size, Size]
 
@@ -52,7 +53,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a family does not run a call of one of its targets."""
+    """Why a family does not run a call of its kind."""
 
     text: str
 
@@ -71,8 +72,9 @@ class Family(ABC, Generic[C]):
 
     @abstractmethod
     def match(self, node: fx.Node, frozen: set[fx.Node]) -> Sequence[C] | Reason:
-        """The launches that compute a node, in order. `frozen`: values whose memory is the same in
-        every call, and values derived from them."""
+        """The launches that compute a node, in order, or the reason against them; no launches
+        without a reason if the call is not of the family's kind. `frozen`: values whose memory is
+        the same in every call, and values derived from them."""
 
     @abstractmethod
     def launch(self, claim: C, draft: Draft) -> list[Op]:
@@ -102,6 +104,29 @@ def fields(
         else Parameter(name)
         for name in names
     )
+
+
+def why_not_operands(*nodes: fx.Node | None) -> str | None:
+    """The reason against operands that are not all plain tensors of one dtype with kernels."""
+    values = [tensor_of(node) for node in nodes if node is not None]
+    dtypes = {value.dtype for value in values}
+    refusal = next(filter(None, map(why_not_dtype, dtypes)), None)
+    if refusal is not None:
+        return refusal
+    if len(dtypes) > 1:
+        return "the operands differ in dtype"
+    if any(value.layout is not torch.strided for value in values):
+        return "an operand is not strided"
+    if any(value.is_neg() for value in values):
+        return "an operand is a lazily negated view"
+    return None
+
+
+def why_not_frozen(node: fx.Node, name: str) -> str:
+    """The reason against a weight whose memory is not the same in every call."""
+    if node.op != "placeholder":
+        return f"{name} is computed in every call, so that packing it does not pay"
+    return f"{name} is an input that may change, not a frozen weight"
 
 
 def broadcast(shape: Sequence[Size], full: Sequence[Size]) -> Iterator[Pair]:

@@ -31,15 +31,16 @@ def family_passes(program: Program) -> list[Pass]:
     return [each for family in FAMILIES for each in family.passes(program)]
 
 
-def claimed(node: fx.Node, frozen: set[fx.Node]) -> tuple[Match | None, list[Reason]]:
-    """The first family that runs a call, with its claims, and the reasons why others do not."""
-    reasons = []
+def claimed(node: fx.Node, frozen: set[fx.Node]) -> tuple[Match | None, dict[str, str]]:
+    """The first family that runs a call, with its claims, and the reasons of the families that
+    refused it, by name."""
+    reasons: dict[str, str] = {}
     for family in FAMILIES:
         if node.target not in family.targets:
             continue
         found = family.match(node, frozen)
         if isinstance(found, Reason):
-            reasons.append(found)
+            reasons[family.name] = found.text
         elif found:
             return (family, found), reasons
     return None, reasons

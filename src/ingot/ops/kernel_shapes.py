@@ -65,6 +65,18 @@ def dividing_shape(dtype: torch.dtype, columns: int) -> Shape | None:
     return next((shape for shape in shapes if columns % shape.columns == 0), None)
 
 
+def why_not_dtype(dtype: torch.dtype) -> str | None:
+    """The reason against a dtype that the kernels of matmuls, convolutions, attention and LSTMs do
+    not compute in."""
+    if dtype in DTYPES:
+        return None
+    return f"no kernel for {_name(dtype)}, only for {' and '.join(map(_name, DTYPES))}"
+
+
+def _name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
 def attends(dtype: torch.dtype, width: object) -> bool:
     """Is there a native attention kernel for heads of this width?"""
     return (

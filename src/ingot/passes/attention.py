@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import torch
 from torch.fx import Node
 
-from ingot.ops.kernel_shapes import attends
+from ingot.ops.kernel_shapes import attends, why_not_dtype
 from ingot.passes.base import Pass, ProgramDraft
 from ingot.passes.fold import evaluated
 from ingot.passes.normalize import val
@@ -37,42 +37,71 @@ class Attention(Pass):
 
 
 def _take(draft: ProgramDraft, node: Node) -> bool:
+    if why_not_native(node) is not None:
+        return False
     given = arguments_of(node)
-    items = [user for user in node.users if user.users]
-    if len(items) != 1 or not is_item(items[0]) or items[0].args[1] != 0:
-        return False
+    (item,) = _items_read(node)
     query, key, value, mask = (given[n] for n in ("query", "key", "value", "attn_mask"))
-    if given["dropout_p"] or not _fits(query, key, value) or not _mask_fits(query, key, mask):
-        return False
     causal = bool(given["is_causal"])
     scale = given["scale"]
     if scale is None:
         scale = 1 / math.sqrt(val(query).shape[-1])
-    if not isinstance(scale, int | float):
-        return False
     if mask is not None and not causal:
         hides = _hides(draft, mask, val(query).shape[-2], val(key).shape[-2])
         mask, causal = (mask, False) if hides is None else (None, hides == "ahead")
     args = (query, key, value, mask, causal, float(scale))
-    made = draft.call(items[0], attention, args, val(items[0]))
-    draft.swap(items[0], made)
+    made = draft.call(item, attention, args, val(item))
+    draft.swap(item, made)
     for unused in [*node.users, node]:
         draft.graph.erase_node(unused)
     return True
 
 
-def _fits(query: Node, key: Node, value: Node) -> bool:
+def _items_read(node: Node) -> list[Node]:
+    return [user for user in node.users if user.users]
+
+
+def why_not_native(node: Node) -> str | None:
+    """Why the pass leaves a call of PyTorch's attention op; None if it would not."""
+    given = arguments_of(node)
+    items = _items_read(node)
+    if len(items) != 1 or not is_item(items[0]) or items[0].args[1] != 0:
+        return "its log-sum-exp is read, as a backward does"
+    if given["dropout_p"]:
+        return "it has dropout"
+    if not isinstance(given["scale"], int | float | None):
+        return "its scale is symbolic"
+    query, key, value, mask = (given[n] for n in ("query", "key", "value", "attn_mask"))
+    return _why_not_operands(query, key, value) or _why_not_mask(query, key, mask)
+
+
+def _why_not_operands(query: Node, key: Node, value: Node) -> str | None:
     tensors = [val(n) for n in (query, key, value)]
-    width = tensors[0].shape[-1]
-    return (
-        attends(tensors[0].dtype, width)
-        and all(t.dtype is tensors[0].dtype and t.ndim == 4 and not t.is_neg() for t in tensors)
-        and all(isinstance(t.shape[-1], int) and t.shape[-1] == width for t in tensors)
-        and all(isinstance(t.stride(-1), int) and t.stride(-1) == 1 for t in tensors)
-        and all(_same(t.shape[0], tensors[0].shape[0]) for t in tensors)
-        and _same(tensors[1].shape[1], tensors[2].shape[1])
-        and _share(tensors[0].shape[1], tensors[1].shape[1])
-    )
+    dtype, width = tensors[0].dtype, tensors[0].shape[-1]
+    refusal = why_not_dtype(dtype)
+    if refusal is not None:
+        return refusal
+    if not isinstance(width, int):
+        return "its head width is symbolic"
+    if not attends(dtype, width):
+        return f"no kernel for heads of width {width}"
+    if any(t.dtype is not dtype for t in tensors):
+        return "query, key and value differ in dtype"
+    if any(t.ndim != 4 for t in tensors):
+        return "query, key and value do not all have 4 dimensions"
+    if any(t.is_neg() for t in tensors):
+        return "an operand is a lazily negated view"
+    if any(not isinstance(t.shape[-1], int) or t.shape[-1] != width for t in tensors):
+        return "query, key and value differ in head width"
+    if any(not isinstance(t.stride(-1), int) or t.stride(-1) != 1 for t in tensors):
+        return "the rows of query, key or value are not contiguous"
+    if not all(_same(t.shape[0], tensors[0].shape[0]) for t in tensors):
+        return "query, key and value differ in batch size"
+    if not _same(tensors[1].shape[1], tensors[2].shape[1]):
+        return "key and value differ in their number of heads"
+    if not _share(tensors[0].shape[1], tensors[1].shape[1]):
+        return "the heads of the query are no multiple of those of the key"
+    return None
 
 
 def _share(queries: Any, keys: Any) -> bool:
@@ -82,17 +111,21 @@ def _share(queries: Any, keys: Any) -> bool:
     return _same(queries, keys)
 
 
-def _mask_fits(query: Node, key: Node, mask: Node | None) -> bool:
+def _why_not_mask(query: Node, key: Node, mask: Node | None) -> str | None:
     if mask is None:
-        return True
+        return None
     wanted = (*val(query).shape[:3], val(key).shape[2])
-    shape = val(mask).shape
-    if val(mask).dtype is not val(query).dtype or not 2 <= len(shape) <= 4 or val(mask).is_neg():
-        return False
-    return all(
-        _same(have, want) or _same(have, 1)
-        for have, want in zip(reversed(shape), reversed(wanted), strict=False)
-    )
+    shape, dtype = val(mask).shape, val(mask).dtype
+    if dtype is not val(query).dtype:
+        return f"its mask is {dtype}, its query {val(query).dtype}"
+    if not 2 <= len(shape) <= 4:
+        return f"its mask has {len(shape)} dimensions, not 2 to 4"
+    if val(mask).is_neg():
+        return "its mask is a lazily negated view"
+    sizes = zip(reversed(shape), reversed(wanted), strict=False)
+    if not all(_same(have, want) or _same(have, 1) for have, want in sizes):
+        return "its mask does not broadcast to the scores by sizes that are known"
+    return None
 
 
 def _same(x: Any, y: Any) -> bool:

@@ -11,12 +11,12 @@ from typing import Any
 import torch
 from torch.fx import Node
 
+from ingot.ops.kernel_shapes import why_not_dtype
 from ingot.passes.base import args_of
 from ingot.passes.images import is_channels_last
 from ingot.passes.normalize import val
 
 aten = torch.ops.aten
-DTYPES = (torch.float32, torch.float64)
 FEW = 12
 """Window rows of at most this many terms are read element by element, in any layout."""
 MOST_PARTS = 3
@@ -56,12 +56,18 @@ class ConvolutionCall:
         return (outer // self.groups, inner) if self.transposed else (inner, outer // self.groups)
 
     def is_native(self, frozen: set[Node]) -> bool:
-        if val(self.image).dtype not in DTYPES or not self.has_known(frozen):
-            return False
+        return self.why_not_native(frozen) is None
+
+    def why_not_native(self, frozen: set[Node]) -> str | None:
+        refusal = why_not_dtype(val(self.image).dtype) or self._why_not_known(frozen)
+        if refusal is not None:
+            return refusal
         if self.transposed and not (self.is_flipped() or self.is_patched()):
-            return False
+            return "a transposed convolution that equals no plain one"
         read, made = self.channels
-        return self.groups == 1 or made >= NARROW or (read == 1 and made == 1)
+        if self.groups == 1 or made >= NARROW or (read == 1 and made == 1):
+            return None
+        return f"groups of {made} output channels, fewer than {NARROW}, are too narrow for a matmul"
 
     def reads_any_layout(self, frozen: set[Node]) -> bool:
         """A dense image of known sizes with few channels: a channels-last copy costs more than it
@@ -72,13 +78,18 @@ class ConvolutionCall:
         plain = not self.transposed and self.is_native(frozen)
         return plain and few and known and image.is_contiguous()
 
-    def has_known(self, frozen: set[Node]) -> bool:
-        """Frozen weights, known channel counts, and no size that is statically zero."""
-        weights = [self.weight] if self.bias is None else [self.weight, self.bias]
+    def _why_not_known(self, frozen: set[Node]) -> str | None:
+        """Weights have to be frozen, channel counts known, and no size statically zero."""
+        if self.weight not in frozen:
+            return "its weight is not frozen"
+        if self.bias is not None and self.bias not in frozen:
+            return "its bias is not frozen"
         sizes = (val(self.image).shape[1], *val(self.weight).shape)
-        known = all(isinstance(s, int) and s > 0 for s in sizes)
-        there = not any(isinstance(s, int) and s == 0 for s in val(self.image).shape)
-        return known and there and all(weight in frozen for weight in weights)
+        if not all(isinstance(s, int) for s in sizes):
+            return "its channel count or its window is symbolic"
+        if any(isinstance(s, int) and s == 0 for s in (*sizes, *val(self.image).shape)):
+            return "its image or its weight is empty"
+        return None
 
     def is_flipped(self) -> bool:
         """A transposed convolution that equals a plain one with a flipped window."""

@@ -15,8 +15,9 @@ from typing import ClassVar
 import torch
 from torch.fx import Node
 
+from ingot.ops.kernel_shapes import why_not_dtype
 from ingot.passes.base import Pass, ProgramDraft
-from ingot.passes.convolution_call import DTYPES, ConvolutionCall, call_of
+from ingot.passes.convolution_call import ConvolutionCall, call_of
 from ingot.passes.frozen import freeze, frozen_values
 from ingot.passes.images import Images, are_alike, is_channels_last
 from ingot.passes.normalize import val
@@ -36,7 +37,7 @@ class Convolve(Pass):
         counts = {"native": 0, "depthwise as sums": 0, "strided 1×1 as matmuls": 0}
         frozen = frozen_values(draft)
         for node in list(draft.graph.nodes):
-            if not _is_image_convolution(node, frozen):
+            if node.target is not aten.convolution.default or why_not_image(node, frozen):
                 continue
             call = call_of(node)
             writer = _Writer(draft, node)
@@ -58,13 +59,22 @@ class Convolve(Pass):
         return [f"{name}: {count}" for name, count in counts.items() if count]
 
 
-def _is_image_convolution(node: Node, frozen: set[Node]) -> bool:
-    if node.target is not aten.convolution.default:
-        return False
+def why_not_native(node: Node, frozen: set[Node]) -> str | None:
+    """Why the pass leaves a convolution without a native op; None if it would not."""
+    return call_of(node).why_not_native(frozen) or why_not_image(node, frozen)
+
+
+def why_not_image(node: Node, frozen: set[Node]) -> str | None:
+    """The reason against the layouts of a convolution's images."""
     made, image = val(node), val(node.args[0])
-    if made.dtype not in DTYPES or image.dtype not in DTYPES or not is_channels_last(made):
-        return False
-    return is_channels_last(image) or call_of(node).reads_any_layout(frozen)
+    refusal = why_not_dtype(made.dtype) or why_not_dtype(image.dtype)
+    if refusal is not None:
+        return refusal
+    if not is_channels_last(made):
+        return "its result is not channels-last"
+    if not is_channels_last(image) and not call_of(node).reads_any_layout(frozen):
+        return "its image is not channels-last"
+    return None
 
 
 def _is_depthwise(call: ConvolutionCall) -> bool:

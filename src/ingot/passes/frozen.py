@@ -6,7 +6,7 @@ call.
 from __future__ import annotations
 
 import torch
-from torch.fx import Node
+from torch.fx import Graph, Node
 
 from ingot.passes.base import ProgramDraft
 from ingot.program.annotations import FROZEN
@@ -15,12 +15,19 @@ from ingot.program.spec import is_pure
 
 
 def frozen_values(draft: ProgramDraft) -> set[Node]:
-    found: set[Node] = set()
     inputs = placeholders(draft.graph)
-    for node, spec in zip(inputs, draft.signature.inputs, strict=True):
-        if spec.kind in ("parameter", "buffer", "constant") and node not in draft.overwritten:
-            found.add(node)
-    for node in draft.graph.nodes:
+    stay = {
+        node
+        for node, spec in zip(inputs, draft.signature.inputs, strict=True)
+        if spec.kind in ("parameter", "buffer", "constant") and node not in draft.overwritten
+    }
+    return computed_from(stay, draft.graph)
+
+
+def computed_from(frozen: set[Node], graph: Graph) -> set[Node]:
+    """Frozen inputs, constants, and all values that are computed from nothing else."""
+    found = set(frozen)
+    for node in graph.nodes:
         if node.op == "get_attr" or (
             node.op == "call_function"
             and node.all_input_nodes

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import torch
 from torch.fx import Node
 
-from ingot.ops.kernel_shapes import GATES, padded_units
+from ingot.ops.kernel_shapes import GATES, padded_units, why_not_dtype
 from ingot.passes.base import Pass, ProgramDraft
 from ingot.passes.frozen import freeze, frozen_values
 from ingot.passes.normalize import val
@@ -32,29 +32,39 @@ class Recur(Pass):
     def rewrite(self, draft: ProgramDraft) -> list[str]:
         frozen = frozen_values(draft)
         found = [node for node in draft.graph.nodes if node.target is LAYER]
-        taken = [node for node in found if _fits(node)]
+        taken = [node for node in found if why_not_native(node) is None]
         for node in taken:
             _Writer(draft, node, frozen).write()
         return [f"recurrent layers as native code: {len(taken)}"] if taken else []
 
 
-def _fits(node: Node) -> bool:
+_FORMS = {
+    "bidirectional": "it runs in both directions",
+    "batch_first": "its batch comes first",
+    "train": "it is in training mode",
+    "batch_sizes": "its sequences are packed",
+}
+
+
+def why_not_native(node: Node) -> str | None:
+    """Why the pass leaves a layer to oneDNN; None if it would not."""
     given = arguments_of(node)
+    if given["mode"] != LSTM_MODE:
+        return "it is no LSTM"
+    for name, reason in _FORMS.items():
+        if given[name]:
+            return reason
+    if given["num_layers"] != 1:
+        return f"it has {given['num_layers']} layers"
+    if not any(isinstance(size, int) for size in val(given["input"]).shape[:2]):
+        return "its sequence length and its batch size are both symbolic"
+    if not all(is_item(user) and user.args[1] < OUTPUTS for user in node.users):  # type: ignore[operator]
+        return "its workspace is read, as a backward does"
     weights = [given[f"weight{k}"] for k in range(4 if given["has_biases"] else 2)]
-    states = [given["input"], given["hx_"], given["cx_"]]
-    dtype = val(states[0]).dtype
-    plain = (
-        given["mode"] == LSTM_MODE
-        and not any(given[n] for n in ("bidirectional", "batch_first", "train", "batch_sizes"))
-        and given["num_layers"] == 1
-        and any(isinstance(size, int) for size in val(given["input"]).shape[:2])
-    )
-    return (
-        plain
-        and dtype in (torch.float32, torch.float64)
-        and all(val(n).dtype is dtype for n in (*states, *weights))
-        and all(is_item(user) and user.args[1] < OUTPUTS for user in node.users)  # type: ignore[operator]
-    )
+    dtypes = {val(n).dtype for n in (given["input"], given["hx_"], given["cx_"], *weights)}
+    if len(dtypes) > 1:
+        return "its operands differ in dtype"
+    return why_not_dtype(*dtypes)
 
 
 @dataclass(frozen=True)

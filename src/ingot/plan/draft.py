@@ -17,6 +17,7 @@ from ingot.errors import Place as SourceLine
 from ingot.fuse.accesses import Condition
 from ingot.fuse.views import base_of
 from ingot.plan.calls import ComputationBuilder, recipe_calls, size_expr
+from ingot.plan.decisions import Decisions
 from ingot.plan.derived import derived, is_derived
 from ingot.plan.host_ops import plain
 from ingot.plan.ir import (
@@ -74,7 +75,9 @@ class Draft:
         variants: Variants,
         symbols: dict[str, SymbolRange],
         names: Names,
+        decisions: Decisions | None = None,
     ):
+        self.decisions = Decisions() if decisions is None else decisions
         self.resources, self.variants, self.names = resources, variants, names
         self.ranges = symbols
         self.buffers: dict[str, Buffer] = {}

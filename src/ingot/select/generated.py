@@ -14,30 +14,34 @@ from ingot.errors import Place
 from ingot.fuse.elements import looks_up
 from ingot.fuse.region import Region
 from ingot.fuse.views import base_of, is_view
+from ingot.kernels.choose_variants import choose_variants, note_variants
 from ingot.kernels.family import useful_threads
 from ingot.kernels.matmul.family import FusedEpilogue, Member
-from ingot.kernels.variants import choose
 from ingot.ops.rules import pointwise_rules
 from ingot.plan.draft import Draft
 from ingot.plan.ir import Argument, Launch, Op, Parameter
 from ingot.program.shapes import tensor_of
 from ingot.program.source import node_place
-from ingot.select.epilogues import Epilogue
+from ingot.select.fuse_epilogues import Epilogue
 from ingot.select.reductions import length_of, reduction_table
 
 
 def region_launch(region: Region, kernel: Kernel, draft: Draft) -> list[Op]:
     for node in region.stored:
         draft.make(node)
+    if not region.needs_split:
+        return [_launch(kernel, draft)]
+    table = reduction_table(draft.variants, region, draft.ranges)
+    name = f"{', '.join(node.name for node in region.stored)} (reduction)"
     whole = kernel.whole
-    if whole is None:
+    if whole is None:  # only one variant was built
+        note_variants(name, draft.decisions, table)
         return [_launch(kernel, draft)]
     makers: dict[str, Callable[[], list[Op]]] = {
         "split": lambda: [_launch(kernel, draft)],
         "whole": lambda: [_launch(whole, draft)],
     }
-    table = reduction_table(draft.variants, region, draft.ranges)
-    return choose(table, length_of(region), makers)
+    return choose_variants(name, draft.decisions, table, length_of(region), makers)
 
 
 def with_epilogue(epilogue: Epilogue, kernel: Kernel, draft: Draft) -> Member:

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 from ingot.codegen.kernels import Kernels
 from ingot.dispatch.variants import Variants
-from ingot.fuse.fused import CallStep, Fused
+from ingot.fuse.fused import Fused, Step
 from ingot.fuse.region import Region
 from ingot.journal import Entry, Journal
+from ingot.kernels.choose_variants import thread_choices
 from ingot.passes.versions import Question, Versions
+from ingot.plan.decisions import Decisions, lines_of
 from ingot.plan.draft import Draft, Names
 from ingot.plan.ir import NOWHERE, Branch, Op, Plan
 from ingot.plan.passes.assign_arena import AssignArena
@@ -24,7 +26,7 @@ from ingot.plan.passes.place_allocations import PlaceAllocations
 from ingot.plan.resources import Resources
 from ingot.plan.verify import verify
 from ingot.program.program import Program
-from ingot.select.epilogues import Epilogue
+from ingot.select.fuse_epilogues import Epilogue
 from ingot.select.selector import Selector
 
 
@@ -36,6 +38,8 @@ class Version:
     kernels: Kernels
     epilogues: Mapping[Region, Epilogue]
     """Regions that run as epilogues of matmuls."""
+    decisions: Decisions
+    """Those on epilogues."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,8 @@ class Planned:
     plan: Plan
     resources: Resources
     journal: Journal
+    refusals: Mapping[Step, str]
+    """Why no kernel family runs a call."""
 
 
 def plan_versions(
@@ -52,10 +58,10 @@ def plan_versions(
     draft = Draft(
         Resources(variants.options.weight_guard), variants, dict(program.symbols), Names()
     )
-    selectors = [
-        Selector(v.fused, v.kernels, v.epilogues, draft, number)
-        for number, v in enumerate(versions)
-    ]
+    selectors = []
+    for number, v in enumerate(versions):
+        draft.decisions = v.decisions.copy()
+        selectors.append(Selector(v.fused, v.kernels, v.epilogues, draft, number))
     inputs = selectors[0].inputs()
     for other in selectors[1:]:
         other.inputs(inputs)
@@ -65,34 +71,35 @@ def plan_versions(
     else:
         blocks = iter([_block(selector, draft) for selector in selectors])
         draft.ops += _branch(tree, blocks)
-    plan, journal = _finished(draft, inputs, _journal(selectors))
+    plan, journal = _finished(draft, inputs, _journal(selectors, variants))
     verify(plan)  # a plan that does not verify never runs
-    return Planned(plan, draft.resources, journal)
+    refusals = {step: why for s in selectors for step, why in s.claims.refused().items()}
+    return Planned(plan, draft.resources, journal, refusals)
 
 
-def _journal(selectors: Sequence[Selector]) -> Journal:
-    """Decisions made before there was a plan."""
-    grouped = [len(s.groups) for s in selectors]
-    launches = [len(set(map(id, s.groups.values()))) for s in selectors]
-    notes = tuple(
-        f"{step.node.name}: {reason}"
-        for selector in selectors
-        for step, reasons in selector.claims.reasons.items()
-        if isinstance(step, CallStep)
-        for reason in reasons
-    )
-    return Journal(
-        (
-            Entry("select_kernels", 0.0, 0, 0, notes),
-            Entry("fuse_horizontal", 0.0, sum(grouped), sum(launches)),
-        )
-    )
+def _journal(selectors: Sequence[Selector], variants: Variants) -> Journal:
+    """The decisions made before there was a plan; the counts are of the steps that they are about
+    and of what became of them."""
+    steps = sum(len(s.fused.steps) for s in selectors)
+    fused = sum(len(s.epilogues) for s in selectors)
+    grouped = sum(len(s.groups) for s in selectors)
+    launches = sum(len(set(map(id, s.groups.values()))) for s in selectors)
+    counts = {
+        "fuse_epilogues": (steps, steps - fused),
+        "select_kernels": (steps, steps),
+        "fuse_horizontal": (grouped, launches),
+        "choose_variants": (steps, steps),
+    }
+    decisions = [s.decisions for s in selectors]
+    notes = {name: lines_of(decisions, name) for name in counts}
+    notes["choose_variants"] += tuple(thread_choices(variants))
+    return Journal(tuple(Entry(name, 0.0, *both, notes[name]) for name, both in counts.items()))
 
 
 def _block(selector: Selector, draft: Draft) -> tuple[Op, ...]:
     """The ops of one version."""
     outer, known = draft.ops, set(draft.known)
-    draft.ops, draft.plain = [], {}
+    draft.ops, draft.plain, draft.decisions = [], {}, selector.decisions
     draft.ranges = dict(selector.fused.program.symbols)
     selector.ops()
     ops, draft.ops, draft.known = tuple(draft.ops), outer, known
@@ -111,7 +118,7 @@ def plan_body(
     body: Fused, kernels: Kernels, epilogues: Mapping[Region, Epilogue], outer: Draft
 ) -> Plan:
     """The plan of a control-flow body that Python executes."""
-    draft = Draft(outer.resources, outer.variants, dict(outer.ranges), outer.names)
+    draft = Draft(outer.resources, outer.variants, dict(outer.ranges), outer.names, outer.decisions)
     selector = Selector(body, kernels, epilogues, draft)
     inputs = selector.inputs()
     selector.ops()

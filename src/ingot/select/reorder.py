@@ -14,6 +14,7 @@ from ingot.fuse.fused import CallStep, Step
 from ingot.fuse.region import Region
 from ingot.fuse.views import base_of, is_view
 from ingot.kernels.matmul.claim import Matmul, root_of
+from ingot.plan.passes.base import Notes
 from ingot.program.shapes import size_of, tensor_of
 
 NEAR = 4
@@ -22,7 +23,9 @@ Unit = Sequence[Step]
 """Steps that stay together."""
 
 
-def made_adjacent(units: Sequence[Unit], matmuls: Mapping[Step, Matmul]) -> list[Unit]:
+def made_adjacent(
+    units: Sequence[Unit], matmuls: Mapping[Step, Matmul], notes: Notes
+) -> list[Unit]:
     """`matmuls`: the matmuls that calls compute."""
     made = {node: k for k, unit in enumerate(units) for node in _made(unit)}
     """The unit that makes each value, or the unit that it moved behind."""
@@ -36,8 +39,12 @@ def made_adjacent(units: Sequence[Unit], matmuls: Mapping[Step, Matmul]) -> list
             continue
         key = rows_read(matmul)
         leader, passed = leaders.get(key, (k, others))
-        moving = _moving(units, made, k, leader) if others - passed <= NEAR else None
+        near = others - passed <= NEAR
+        moving = _moving(units, made, k, leader) if near else None
         if leader == k or moving is None:
+            if leader != k:
+                why = "it needs values made between" if near else f"more than {NEAR} between"
+                notes.add(f"{unit[0].name}: not moved to {units[leader][0].name}: {why}")
             leaders[key] = (k, others)
             others += 1
             continue

@@ -20,7 +20,8 @@ from ingot.fuse.accesses import conditions_of
 from ingot.fuse.fused import CallStep, Fused, KernelStep, Step
 from ingot.fuse.region import Region
 from ingot.fuse.views import is_view
-from ingot.kernels.matmul.family import Member, packed_launch
+from ingot.kernels.choose_variants import note_variants
+from ingot.kernels.matmul.family import Member, packed_launch, table_of
 from ingot.plan.calls import argument, call_of, size_expr, symbol_of
 from ingot.plan.derived import is_derived
 from ingot.plan.draft import Draft, is_memory
@@ -46,13 +47,13 @@ from ingot.program.program import Program
 from ingot.program.shapes import strides_of
 from ingot.program.source import node_place
 from ingot.program.spec import is_pure
-from ingot.select.claims import Claims, is_count
 from ingot.select.control_ops import ControlOps
-from ingot.select.epilogues import Epilogue
 from ingot.select.fallback import region_calls
+from ingot.select.fuse_epilogues import Epilogue, with_code
+from ingot.select.fuse_horizontal import Group, Grouping, fuse_horizontal
 from ingot.select.generated import native_nodes, region_launch, with_epilogue
-from ingot.select.horizontal import Group, Grouping
 from ingot.select.in_place import WRITING, written_in_place
+from ingot.select.select_kernels import is_count, select_kernels
 
 aten = torch.ops.aten
 
@@ -69,16 +70,13 @@ class Selector:
         version: int = 0,
     ):
         self.fused, self.kernels, self.draft, self.version = fused, kernels, draft, version
-        self.claims = Claims(fused, kernels)
+        self.decisions = decisions = draft.decisions
+        self.claims = select_kernels(fused, kernels, decisions.select_kernels)
         self.in_place = written_in_place(fused, kernels)
-        by_region = kernels.by_region
-        self.epilogues = {
-            r: f for r, f in epilogues.items() if r in by_region and by_region[r].is_epilogue
-        }
+        self.epilogues = with_code(epilogues, kernels, decisions.fuse_epilogues)
         self._waiting = {epilogue.call for epilogue in self.epilogues.values()}
         self._grouping = Grouping(self.claims, kernels, self.epilogues, draft)
-        self.groups = self._grouping.groups(fused)
-        """Steps of matmuls to the group that runs as one launch, unless each step is timed."""
+        self.groups = fuse_horizontal(fused, self._grouping)
         self._numbers = {step: (version, k) for k, step in enumerate(fused.steps)}
         self._inside = 0
         """The number of native branches and loops around the next step."""
@@ -207,6 +205,7 @@ class Selector:
         if region in self.epilogues:
             self._cover(self.epilogues[region].call)
             member = with_epilogue(self.epilogues[region], kernel, draft)
+            self._note_packed(member)
             draft.ops.append(packed_launch(draft, [member]))
             return
         self._place_in_input(region.stored)
@@ -222,7 +221,17 @@ class Selector:
             else:
                 kernel = self.kernels.by_region[member.epilogue.region]
                 members.append(with_epilogue(member.epilogue, kernel, self.draft))
+            self._note_packed(members[-1])
         self.draft.ops.append(packed_launch(self.draft, members, group.in_step))
+
+    def _note_packed(self, member: Member) -> None:
+        """Notes the variant of a matmul that is not launched alone."""
+        matmul, epilogue = member
+        name = f"{matmul.node.name} (matmul)"
+        if epilogue is None:
+            note_variants(name, self.decisions, table_of(self.draft, matmul))
+        else:
+            self.decisions.choose_variants.add(f"{name}: packed (its epilogue needs it)")
 
     def _cover(self, *steps: Step) -> None:
         numbers = (self._numbers.get(step, NOWHERE) for step in steps)

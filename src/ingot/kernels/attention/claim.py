@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from torch import fx
 
-from ingot.kernels.family import Claim, Pair, broadcast
-from ingot.program.native_ops import attention
+from ingot.kernels.family import Claim, Pair, Reason, broadcast
+from ingot.passes.attention import FLASH, why_not_native
 from ingot.program.shapes import Size, shape_of, strides_of
 
 
@@ -63,7 +63,9 @@ class Attention(Claim):
         return [0] * (4 - len(steps)) + steps
 
 
-def attentions_of(node: fx.Node) -> list[Attention]:
-    if node.target is not attention or strides_of(node)[-1] != 1:
-        return []
-    return [Attention(node, *node.args)]  # type: ignore[arg-type]
+def attention_of(node: fx.Node) -> Attention | Reason:
+    if node.target is FLASH:  # passes/attention.py left it
+        return Reason(why_not_native(node) or "its result is not read")
+    if strides_of(node)[-1] != 1:
+        return Reason("the rows of the result are not contiguous")
+    return Attention(node, *node.args)  # type: ignore[arg-type]

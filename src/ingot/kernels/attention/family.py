@@ -9,11 +9,12 @@ import torch.nn.functional as F
 from torch import fx
 
 from ingot.dispatch.threads import attention_work
-from ingot.kernels.attention.claim import Attention, attentions_of
+from ingot.kernels.attention.claim import Attention, attention_of
 from ingot.kernels.attention.emit import FIELDS, attention_function
 from ingot.kernels.attention.variants import attention_table
-from ingot.kernels.family import Family, fields
-from ingot.kernels.variants import choose
+from ingot.kernels.choose_variants import choose_variants
+from ingot.kernels.family import Family, Reason, fields
+from ingot.passes.attention import FLASH
 from ingot.plan.draft import Draft
 from ingot.plan.ir import Launch, Op
 from ingot.program.native_ops import attention
@@ -24,10 +25,11 @@ aten = torch.ops.aten
 
 class AttentionFamily(Family[Attention]):
     name = "attention"
-    targets = (attention,)
+    targets = (attention, FLASH)
 
-    def match(self, node: fx.Node, frozen: set[fx.Node]) -> Sequence[Attention]:
-        return attentions_of(node)
+    def match(self, node: fx.Node, frozen: set[fx.Node]) -> Sequence[Attention] | Reason:
+        found = attention_of(node)
+        return found if isinstance(found, Reason) else [found]
 
     def launch(self, claim: Attention, draft: Draft) -> list[Op]:
         table = attention_table(draft.variants, claim, draft.ranges)
@@ -35,11 +37,11 @@ class AttentionFamily(Family[Attention]):
             "few": lambda: [_launch(claim, draft, True)],
             "many": lambda: [_launch(claim, draft, False)],
         }
-        return choose(table, shape_of(claim.query)[2], makers)
+        name, queries = f"{claim.node.name} (attention)", shape_of(claim.query)[2]
+        return choose_variants(name, draft.decisions, table, queries, makers)
 
     early = (
-        F.scaled_dot_product_attention, aten.scaled_dot_product_attention.default,
-        aten._scaled_dot_product_flash_attention_for_cpu.default,
+        F.scaled_dot_product_attention, aten.scaled_dot_product_attention.default, FLASH,
     )  # fmt: skip
 
     def precompile(self, node: fx.Node, dtype: torch.dtype) -> None:

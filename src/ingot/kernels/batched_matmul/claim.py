@@ -1,6 +1,6 @@
 """Matmuls of two activations in a plan: calls of bmm or baddbmm, or of mm or addmm whose second
 operand is not a weight. The first operand, the addend and the result are row-major. Other calls are
-left to PyTorch.
+refused with a reason.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import torch
 from torch import fx
 
-from ingot.kernels.family import Claim, Pair, broadcast
-from ingot.program.shapes import Size, arguments_of, shape_of, strides_of, tensor_of
+from ingot.kernels.family import Claim, Pair, Reason, broadcast, why_not_operands
+from ingot.kernels.matmul.claim import SCALED
+from ingot.program.shapes import Size, arguments_of, shape_of, strides_of
 
 aten = torch.ops.aten
 LARGE = 1 << 24
@@ -58,29 +59,35 @@ def _steps(node: fx.Node) -> list[Size]:
     return [0] * (3 - len(steps)) + steps
 
 
-def batches_of(node: fx.Node) -> list[Batch]:
+def batch_of(node: fx.Node) -> Batch | Reason:
     call = _call(node)
     if call is None:
-        return []
-    values = [tensor_of(n) for n in (node, *call.reads())]
-    plain = all(
-        v.dtype is values[0].dtype and v.dtype in (torch.float32, torch.float64) and not v.is_neg()
-        for v in values
-    )
+        return Reason(SCALED)
+    refusal = why_not_operands(node, *call.reads()) or _why_not_sizes(call)
+    return call if refusal is None else Reason(refusal)
+
+
+def _why_not_sizes(call: Batch) -> str | None:
     counts = call.counts()
-    if not plain or not all(isinstance(n, int) and n > 0 for n in counts):
-        return []
     matrices, m, n, k = counts
-    by_rows = all(_lies_by_rows(x, n) for x in (node, call.addend)) and _lies_by_rows(call.left, k)
-    return [call] if by_rows and matrices * m * n * k <= LARGE else []
+    if not all(isinstance(size, int) for size in counts):
+        return "a size is symbolic"
+    if 0 in counts:
+        return "an operand is empty"
+    if not _lies_by_rows(call.left, k):
+        return "the rows of the first operand are not contiguous"
+    if not all(_lies_by_rows(node, n) for node in (call.node, call.addend)):
+        return "the rows of the result or the addend are not contiguous"
+    if matrices * m * n * k > LARGE:
+        return f"more than {LARGE} multiplications: BLAS is faster"
+    return None
 
 
 def _call(node: fx.Node) -> Batch | None:
+    """The call by names; None if it scales an operand."""
     if node.target in (aten.bmm.default, aten.mm.default):
         left, right = arguments_of(node).values()
         return Batch(node, left, right, None)
-    if node.target not in (aten.baddbmm.default, aten.addmm.default):
-        return None
     addend, left, right, beta, alpha = arguments_of(node).values()
     return Batch(node, left, right, addend) if beta == 1 and alpha == 1 else None
 

@@ -9,9 +9,9 @@ from torch import fx
 
 from ingot.dispatch.threads import matmul_work
 from ingot.fuse import index as ix
-from ingot.kernels.batched_matmul.claim import Batch, batches_of
+from ingot.kernels.batched_matmul.claim import Batch, batch_of
 from ingot.kernels.batched_matmul.emit import FIELDS, batched_function, batched_share
-from ingot.kernels.family import Family, fields, useful_threads
+from ingot.kernels.family import Family, Reason, fields, useful_threads
 from ingot.plan.draft import Draft
 from ingot.plan.ir import Op
 from ingot.program.shapes import tensor_of
@@ -23,8 +23,9 @@ class BatchedMatmul(Family[Batch]):
     name = "batched_matmul"
     targets = (aten.bmm.default, aten.mm.default, aten.baddbmm.default, aten.addmm.default)
 
-    def match(self, node: fx.Node, frozen: set[fx.Node]) -> Sequence[Batch]:
-        return batches_of(node)
+    def match(self, node: fx.Node, frozen: set[fx.Node]) -> Sequence[Batch] | Reason:
+        found = batch_of(node)
+        return found if isinstance(found, Reason) else [found]
 
     def launch(self, claim: Batch, draft: Draft) -> list[Op]:
         dtype = tensor_of(claim.node).dtype

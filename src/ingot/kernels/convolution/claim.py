@@ -1,6 +1,6 @@
 """Claims on the convolution op that passes/convolve.py writes: one launch of the function in
-emit.py for each group of channels, or none if PyTorch runs the convolution. Weights and bias are
-packed together, so that one guard serves both.
+emit.py for each group of channels, or the reason against it. Weights and bias are packed together,
+so that one guard serves both.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ from ingot.codegen.gemm import packed
 from ingot.kernels.convolution.emit import FIELDS, convolution_functions
 from ingot.kernels.convolution.geometry import Geometry, border_ranges, offsets
 from ingot.kernels.convolution.tiles import Tile, tile_function
-from ingot.kernels.family import Claim, Pair, broadcast
+from ingot.kernels.family import Claim, Pair, Reason, broadcast
 from ingot.kernels.native_call import NativeCall
 from ingot.ops.kernel_shapes import tile_shape
+from ingot.passes.convolve import why_not_native
+from ingot.passes.frozen import computed_from
 from ingot.plan.attributes import register
 from ingot.plan.derived import derived
 from ingot.plan.ir import Attributes, Expansion, Packing
 from ingot.plan.places import bytes_of
-from ingot.program import native_ops
 from ingot.program.shapes import Size, arguments_of, shape_of, strides_of, tensor_of
 
 
@@ -206,22 +207,30 @@ class FilterPanels(Packing):
         return -(-self.count // width) * width
 
 
-def convolutions_of(node: fx.Node, lasting: set[fx.Node]) -> list[Convolution]:
-    if node.target is not native_ops.convolution:
-        return []
+def convolutions_of(node: fx.Node, lasting: set[fx.Node]) -> list[Convolution] | Reason:
     given = arguments_of(node)
     image, weight, bias = (given[n] for n in ("image", "weight", "bias"))
     made = [n for n in (weight, bias) if n is not None]
     if not all(root in lasting for n in made for root in derived(n).roots):
-        return []
+        return Reason("its weight is not frozen")
+    if any(given["padding"]):
+        return Reason("its image was not padded beforehand")
     images = [n for n in (node, image, given["addend"]) if n is not None]
-    if any(given["padding"]) or not _is_known(*made) or not all(map(_has_channels, images)):
-        return []
+    if not _is_known(*made):
+        return Reason("its weight is empty or has a symbolic size")
+    if not all(map(_has_channels, images)):
+        return Reason("an image is empty or has a symbolic number of channels")
     columns, inner = shape_of(weight)[:2]
     groups = given["groups"]
     if groups > 1 and inner == 1 and columns == groups:
         return [_group(node, given, 0, 1, depthwise=True)]
     return [_group(node, given, g, groups, depthwise=False) for g in range(groups)]
+
+
+def why_not_converted(node: fx.Node, frozen: set[fx.Node]) -> Reason:
+    """Why `passes/convolve.py` left a call of ATen's op as it is."""
+    reason = why_not_native(node, computed_from(frozen, node.graph))
+    return Reason(reason or "the program has no parameters")
 
 
 def _is_known(*nodes: fx.Node) -> bool:

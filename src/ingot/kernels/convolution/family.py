@@ -8,13 +8,13 @@ import torch
 from torch import fx
 
 from ingot.codegen.gemm import WORK_PER_THREAD
-from ingot.kernels.convolution.claim import Convolution, convolutions_of
+from ingot.kernels.convolution.claim import Convolution, convolutions_of, why_not_converted
 from ingot.kernels.convolution.depth_first import Chain, chains_of
 from ingot.kernels.convolution.emit import convolution_functions
 from ingot.kernels.convolution.emit_depth_first import chain_functions
 from ingot.kernels.convolution.emit_winograd import winograd_functions
 from ingot.kernels.convolution.winograd import Winograd, faster
-from ingot.kernels.family import Family, useful_threads
+from ingot.kernels.family import Family, Reason, useful_threads
 from ingot.plan.draft import Draft
 from ingot.plan.ir import Argument, Launch, Op, Parameter, Pointer
 from ingot.program import native_ops
@@ -26,10 +26,13 @@ Named = dict[str, tuple[Argument, str]]
 
 class ConvolutionFamily(Family[Convolution | Chain]):
     name = "convolution"
-    targets = (native_ops.convolution,)
+    targets = (native_ops.convolution, aten.convolution.default)
 
-    def match(self, node: fx.Node, frozen: set[fx.Node]) -> Sequence[Convolution]:
-        return [faster(each) for each in convolutions_of(node, frozen)]
+    def match(self, node: fx.Node, frozen: set[fx.Node]) -> Sequence[Convolution] | Reason:
+        if node.target is aten.convolution.default:
+            return why_not_converted(node, frozen)
+        found = convolutions_of(node, frozen)
+        return found if isinstance(found, Reason) else [faster(each) for each in found]
 
     def launch(self, claim: Convolution | Chain, draft: Draft) -> list[Op]:
         return [_chain(claim, draft) if isinstance(claim, Chain) else _alone(claim, draft)]

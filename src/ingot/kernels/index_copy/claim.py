@@ -1,16 +1,16 @@
 """Claims on index_copy, such as new keys and values written into a cache: the arguments of the
-function in emit.py, or no claim if PyTorch runs the call.
+function in emit.py, or the reason against a claim.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import fx
 
-from ingot.kernels.family import Claim, Pair
+from ingot.kernels.family import Claim, Pair, Reason
 from ingot.kernels.index_copy.emit import ELEMENTS, WITHIN
 from ingot.program.shapes import Size, arguments_of, shape_of, strides_of, tensor_of
 
@@ -53,16 +53,27 @@ class IndexCopy(Claim):
         return words
 
 
-def index_copies_of(node: fx.Node) -> list[IndexCopy]:
-    if node.target is not torch.ops.aten.index_copy.default:
-        return []
+def index_copy_of(node: fx.Node) -> IndexCopy | Reason:
     given = arguments_of(node)
     call = IndexCopy(node, given["self"], given["dim"], given["index"], given["source"])
-    rank = len(shape_of(node))
-    if not 1 <= rank <= WITHIN + 1 or len(shape_of(call.source)) != rank:
-        return []
-    values = [tensor_of(n) for n in (node, call.given, call.source)]
-    plain = all(v.layout is torch.strided and not v.is_neg() and not v.is_conj() for v in values)
-    if not plain or values[0].dtype.itemsize not in ELEMENTS:
-        return []
-    return [IndexCopy(node, call.given, call.dim % rank, call.index, call.source)]
+    refusal = _why_not(call)
+    if refusal is not None:
+        return Reason(refusal)
+    return replace(call, dim=call.dim % len(shape_of(node)))
+
+
+def _why_not(call: IndexCopy) -> str | None:
+    rank, slices = len(shape_of(call.node)), len(shape_of(call.source))
+    if not 1 <= rank <= WITHIN + 1:
+        return f"a tensor of {rank} dimensions; the kernel takes 1 to {WITHIN + 1}"
+    if slices != rank:
+        return f"the source has {slices} dimensions, the result {rank}"
+    values = [tensor_of(node) for node in (call.node, call.given, call.source)]
+    if any(value.layout is not torch.strided for value in values):
+        return "a tensor is not strided"
+    if any(value.is_neg() or value.is_conj() for value in values):
+        return "an operand is a lazily negated or conjugated view"
+    dtype = values[0].dtype
+    if dtype.itemsize not in ELEMENTS:
+        return f"no kernel for elements of {dtype.itemsize} bytes"
+    return None

@@ -8,8 +8,8 @@ from dataclasses import replace
 import torch
 from torch import fx
 
-from ingot.kernels.family import Family, fields
-from ingot.kernels.index_copy.claim import IndexCopy, index_copies_of
+from ingot.kernels.family import Family, Reason, fields
+from ingot.kernels.index_copy.claim import IndexCopy, index_copy_of
 from ingot.kernels.index_copy.emit import FIELDS, index_copy_function
 from ingot.plan.draft import Draft
 from ingot.plan.ir import Argument, Call, Computation, Launch, Op, Pointer, Ref
@@ -20,8 +20,9 @@ class IndexCopyFamily(Family[IndexCopy]):
     name = "index_copy"
     targets = (torch.ops.aten.index_copy.default,)
 
-    def match(self, node: fx.Node, frozen: set[fx.Node]) -> Sequence[IndexCopy]:
-        return index_copies_of(node)
+    def match(self, node: fx.Node, frozen: set[fx.Node]) -> Sequence[IndexCopy] | Reason:
+        found = index_copy_of(node)
+        return found if isinstance(found, Reason) else [found]
 
     def launch(self, claim: IndexCopy, draft: Draft) -> list[Op]:
         """A copy of `given`, unless its memory is the result's, then the slices."""

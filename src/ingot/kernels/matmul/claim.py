@@ -1,5 +1,5 @@
 """Claims on matmuls with weights: mm, addmm or a 1×1 convolution whose second operand is frozen, so
-that packing it pays. PyTorch runs other calls.
+that packing it pays. Other calls are refused with a reason.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import torch
 from torch import fx
 
 from ingot.fuse.views import base_of
-from ingot.kernels.family import Claim, Pair
+from ingot.kernels.family import Claim, Pair, Reason, why_not_frozen, why_not_operands
 from ingot.ops.dtypes import HALVES
 from ingot.passes.widen import CONVERT, WIDE
 from ingot.plan.derived import derived, is_derived
@@ -20,6 +20,7 @@ from ingot.plan.places import native_view
 from ingot.program.shapes import Size, arguments_of, same_size, shape_of, strides_of, tensor_of
 
 aten = torch.ops.aten
+SCALED = "alpha or beta is not 1"
 
 
 @dataclass(frozen=True)
@@ -73,45 +74,50 @@ class Weight:
         return tensor.as_strided(self.shape, self.strides, start)
 
 
-def matmuls_of(node: fx.Node, lasting: set[fx.Node]) -> list[Matmul]:
-    """The matmuls that compute the node, in order; none if PyTorch runs it. `lasting` are the
-    inputs whose memory is the same tensor's in every call."""
+def matmul_of(node: fx.Node, lasting: set[fx.Node]) -> Matmul | Reason | None:
+    """The matmul that computes the node, the reason against it, or None if the node is no matmul.
+    `lasting` are the inputs whose memory is the same tensor's in every call."""
     if node.target is aten.mm.default:
         left, weight = node.args
         return _of_matrices(node, left, weight, None, lasting)  # type: ignore[arg-type]
     if node.target is aten.addmm.default:
         given = arguments_of(node)
         if given["beta"] != 1 or given["alpha"] != 1:
-            return []
+            return Reason(SCALED)
         return _of_matrices(node, given["mat1"], given["mat2"], given["self"], lasting)
     if node.target is aten.convolution.default:
         return _of_images(node, lasting)
-    return []
+    return None
 
 
 def _of_matrices(
     node: fx.Node, left: fx.Node, right: fx.Node, addend: fx.Node | None, lasting: set[fx.Node]
-) -> list[Matmul]:
+) -> Matmul | Reason:
+    refusal = why_not_operands(node, left, right, addend)
+    if refusal is not None:
+        return Reason(refusal)
     weight = _weight(right, tuple(shape_of(right)), tuple(strides_of(right)), lasting)
+    if isinstance(weight, Reason):
+        return weight
     m, k = shape_of(left)
-    if weight is None or not _same_dtype(node, left, right, addend):
-        return []
-    if (k != 1 and strides_of(left)[1] != 1) or strides_of(node)[1:] != (1,):
-        return []
+    if k != 1 and strides_of(left)[1] != 1:
+        return Reason("the rows of the first operand are not contiguous")
+    if strides_of(node)[1:] != (1,):
+        return Reason("the rows of the result are not contiguous")
     step: Size = 0
     if addend is not None:
         shape, strides = shape_of(addend), strides_of(addend)
         if not shape or shape[-1] != weight.shape[1] or strides[-1] != 1:
-            return []
+            return Reason("the addend has no complete, contiguous rows")
         if len(shape) == 2:
             if not same_size(shape[0], m):
-                return []
+                return Reason("the addend has another number of rows than the result")
             step = strides[0]
     rows = (strides_of(left)[0], strides_of(node)[0], step)
-    return [Matmul(node, left, addend, (m, weight.shape[1], k), rows, weight)]
+    return Matmul(node, left, addend, (m, weight.shape[1], k), rows, weight)
 
 
-def _of_images(node: fx.Node, lasting: set[fx.Node]) -> list[Matmul]:
+def _of_images(node: fx.Node, lasting: set[fx.Node]) -> Matmul | Reason | None:
     """A 1×1 convolution of images with innermost channels: pixels are rows."""
     given = arguments_of(node)
     left, filters, bias = given["input"], given["weight"], given["bias"]
@@ -123,20 +129,23 @@ def _of_images(node: fx.Node, lasting: set[fx.Node]) -> list[Matmul]:
         and len(shape_of(node)) == 4
         and shape_of(filters)[2:] == (1, 1)
     )
-    if not simple or not _same_dtype(node, left, filters, bias):
-        return []
+    if not simple:
+        return None
+    refusal = why_not_operands(node, left, filters, bias)
+    if refusal is not None:
+        return Reason(refusal)
     if bias is not None and strides_of(bias) != (1,):
-        return []
+        return Reason("the bias is not contiguous")
     if not _pixels_are_rows(left) or not _pixels_are_rows(node):
-        return []
+        return Reason("the images are not channels-last")
     n, channels = shape_of(filters)[:2]
     outer, inner = strides_of(filters)[:2]
     weight = _weight(filters, (channels, n), (inner, outer), lasting)
-    if weight is None:
-        return []
+    if isinstance(weight, Reason):
+        return weight
     images, _, height, width = shape_of(node)
     sizes = (images * height * width, n, channels)
-    return [Matmul(node, left, bias, sizes, (channels, n, 0), weight)]
+    return Matmul(node, left, bias, sizes, (channels, n, 0), weight)
 
 
 def _pixels_are_rows(image: fx.Node) -> bool:
@@ -149,25 +158,19 @@ def _pixels_are_rows(image: fx.Node) -> bool:
     )
 
 
-def _same_dtype(*nodes: fx.Node | None) -> bool:
-    values = [tensor_of(n) for n in nodes if n is not None]
-    dtype = values[0].dtype
-    return dtype in (torch.float32, torch.float64) and all(
-        v.dtype is dtype and not v.is_neg() for v in values
-    )
-
-
 def _weight(
     node: fx.Node,
     shape: tuple[Any, ...],
     strides: tuple[Any, ...],
     lasting: set[fx.Node],
-) -> Weight | None:
+) -> Weight | Reason:
     root = root_of(node)
-    if root not in lasting or not all(isinstance(s, int) for s in (*shape, *strides)):
-        return None
+    if root not in lasting:
+        return Reason(why_not_frozen(root, "the second operand"))
+    if not all(isinstance(s, int) for s in (*shape, *strides)):
+        return Reason("the weight has a symbolic size or stride")
     if 0 in shape:
-        return None
+        return Reason("the weight is empty")
     offset = tensor_of(node).storage_offset() - tensor_of(root).storage_offset()
     return Weight(root, shape, strides, int(offset))
 

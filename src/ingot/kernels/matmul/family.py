@@ -14,13 +14,13 @@ from ingot.dispatch.builtin_variants import always
 from ingot.dispatch.ranges import RangeTable
 from ingot.dispatch.threads import matmul_work
 from ingot.fuse import index as ix
-from ingot.kernels.family import Family, fields, useful_threads
+from ingot.kernels.choose_variants import INT8, choose_variants
+from ingot.kernels.family import Family, Reason, fields, useful_threads
 from ingot.kernels.matmul.blas import FIELDS as LIBRARY_FIELDS
 from ingot.kernels.matmul.blas import library_function
-from ingot.kernels.matmul.claim import Matmul, Weight, matmuls_of
+from ingot.kernels.matmul.claim import Matmul, Weight, matmul_of
 from ingot.kernels.matmul.emit import EACH, FIELDS, matmul_function, share_function
 from ingot.kernels.matmul.variants import matmul_table
-from ingot.kernels.variants import choose
 from ingot.plan.attributes import register
 from ingot.plan.draft import Draft
 from ingot.plan.ir import Argument, Function, Launch, Op, Packing, Parameter, Pointer
@@ -66,15 +66,20 @@ class MatmulFamily(Family[Matmul]):
     name = "matmul"
     targets = (aten.mm.default, aten.addmm.default, aten.convolution.default)
 
-    def match(self, node: fx.Node, frozen: set[fx.Node]) -> Sequence[Matmul]:
-        return matmuls_of(node, frozen)
+    def match(self, node: fx.Node, frozen: set[fx.Node]) -> Sequence[Matmul] | Reason:
+        found = matmul_of(node, frozen)
+        if isinstance(found, Reason):
+            return found
+        return [] if found is None else [found]
 
     def launch(self, claim: Matmul, draft: Draft) -> list[Op]:
         makers = {
             "packed": lambda: [packed_launch(draft, [(claim, None)])],
             "library": lambda: [_library(draft, claim)],
         }
-        return choose(table_of(draft, claim), claim.sizes[0], makers)
+        table = table_of(draft, claim)
+        name = f"{claim.node.name} (matmul)"
+        return choose_variants(name, draft.decisions, table, claim.sizes[0], makers)
 
     early = (
         F.linear, torch.addmm, torch.mm, torch.matmul, aten.addmm.default, aten.mm.default,
@@ -89,7 +94,7 @@ class MatmulFamily(Family[Matmul]):
 
 def table_of(draft: Draft, matmul: Matmul) -> RangeTable:
     if is_narrow(draft, matmul):
-        return always("packed", "weights=int8")
+        return always("packed", INT8)
     return matmul_table(draft.variants, matmul, draft.ranges)
 
 

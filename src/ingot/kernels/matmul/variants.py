@@ -5,6 +5,7 @@ from __future__ import annotations
 from ingot.dispatch.builtin_variants import always
 from ingot.dispatch.ranges import RangeTable
 from ingot.dispatch.variants import Variants
+from ingot.kernels.choose_variants import NOT_IN_PLACE
 from ingot.kernels.matmul.blas import LARGEST, has_library
 from ingot.kernels.matmul.claim import Matmul
 from ingot.kernels.ranges import ANY, Symbols, needed_rows, range_of
@@ -15,7 +16,7 @@ from ingot.program.shapes import same_size, tensor_of
 def matmul_table(variants: Variants, matmul: Matmul, symbols: Symbols) -> RangeTable:
     """The variants for ranges of the number of rows."""
     if not takes_library(matmul):
-        return always("packed")
+        return always("packed", NOT_IN_PLACE)
     m, _, k = matmul.sizes
     assert isinstance(k, int)
     weight, dtype = matmul.weight, tensor_of(matmul.node).dtype

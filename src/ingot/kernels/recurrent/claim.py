@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from torch import fx
 
-from ingot.kernels.family import Claim, Pair
+from ingot.kernels.family import Claim, Pair, Reason
+from ingot.passes.recur import LAYER, why_not_native
 from ingot.plan.derived import derived
-from ingot.program.native_ops import lstm
 from ingot.program.shapes import Size, shape_of, strides_of
 
 
@@ -39,10 +39,12 @@ class Recurrence(Claim):
         return [steps, batch, shape_of(self.hidden)[1], *rows, int(self.backward)]
 
 
-def recurrences_of(node: fx.Node, lasting: set[fx.Node]) -> list[Recurrence]:
-    if node.target is not lstm:
-        return []
+def recurrence_of(node: fx.Node, lasting: set[fx.Node]) -> Recurrence | Reason:
+    if node.target is LAYER:  # passes/recur.py left it
+        return Reason(why_not_native(node) or "its results are not read")
     call = Recurrence(node, *node.args)  # type: ignore[arg-type]
-    some = all(size != 0 for size in (*shape_of(call.gates), *shape_of(call.hidden)))
-    stays = all(root in lasting for root in derived(call.weight).roots)
-    return [call] if some and stays else []
+    if 0 in (*shape_of(call.gates), *shape_of(call.hidden)):
+        return Reason("its sequence or its state is empty")
+    if not all(root in lasting for root in derived(call.weight).roots):
+        return Reason("its recurrent weight is not frozen")
+    return call

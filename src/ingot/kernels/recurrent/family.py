@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import torch
 from torch import fx
 
-from ingot.kernels.family import Family, fields
-from ingot.kernels.recurrent.claim import Recurrence, recurrences_of
+from ingot.kernels.family import Family, Reason, fields
+from ingot.kernels.recurrent.claim import Recurrence, recurrence_of
 from ingot.kernels.recurrent.emit import FIELDS, lstm_function, packed_gates
+from ingot.passes.recur import LAYER
 from ingot.plan.attributes import register
 from ingot.plan.draft import Draft
 from ingot.plan.ir import Op, Packing
@@ -29,10 +30,11 @@ class Gates(Packing):
 
 class Lstm(Family[Recurrence]):
     name = "recurrent"
-    targets = (lstm,)
+    targets = (lstm, LAYER)
 
-    def match(self, node: fx.Node, frozen: set[fx.Node]) -> Sequence[Recurrence]:
-        return recurrences_of(node, frozen)
+    def match(self, node: fx.Node, frozen: set[fx.Node]) -> Sequence[Recurrence] | Reason:
+        found = recurrence_of(node, frozen)
+        return found if isinstance(found, Reason) else [found]
 
     def launch(self, claim: Recurrence, draft: Draft) -> list[Op]:
         dtype = tensor_of(claim.node).dtype

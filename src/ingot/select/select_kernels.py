@@ -16,6 +16,7 @@ from ingot.fuse.fused import CallStep, Fused, KernelStep, Step
 from ingot.kernels.family import Claim, Family
 from ingot.kernels.registry import FAMILIES, claimed
 from ingot.plan.derived import is_derived
+from ingot.plan.passes.base import Notes
 from ingot.plan.places import native_view
 from ingot.program.higher_order import Control, control_of
 from ingot.program.spec import is_symbolic_arithmetic
@@ -26,6 +27,14 @@ aten = torch.ops.aten
 SIZE_QUERIES = {aten.sym_size.int, aten.sym_numel.default, aten.sym_stride.int}
 
 
+def select_kernels(fused: Fused, kernels: Kernels, notes: Notes) -> Claims:
+    """Selects what runs each step: generated loops, a kernel family, PyTorch."""
+    claims = Claims(fused, kernels)
+    for line in claims.as_lines(fused):
+        notes.add(line)
+    return claims
+
+
 class Claims:
     """The claims of a program, including those in the bodies of its control flow."""
 
@@ -33,7 +42,8 @@ class Claims:
         self._kernels = kernels
         self.calls: dict[Step, tuple[Family[Any], Sequence[Claim]]] = {}
         """An empty sequence: the result of the call is computed by another claim."""
-        self.reasons: dict[Step, list[str]] = {}
+        self.refusals: dict[Step, dict[str, str]] = {}
+        """The reasons of the families that do not run a call of their kind, by name."""
         self.covered: dict[Step, list[CallStep]] = {}
         """Calls computed by the claim of another call."""
         self.controls: dict[Step, Control] = {}
@@ -43,6 +53,45 @@ class Claims:
     def claims(self, step: Step) -> Sequence[Claim] | None:
         found = self.calls.get(step)
         return None if found is None else found[1]
+
+    def refused(self) -> dict[Step, str]:
+        """The calls that no family runs, each with the reasons."""
+        return {
+            step: "; ".join(dict.fromkeys(reasons.values()))
+            for step, reasons in self.refusals.items()
+            if step not in self.calls
+        }
+
+    def as_lines(self, fused: Fused) -> Iterator[str]:
+        """What runs each step and why, without views and sizes."""
+        for step in fused.steps:
+            told = self._of_region(step) if isinstance(step, KernelStep) else self._of_call(step)
+            if told:
+                yield f"{step.name}: {told}"
+            if isinstance(step, CallStep):
+                for body in step.bodies:
+                    yield from self.as_lines(body)
+
+    def _of_region(self, step: KernelStep) -> str:
+        if step.region in self._kernels.by_region:
+            return "loops"
+        failure = self._kernels.failures.get(step.region, "its kernel was not built")
+        return f"PyTorch: {failure.splitlines()[0]}"
+
+    def _of_call(self, step: CallStep) -> str:
+        refusals = self.refusals.get(step, {})
+        if step in self.calls:
+            family, claims = self.calls[step]
+            others = "".join(f"; not {name}: {why}" for name, why in refusals.items())
+            return f"{family.name}{'' if claims else ', in the launch of another call'}{others}"
+        if step in self.controls:
+            return f"native {self.controls[step].kind}"
+        if step.bodies:
+            return "Python: a body has an eager step, or a new size"
+        if step.kind == "view" or is_count(step.node) or self.is_result(step.node):
+            return ""
+        why = "; ".join(f"not {name}: {each}" for name, each in refusals.items())
+        return f"PyTorch: {why or step.reason}"
 
     def _find_calls(self, fused: Fused) -> None:
         frozen = fused.program.frozen_inputs()
@@ -56,7 +105,7 @@ class Claims:
             if match is not None:
                 self.calls[step] = match
             if reasons:
-                self.reasons[step] = [reason.text for reason in reasons]
+                self.refusals[step] = reasons
             found[step.node] = step
         self._cover_items(fused)
         # A merged claim reads its first operand later than it would alone.

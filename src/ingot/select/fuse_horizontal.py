@@ -21,10 +21,10 @@ from ingot.kernels.matmul.family import is_packed, stored_dtype
 from ingot.plan.draft import Draft
 from ingot.plan.places import native_view
 from ingot.program.shapes import Size, same_size
-from ingot.select.claims import Claims, is_count
-from ingot.select.epilogues import Epilogue
 from ingot.select.fallback import region_inputs
+from ingot.select.fuse_epilogues import Epilogue
 from ingot.select.reorder import rows_read, seen_through
+from ingot.select.select_kernels import Claims, is_count
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,17 @@ class Group:
     """An epilogue reads parts of earlier results."""
 
 
+def fuse_horizontal(fused: Fused, grouping: Grouping) -> dict[Step, Group]:
+    """Steps of matmuls to the group that runs as one launch, unless each step is timed."""
+    groups = grouping.groups(fused)
+    if groups and grouping.draft.variants.options.profile:
+        grouping.draft.decisions.fuse_horizontal.add("each step is timed: every launch is alone")
+    return groups
+
+
 class Grouping:
+    """What the steps of matmuls read, and which of them can run together."""
+
     def __init__(
         self,
         claims: Claims,
@@ -55,7 +65,8 @@ class Grouping:
         draft: Draft,
     ):
         self._claims, self._kernels = claims, kernels
-        self._epilogues, self._draft = epilogues, draft
+        self._notes = draft.decisions.fuse_horizontal
+        self._epilogues, self.draft = epilogues, draft
         self._waiting = {epilogue.call for epilogue in epilogues.values()}
 
     def groups(self, fused: Fused) -> dict[Step, Group]:
@@ -64,6 +75,7 @@ class Grouping:
         for group in self._found(fused):
             if len(group.members) > 1:
                 found |= dict.fromkeys((member.step for member in group.members), group)
+                self._notes.add(f"{_names(group)}: one launch, as they read the same rows")
         for step in fused.steps:
             if isinstance(step, CallStep):
                 for body in step.bodies:
@@ -76,10 +88,15 @@ class Grouping:
             if step in self._waiting or self._does_nothing(step):
                 continue
             member = self._member(step)
-            larger = None if member is None else self._with(group, member)
-            if larger is None:
+            if member is None:
                 yield group
-                larger = Group() if member is None else Group((member,))
+                group = Group()
+                continue
+            larger = self._with(group, member)
+            if isinstance(larger, str):
+                self._notes.add(f"{member.matmul.node.name}: not with {_names(group)}: {larger}")
+                yield group
+                larger = Group((member,))
             group = larger
         yield group
 
@@ -94,26 +111,30 @@ class Grouping:
             epilogue = self._epilogues.get(step.region)
             return None if epilogue is None else Member(step, epilogue.matmul, epilogue)
         match self._claims.claims(step):
-            case [Matmul() as matmul] if is_packed(self._draft, matmul):
+            case [Matmul() as matmul] if is_packed(self.draft, matmul):
                 return Member(step, matmul)
+            case [Matmul()]:
+                self._notes.add(f"{step.name}: alone, as BLAS may run it")
         return None
 
-    def _with(self, group: Group, member: Member) -> Group | None:
-        """The group extended by one member; None if they cannot run together."""
+    def _with(self, group: Group, member: Member) -> Group | str:
+        """The group extended by one member, or why they cannot run together."""
         members = (*group.members, member)
-        kinds = {(rows_read(m.matmul), stored_dtype(self._draft, m.matmul)) for m in members}
-        words = len(FIELDS) + sum(map(self._most_words, members))
-        if len(kinds) > 1 or words > MOST_ARGUMENTS:
-            return None
+        if len({rows_read(m.matmul) for m in members}) > 1:
+            return "it reads other rows"
+        if len({stored_dtype(self.draft, m.matmul) for m in members}) > 1:
+            return "its packed weight has another dtype"
+        if len(FIELDS) + sum(map(self._most_words, members)) > MOST_ARGUMENTS:
+            return f"a launch takes {MOST_ARGUMENTS} arguments"
         in_step = group.in_step
         for earlier in group.members:
             needed = self._needed(member, earlier)
             if needed:
                 if not all(_is_in_step(member, earlier, node) for node in needed):
-                    return None
+                    return f"it reads {earlier.step.name} before other threads have computed it"
                 in_step = True
         if in_step and len({each.matmul.sizes[1] for each in members}) > 1:
-            return None
+            return "its epilogue reads an earlier result of another width"
         return Group(members, in_step)
 
     def _needed(self, member: Member, earlier: Member) -> list[fx.Node]:
@@ -138,6 +159,10 @@ class Grouping:
             return len(EACH)
         kernel = self._kernels.by_region[member.epilogue.region]
         return len(EACH) + len(kernel.buffers) + len(kernel.symbols)
+
+
+def _names(group: Group) -> str:
+    return ", ".join(member.matmul.node.name for member in group.members)
 
 
 def _is_in_step(member: Member, earlier: Member, node: fx.Node) -> bool:
