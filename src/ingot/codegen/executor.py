@@ -15,10 +15,10 @@ from collections.abc import Callable
 from functools import cache
 
 from ingot.codegen.control_flow import control_flow_declarations, control_flow_functions
-from ingot.codegen.entry import has_openmp, openmp_declarations
 from ingot.codegen.jit import compile_module
 from ingot.codegen.lazy import Once
 from ingot.codegen.native import Native
+from ingot.codegen.openmp import has_openmp, openmp_declarations
 from ingot.codegen.parallel_region import team_functions
 
 MOST_ARGUMENTS = 254

@@ -5,11 +5,12 @@ is a scalar, uniform over the vector); operands of different lanes are broadcast
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import torch
 
+from ingot.linkage import declared
 from ingot.ops.dtypes import REGISTER, UNSIGNED, is_float
 from ingot.ops.values import Val, literal, vector_type
 
@@ -210,54 +211,6 @@ class OpBuilder:
             f"vector.reduction <or>, {condition.name} : {condition.type} into i1", torch.bool, 1
         )
 
-    def branch(self, condition: Val, then: Callable[[], Val], otherwise: Callable[[], Val]) -> Val:
-        """A real branch on a scalar, for rare and expensive code; both sides give a value of one
-        type."""
-        header = len(self.lines)
-        name = self.fresh()
-        self.line("")
-        with self.indented():
-            first = then()
-            self.line(f"scf.yield {first.name} : {first.type}")
-        self.line("} else {")
-        with self.indented():
-            second = otherwise()
-            self.line(f"scf.yield {second.name} : {second.type}")
-        self.line("}")
-        self.lines[header] = (
-            "  " * self._depth + f"{name} = scf.if {condition.name} -> ({first.type}) {{"
-        )
-        return Val(name, first.dtype, first.lanes)
-
-    def repeat_while(
-        self,
-        start: Sequence[Val],
-        condition: Callable[[Sequence[Val]], Val],
-        step: Callable[[Sequence[Val]], Sequence[Val]],
-    ) -> list[Val]:
-        """A while loop: `step` updates the values as long as `condition`, a scalar of them,
-        holds."""
-        kinds = [v.type for v in start]
-        names, before, inside = ([self.fresh() for _ in start] for _ in range(3))
-
-        def typed(fresh: Sequence[str]) -> list[Val]:
-            return [Val(n, v.dtype, v.lanes) for n, v in zip(fresh, start, strict=True)]
-
-        joined = ", ".join(kinds)
-        given = ", ".join(f"{n} = {v.name}" for n, v in zip(before, start, strict=True))
-        self.line(f"{names[0]}:{len(names)} = scf.while ({given}) : ({joined}) -> ({joined}) {{")
-        with self.indented():
-            held = condition(typed(before))
-            self.line(f"scf.condition({held.name}) {', '.join(before)} : {joined}")
-        self.line("} do {")
-        arguments = ", ".join(f"{n}: {k}" for n, k in zip(inside, kinds, strict=True))
-        self.line(f"^bb0({arguments}):")
-        with self.indented():
-            renewed = step(typed(inside))
-            self.line(f"scf.yield {', '.join(v.name for v in renewed)} : {joined}")
-        self.line("}")
-        return [Val(f"{names[0]}#{i}", v.dtype, v.lanes) for i, v in enumerate(start)]
-
     def select(self, condition: Val, x: Val, y: Val) -> Val:
         c, a, b = self.same_lanes(condition, x, y)
         text = f"arith.select {c.name}, {a.name}, {b.name} : {c.type}, {a.type}"
@@ -270,7 +223,7 @@ class OpBuilder:
         values = self.same_lanes(*operands)
         kinds = ", ".join(v.type for v in values)
         result = Val("", dtype, values[0].lanes).type
-        self.declarations[symbol] = f"  llvm.func @{symbol}({kinds}) -> {result}"
+        self.declarations[symbol] = declared(symbol, f"({kinds})", f" -> {result}")
         names = ", ".join(v.name for v in values)
         return self.assign(
             f"llvm.call @{symbol}({names}) : ({kinds}) -> {result}", dtype, values[0].lanes
