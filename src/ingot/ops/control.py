@@ -66,7 +66,7 @@ class ControlBuilder(OpBuilder):
         self.line("}")
         many, kinds = _count(first), ", ".join(v.type for v in first)
         self.lines[header] = (
-            "  " * self._depth + f"{name}{many} = scf.if {condition.name} -> ({kinds}) {{"
+            f"{self._margin}{name}{many} = scf.if {condition.name} -> ({kinds}) {{"
         )
         return _results(name, first)
 

@@ -33,28 +33,31 @@ class OpBuilder:
         self.short_nans: set[str] = set()
         """Names of f32 values that are not NaN, or a NaN whose lower 16 bits are zero."""
         self._constants: dict[tuple[str, str], str] = {}
+        self._integers: dict[tuple[complex, torch.dtype, int], Val] = {}
+        """Integer constants, which are asked for most often."""
         self._count = 0
-        self._depth = 2
+        self._margin = "    "
 
     # -- text --------------------------------------------------------------------------------------
 
     def line(self, text: str) -> None:
-        self.lines.append("  " * self._depth + text)
+        self.lines.append(self._margin + text)
 
     def fresh(self) -> str:
         self._count += 1
         return f"%{self._count}"
 
     def assign(self, text: str, dtype: torch.dtype, lanes: int) -> Val:
-        name = self.fresh()
-        self.line(f"{name} = {text}")
+        self._count += 1
+        name = f"%{self._count}"
+        self.lines.append(f"{self._margin}{name} = {text}")
         return Val(name, dtype, lanes)
 
     @contextmanager
     def indented(self) -> Iterator[None]:
-        self._depth += 1
+        before, self._margin = self._margin, self._margin + "  "
         yield
-        self._depth -= 1
+        self._margin = before
 
     def constant_lines(self) -> list[str]:
         """The constants of the body, for the top of the function."""
@@ -75,12 +78,17 @@ class OpBuilder:
     def const(self, value: complex, dtype: torch.dtype, lanes: int = 1) -> Val:
         """A number, rounded to `dtype` and written as bits, so that NaN, -0.0 and the last ulp
         survive."""
-        element = REGISTER[dtype]
+        whole = type(value) is int  # not 1.0, True or -0.0, which are equal to integers
+        if whole and (known := self._integers.get((value, dtype, lanes))) is not None:
+            return known
         text = literal(value, dtype)
-        kind = vector_type(element, lanes)
+        kind = vector_type(REGISTER[dtype], lanes)
         name = self._constant(text if lanes == 1 else f"dense<{text}>", kind)
         self.short_nans.add(name)
-        return Val(name, dtype, lanes)
+        made = Val(name, dtype, lanes)
+        if whole:
+            self._integers[value, dtype, lanes] = made
+        return made
 
     def broadcast(self, x: Val, lanes: int) -> Val:
         if x.lanes == lanes:
@@ -97,8 +105,12 @@ class OpBuilder:
         return result
 
     def same_lanes(self, *values: Val) -> list[Val]:
-        lanes = max(v.lanes for v in values)
-        return [self.broadcast(v, lanes) for v in values]
+        lanes = values[0].lanes
+        for value in values:
+            if value.lanes != lanes:
+                lanes = max(v.lanes for v in values)
+                return [self.broadcast(v, lanes) for v in values]
+        return list(values)
 
     # -- arithmetic --------------------------------------------------------------------------------
 
@@ -106,7 +118,7 @@ class OpBuilder:
         """An op whose operands and result have one type: `%r = name %a, %b : type`."""
         values = self.same_lanes(*operands)
         first = values[0]
-        names = ", ".join(v.name for v in values)
+        names = ", ".join([v.name for v in values])
         result = self.assign(f"{name} {names} : {first.type}", dtype or first.dtype, first.lanes)
         return self._nans_of(values, result) if name in HANDS_NANS_ON else result
 
