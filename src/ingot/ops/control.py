@@ -65,9 +65,7 @@ class ControlBuilder(OpBuilder):
             self._yield(otherwise())
         self.line("}")
         many, kinds = _count(first), ", ".join(v.type for v in first)
-        self.lines[header] = (
-            f"{self._margin}{name}{many} = scf.if {condition.name} -> ({kinds}) {{"
-        )
+        self.lines[header] = f"{self._margin}{name}{many} = scf.if {condition.name} -> ({kinds}) {{"
         return _results(name, first)
 
     @contextmanager
