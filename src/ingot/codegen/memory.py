@@ -87,11 +87,11 @@ class MemoryBuilder(RegisterBuilder):
 
     # -- accesses ----------------------------------------------------------------------------------
 
-    def load_pointer(self, at: Ptr) -> Ptr:
-        return Ptr(self.load_as(POINTER, at))
+    def load_pointer(self, at: Ptr, alignment: int | None = None) -> Ptr:
+        return Ptr(self.load_as(POINTER, at, alignment))
 
-    def load_word(self, at: Ptr) -> Val:
-        return Val(self.load_as("i64", at), torch.int64)
+    def load_word(self, at: Ptr, alignment: int | None = None) -> Val:
+        return Val(self.load_as("i64", at, alignment), torch.int64)
 
     def load_register(
         self, at: Ptr, dtype: torch.dtype, lanes: int = 1, alignment: int | None = None
@@ -210,10 +210,6 @@ class MemoryBuilder(RegisterBuilder):
         finally:
             self.lines = lines
 
-    def prologue(self) -> list[str]:
-        """Constants and stack memory, for the top of the function."""
-        return [*self.constant_lines(), *self.entry]
-
     def give_back(self, value: Value | None = None) -> None:
         """Returns from the function."""
         self.line("llvm.return" if value is None else f"llvm.return {value.name} : {value.type}")
@@ -225,20 +221,13 @@ class MemoryBuilder(RegisterBuilder):
         result: Value | None = None,
         attributes: str = "",
     ) -> str:
-        """The function of everything written so far."""
+        """The function of everything written so far, at whose end it returns `result`."""
         self.give_back(result)
-        kind = "" if result is None else result.type
-        return function_text(name, arguments, [*self.prologue(), *self.lines], kind, attributes)
-
-
-def function_text(
-    name: str, arguments: Sequence[Value], lines: Sequence[str], kind: str, attributes: str = ""
-) -> str:
-    """A function of the module around its lines. `kind`: the type of the result, if any."""
-    given = ", ".join(f"{value.name}: {value.type}" for value in arguments)
-    result = kind and f" -> {kind}"
-    head = f"  llvm.func internal @{name}({given}){result}"
-    return "\n".join([f"{head}{attributes and f' attributes {{{attributes}}}'} {{", *lines, "  }"])
+        given = ", ".join(f"{value.name}: {value.type}" for value in arguments)
+        kind = "" if result is None else f" -> {result.type}"
+        more = attributes and f" attributes {{{attributes}}}"
+        head = f"  llvm.func internal @{name}({given}){kind}{more} {{"
+        return "\n".join([head, *self.constant_lines(), *self.entry, *self.lines, "  }"])
 
 
 def types_of(arguments: Sequence[Value]) -> str:
