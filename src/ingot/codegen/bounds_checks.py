@@ -161,7 +161,7 @@ def _alloc() -> str:
     b, align = w.b, Val("%align", I64)
     block = b.invoke_pointer("aligned_alloc", [align, _BYTES])
     turn = b.fetch_and_add(w.at("turn"), w.one)
-    pair = w.range(b.op("arith.remui", turn, w.const(MOST_ALLOCATED)))
+    pair = w.range(b.rem(turn, w.const(MOST_ALLOCATED)))
     start = b.as_number(block)
     b.store_register(pair, start)
     b.store_register(b.word_at(pair, 1), b.add(start, _BYTES))

@@ -148,7 +148,7 @@ class Columns:
         """ROWS at a time, then the rest one by one."""
         w, b = self.w, self.w.b
         count = b.sub(high, low)
-        middle = b.sub(high, b.op("arith.remsi", count, w.const(ROWS)))
+        middle = b.sub(high, b.rem(count, w.const(ROWS)))
         for first, last, rows in ((low, middle, ROWS), (middle, high, 1)):
             with b.loop(first, last, w.const(rows)) as row, w.scope():
                 self._across(start, stop, tables, partial(self._some, row, rows))

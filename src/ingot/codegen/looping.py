@@ -102,7 +102,7 @@ class LoopWriter:
         step = self.const(lanes)
         if extent is None or extent >= lanes:
             length = self.b.sub(high, low)
-            whole = self.b.sub(length, self.b.op("arith.remsi", length, step))
+            whole = self.b.sub(length, self.b.rem(length, step))
             middle = self.b.add(low, whole)
             self._steps(var, low, middle, step, body)
         else:

@@ -220,13 +220,15 @@ class MemoryBuilder(RegisterBuilder):
         arguments: Sequence[Value],
         result: Value | None = None,
         attributes: str = "",
+        internal: bool = True,
     ) -> str:
         """The function of everything written so far, at whose end it returns `result`."""
         self.give_back(result)
         given = ", ".join(f"{value.name}: {value.type}" for value in arguments)
         kind = "" if result is None else f" -> {result.type}"
         more = attributes and f" attributes {{{attributes}}}"
-        head = f"  llvm.func internal @{name}({given}){kind}{more} {{"
+        linkage = "internal " if internal else ""
+        head = f"  llvm.func {linkage}@{name}({given}){kind}{more} {{"
         return "\n".join([head, *self.constant_lines(), *self.entry, *self.lines, "  }"])
 
 

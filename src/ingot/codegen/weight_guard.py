@@ -66,7 +66,7 @@ def _digest_of(b: Builder, start: Ptr, size: Val, total: Val) -> Val:
     """Adds one range: blocks of vectors, then words, then bytes."""
     wide, vector = DIGEST_LANES * I64.itemsize, b.const(0, I64, DIGEST_LANES)
     block, factor = b.const(wide * CHAINS, I64), b.const(FACTOR, I64)
-    whole = b.sub(size, b.op("arith.remui", size, block))
+    whole = b.sub(size, b.and_(size, b.const(wide * CHAINS - 1, I64)))
 
     def add_block(at: Val, sums: Sequence[Val]) -> list[Val]:
         first = b.byte_at(start, at)
