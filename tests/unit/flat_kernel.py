@@ -16,7 +16,7 @@ from torch import Tensor
 
 from ingot.codegen.builder import Builder
 from ingot.codegen.jit import FUNCTION_ATTRIBUTES, compile_module
-from ingot.ops.values import Val
+from ingot.ops.values import Ptr, Val, Value
 
 Body = Callable[[Builder, list[Val]], Val]
 
@@ -26,28 +26,23 @@ def function_text(
 ) -> tuple[str, dict[str, str]]:
     """The text of `void name(inputs..., output, int64 *error, int64 n)` and its declarations."""
     b = Builder(lanes)
-    pointers = [f"%in{i}" for i in range(len(inputs))]
+    pointers = [Ptr(f"%in{i}") for i in range(len(inputs))]
+    out, error = Ptr("%out"), Ptr("%error")
     low = b.const(0, torch.int64)
     count = Val("%n", torch.int64)
 
     def loop(start: Val, end: Val, step: Val, width: int) -> None:
-        index = b.fresh()
-        b.line(f"scf.for {index} = {start.name} to {end.name} step {step.name} : i64 {{")
-        with b.indented():
-            at = Val(index, torch.int64)
+        with b.loop(start, end, step) as at:
             values = [
                 b.load(b.pointer_at(pointer, at, dtype), dtype, width)
                 for pointer, dtype in zip(pointers, inputs)
             ]
             result = b.broadcast(body(b, values), width)
-            b.store(b.pointer_at("%out", at, result.dtype), result)
+            b.store(b.pointer_at(out, at, result.dtype), result)
             for condition, code in b.failures:
-                flag, number = b.any(condition), b.const(code, torch.int64)
-                b.line(f"scf.if {flag.name} {{")
-                b.line(f"  llvm.store {number.name}, %error : i64, !llvm.ptr")
-                b.line("}")
+                with b.when(b.any(condition)):
+                    b.store_register(error, b.const(code, torch.int64))
             b.failures.clear()
-        b.line("}")
 
     done = low
     if lanes > 1:
@@ -56,16 +51,8 @@ def function_text(
         loop(low, done, width, lanes)
     if tail or lanes == 1:
         loop(done, count, b.const(1, torch.int64), 1)
-    arguments = ", ".join(f"{p}: !llvm.ptr" for p in (*pointers, "%out", "%error"))
-    attributes = f"attributes {{{FUNCTION_ATTRIBUTES}}}"
-    lines = [
-        f"  llvm.func internal @{name}({arguments}, %n: i64) {attributes} {{",
-        *b.constant_lines(),
-        *b.lines,
-        "    llvm.return",
-        "  }",
-    ]
-    return "\n".join(lines), b.declarations
+    arguments: list[Value] = [*pointers, out, error, count]
+    return b.function(name, arguments, attributes=FUNCTION_ATTRIBUTES), b.declarations
 
 
 @dataclass

@@ -56,7 +56,7 @@ _PRODUCT = re.compile(r"llvm\.call @(?P<kind>[sd])gemm_\((?P<args>[^)]*)\)")
 _STEP = re.compile(rf"(?P<to>{_VALUE}) = llvm\.getelementptr (?P<base>{_VALUE})\[(?P<at>[^\]]+)\]")
 _STACK = re.compile(rf"(?P<to>{_VALUE}) = llvm\.alloca (?P<count>{_VALUE}) x (?P<type>[^ ]+)")
 _HEAP = re.compile(rf"(?P<to>{_VALUE}) = llvm\.call @bounds_alloc\({_VALUE}, (?P<bytes>{_VALUE})\)")
-_NUMBER = re.compile(rf"(?P<to>{_VALUE}) = llvm\.mlir\.constant\((?P<value>\d+) : i64\) : i64")
+_NUMBER = re.compile(rf"(?P<to>{_VALUE}) = arith\.constant (?P<value>\d+) : i64")
 _OTHER = re.compile(r"@(?P<symbol>ingot_[0-9a-f]{32}_\w+)")
 _BITS = {"f16": 16, "f32": 32, "f64": 64, "!llvm.ptr": 64}
 

@@ -1,4 +1,8 @@
-"""Writes the MLIR of one native function: the registers of ops/registers.py, loads and stores."""
+"""The writer of all MLIR text of native code. `Builder` adds loads and stores of elements with a
+dtype, in any order of lanes, to the layers below it, each of which has the text of its ops:
+ops/instructions.py (arith, math, vector), ops/control.py (scf), ops/registers.py (conversions),
+codegen/memory.py (llvm).
+"""
 
 from __future__ import annotations
 
@@ -6,17 +10,15 @@ from collections.abc import Iterable, Sequence
 
 import torch
 
+from ingot.codegen.memory import MemoryBuilder
 from ingot.machine import this_machine
 from ingot.ops.dtypes import MEMORY, REGISTER
-from ingot.ops.registers import RegisterBuilder
-from ingot.ops.values import Val, vector_type
+from ingot.ops.values import POINTER, Ptr, Val, vector_type
 
 CACHE_LINE = 64
-FENCE = '    llvm.call_intrinsic "llvm.x86.sse.sfence"() : () -> ()'
-"""Orders non-temporal stores before everything that follows."""
 
 
-class Builder(RegisterBuilder):
+class Builder(MemoryBuilder):
     """Writes the body of one function: ops on registers and on memory."""
 
     def __init__(self, lanes: int):
@@ -27,142 +29,106 @@ class Builder(RegisterBuilder):
 
     # -- memory ------------------------------------------------------------------------------------
 
-    def pointer_at(self, base: str, offset: Val, dtype: torch.dtype) -> str:
-        """The address of element `offset` (an i64) from `base`."""
-        name = self.fresh()
-        self.line(
-            f"{name} = llvm.getelementptr {base}[{offset.name}] : "
-            f"(!llvm.ptr, i64) -> !llvm.ptr, {MEMORY[dtype]}"
-        )
-        return name
-
-    def load(self, pointer: str, dtype: torch.dtype, lanes: int, mask: Val | None = None) -> Val:
+    def load(self, pointer: Ptr, dtype: torch.dtype, lanes: int, mask: Val | None = None) -> Val:
         """Loads `lanes` contiguous elements, or those that `mask` selects (the others are 0)."""
         kind = vector_type(MEMORY[dtype], lanes)
         align = max(1, dtype.itemsize)
         mask = mask and self.as_in_memory(mask)
         if mask is None or lanes == 1:
-            text = f"llvm.load {pointer} {{alignment = {align} : i64}} : !llvm.ptr -> {kind}"
+            name = self.load_as(kind, pointer, align)
         else:
-            zero = self._zero(dtype, lanes)
-            text = (
-                f"llvm.intr.masked.load {pointer}, {mask.name}, {zero} "
-                f"{{alignment = {align} : i32}} : (!llvm.ptr, {mask.type}, {kind}) -> {kind}"
+            name, zero = self.fresh(), self._zero(dtype, lanes)
+            self.line(
+                f"{name} = llvm.intr.masked.load {pointer.name}, {mask.name}, {zero} "
+                f"{{alignment = {align} : i32}} : ({POINTER}, {mask.type}, {kind}) -> {kind}"
             )
-        name = self.fresh()
-        self.line(f"{name} = {text}")
         return self._from_neighbours(name, dtype, lanes)
 
-    def load_again(self, pointer: str, dtype: torch.dtype) -> Val:
+    def load_again(self, pointer: Ptr, dtype: torch.dtype) -> Val:
         """Reloads one element that a vector already holds: cheaper than extracting it."""
-        text = f"llvm.load volatile {pointer} : !llvm.ptr -> {MEMORY[dtype]}"
-        return self._from_memory(self.assign(text, dtype, 1).name, dtype, 1)
+        return self._from_memory(self.load_as(MEMORY[dtype], pointer, volatile=True), dtype, 1)
 
-    def gather(self, base: str, offsets: Val, dtype: torch.dtype, mask: Val | None = None) -> Val:
+    def gather(self, base: Ptr, offsets: Val, dtype: torch.dtype, mask: Val | None = None) -> Val:
         """Loads one element for each lane of `offsets` (i64, in elements from `base`)."""
         if offsets.lanes == 1:
             return self.load(self.pointer_at(base, offsets, dtype), dtype, 1)
         lanes = offsets.lanes
         kind = vector_type(MEMORY[dtype], lanes)
-        pointers = self.fresh()
-        self.line(
-            f"{pointers} = llvm.getelementptr {base}[{offsets.name}] : "
-            f"(!llvm.ptr, {offsets.type}) -> vector<{lanes}x!llvm.ptr>, {MEMORY[dtype]}"
-        )
+        pointers, many = self._lane_addresses(base, offsets, MEMORY[dtype])
         all_on = mask or self.const(1, torch.bool, lanes)
         name, zero = self.fresh(), self._zero(dtype, lanes)
         self.line(
             f"{name} = llvm.intr.masked.gather {pointers}, {all_on.name}, {zero} "
-            f"{{alignment = {dtype.itemsize} : i32}} : "
-            f"(vector<{lanes}x!llvm.ptr>, {all_on.type}, {kind}) -> {kind}"
+            f"{{alignment = {dtype.itemsize} : i32}} : ({many}, {all_on.type}, {kind}) -> {kind}"
         )
         return self._from_memory(name, dtype, lanes)
 
-    def collect(self, pointers: Iterable[str], dtype: torch.dtype, lanes: int) -> Val:
+    def collect(self, pointers: Iterable[Ptr], dtype: torch.dtype, lanes: int) -> Val:
         """Loads one element from each address. If the addresses are plain sums this is faster than
         a gather, several times for narrow elements."""
         element = MEMORY[dtype]
         kind = vector_type(element, lanes)
         total = self._zero(dtype, lanes)
         for k, pointer in enumerate(pointers):
-            part, after = self.fresh(), self.fresh()
-            self.line(
-                f"{part} = llvm.load {pointer} {{alignment = {dtype.itemsize} : i64}} : "
-                f"!llvm.ptr -> {element}"
-            )
+            part, after = self.load_as(element, pointer, dtype.itemsize), self.fresh()
             at = self.const(k, torch.int64)
             self.line(f"{after} = llvm.insertelement {part}, {total}[{at.name} : i64] : {kind}")
             total = after
         return self._from_memory(total, dtype, lanes)
 
-    def spread(self, x: Val, pointers: Sequence[str]) -> None:
+    def spread(self, x: Val, pointers: Sequence[Ptr]) -> None:
         """Stores each lane to its address."""
         name, kind = self._to_memory(x)
         for k, pointer in enumerate(pointers):
             part, at = self.fresh(), self.const(k, torch.int64)
             self.line(f"{part} = llvm.extractelement {name}[{at.name} : i64] : {kind}")
-            self.line(
-                f"llvm.store {part}, {pointer} {{alignment = {x.dtype.itemsize} : i64}} : "
-                f"{MEMORY[x.dtype]}, !llvm.ptr"
-            )
+            self.store_as(part, MEMORY[x.dtype], pointer, x.dtype.itemsize)
 
-    def store(self, pointer: str, x: Val, mask: Val | None = None) -> None:
+    def store(self, pointer: Ptr, x: Val, mask: Val | None = None) -> None:
         name, kind = self._to_neighbours(x)
         align = x.dtype.itemsize
         mask = mask and self.as_in_memory(mask)
         if mask is None or x.lanes == 1:
-            self.line(
-                f"llvm.store {name}, {pointer} {{alignment = {align} : i64}} : {kind}, !llvm.ptr"
-            )
+            self.store_as(name, kind, pointer, align)
             return
         self.line(
-            f"llvm.intr.masked.store {name}, {pointer}, {mask.name} "
-            f"{{alignment = {align} : i32}} : {kind}, {mask.type} into !llvm.ptr"
+            f"llvm.intr.masked.store {name}, {pointer.name}, {mask.name} "
+            f"{{alignment = {align} : i32}} : {kind}, {mask.type} into {POINTER}"
         )
 
-    def fetch(self, start: str, size: int, level: int = 1, write: bool = False) -> None:
+    def fetch(self, start: Ptr, size: int, level: int = 1, write: bool = False) -> None:
         """Prefetches `size` bytes into a cache level. Unmapped addresses are harmless."""
-        hint = f"cache = 1 : i32, hint = {4 - level} : i32, rw = {int(write)} : i32"
         for first in range(0, size, CACHE_LINE):
             at = self.pointer_at(start, self.const(first, torch.int64, 1), torch.int8)
-            self.line(f'"llvm.intr.prefetch"({at}) <{{{hint}}}> : (!llvm.ptr) -> ()')
+            self.prefetch(at, level, write)
 
-    def store_past_cache(self, pointer: str, x: Val) -> None:
+    def store_past_cache(self, pointer: Ptr, x: Val) -> None:
         """Stores contiguous elements that are not read soon: non-temporally if the address is
         aligned, so that their cache lines are not fetched first. A function that does this ends in
-        FENCE."""
+        `store_fence`."""
         if x.lanes * x.dtype.itemsize < 16:
             self.store(pointer, x)
             return
         name, kind = self._to_neighbours(x)
         align = min(x.lanes * x.dtype.itemsize, this_machine().vector_bits // 8)
-        address = self.assign(f"llvm.ptrtoint {pointer} : !llvm.ptr to i64", torch.int64, 1)
-        beside = self.and_(address, self.const(align - 1, torch.int64))
-        aligned = self.cmp("eq", beside, self.const(0, torch.int64))
-        straight = f"{{alignment = {align} : i64, nontemporal}}"
-        usual = f"{{alignment = {x.dtype.itemsize} : i64}}"
-        self.line(f"scf.if {aligned.name} {{")
-        self.line(f"  llvm.store {name}, {pointer} {straight} : {kind}, !llvm.ptr")
-        self.line("} else {")
-        self.line(f"  llvm.store {name}, {pointer} {usual} : {kind}, !llvm.ptr")
-        self.line("}")
+        beside = self.and_(self.as_number(pointer), self.const(align - 1, torch.int64))
+        self.either(
+            self.cmp("eq", beside, self.const(0, torch.int64)),
+            lambda: self.store_as(name, kind, pointer, align, past_cache=True),
+            lambda: self.store_as(name, kind, pointer, x.dtype.itemsize),
+        )
 
-    def scatter(self, base: str, offsets: Val, x: Val, mask: Val | None = None) -> None:
+    def scatter(self, base: Ptr, offsets: Val, x: Val, mask: Val | None = None) -> None:
         """Stores lane by lane to `base` + offsets (i64, in elements)."""
         if offsets.lanes == 1:
             self.store(self.pointer_at(base, offsets, x.dtype), x)
             return
         name, kind = self._to_memory(x)
-        pointers = self.fresh()
-        self.line(
-            f"{pointers} = llvm.getelementptr {base}[{offsets.name}] : "
-            f"(!llvm.ptr, {offsets.type}) -> vector<{x.lanes}x!llvm.ptr>, {MEMORY[x.dtype]}"
-        )
+        pointers, many = self._lane_addresses(base, offsets, MEMORY[x.dtype])
         all_on = mask or self.const(1, torch.bool, x.lanes)
         self.line(
             f"llvm.intr.masked.scatter {name}, {pointers}, {all_on.name} "
-            f"{{alignment = {x.dtype.itemsize} : i32}} : "
-            f"{kind}, {all_on.type} into vector<{x.lanes}x!llvm.ptr>"
+            f"{{alignment = {x.dtype.itemsize} : i32}} : {kind}, {all_on.type} into {many}"
         )
 
     # -- the order of lanes ------------------------------------------------------------------------

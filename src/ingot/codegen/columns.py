@@ -15,7 +15,7 @@ from ingot.codegen.reduce import Accumulators, advance, combine
 from ingot.codegen.rows import BLOCK, Phases, RowWriter, Slots, needs_blocks, pairs
 from ingot.fuse.expr import Reduce, Scan
 from ingot.fuse.loops import Nest
-from ingot.ops.values import Val
+from ingot.ops.values import Ptr, Val
 
 ROWS = 8
 """Rows that are read side by side: the hardware prefetches along each of them."""
@@ -79,17 +79,13 @@ class Columns:
             self._table(g[0], strip) if self._in_blocks(g[0]) else total
             for g, total in zip(self.groups, totals, strict=True)
         ]
-        name = b.fresh()
-        b.line(f"scf.for {name} = {first.name} to {last.name} step {w.const(strip).name} : i64 {{")
-        with w.scope():
-            start = Val(name, torch.int64)
+        with b.loop(first, last, w.const(strip)) as start, w.scope():
             stop = b.minimum(b.add(start, w.const(strip)), last)
             self._across(start, stop, totals, self._reset)
             w.over_all(
                 self.rest, self.roots, lambda: self._blocks_of_rows(start, stop, blocks, totals)
             )
             self._across(start, stop, totals, lambda slots: self._finish(slots, finish))
-        b.line("}")
 
     def _in_blocks(self, reduction: Reduce) -> bool:
         size = self.down.size
@@ -115,13 +111,8 @@ class Columns:
 
         w.over(vector, self.roots, step, start, stop)
 
-    def _at(self, table: str, number: Val, dtype: torch.dtype) -> str:
-        name = self.w.b.fresh()
-        self.w.b.line(
-            f"{name} = llvm.getelementptr {table}[{number.name}] : (!llvm.ptr, i64) -> !llvm.ptr, "
-            f"{Val('', dtype, self.w.lanes).type}"
-        )
-        return name
+    def _at(self, table: Ptr, number: Val, dtype: torch.dtype) -> Ptr:
+        return self.w.b.register_at(table, number, dtype, self.w.lanes)
 
     def _reset(self, slots: Sequence[Slots], summed: bool = False) -> None:
         for group, each in zip(self.groups, slots, strict=True):
@@ -141,15 +132,11 @@ class Columns:
         if not any(self._in_blocks(group[0]) for group in self.groups):
             self._rows(first, last, start, stop, blocks)
             return
-        name = b.fresh()
-        b.line(f"scf.for {name} = {first.name} to {last.name} step {w.const(BLOCK).name} : i64 {{")
-        with w.scope():
-            low = Val(name, torch.int64)
+        with b.loop(first, last, w.const(BLOCK)) as low, w.scope():
             high = b.minimum(b.add(low, w.const(BLOCK)), last)
             self._across(start, stop, blocks, lambda slots: self._reset(slots, summed=True))
             self._rows(low, high, start, stop, blocks)
             self._across(start, stop, [*blocks, *totals], self._add)
-        b.line("}")
 
     def _add(self, slots: Sequence[Slots]) -> None:
         count = len(self.groups)
@@ -161,15 +148,10 @@ class Columns:
         """ROWS at a time, then the rest one by one."""
         w, b = self.w, self.w.b
         count = b.sub(high, low)
-        middle = b.sub(high, b.op("arith.remsi", count, w.const(ROWS)))
+        middle = b.sub(high, b.rem(count, w.const(ROWS)))
         for first, last, rows in ((low, middle, ROWS), (middle, high, 1)):
-            name = b.fresh()
-            step = w.const(rows).name
-            b.line(f"scf.for {name} = {first.name} to {last.name} step {step} : i64 {{")
-            with w.scope():
-                row = Val(name, torch.int64)
+            with b.loop(first, last, w.const(rows)) as row, w.scope():
                 self._across(start, stop, tables, partial(self._some, row, rows))
-            b.line("}")
 
     def _some(self, row: Val, rows: int, slots: Sequence[Slots]) -> None:
         """Floats of these rows are first summed among themselves, which is more accurate."""

@@ -10,231 +10,191 @@ of a second; an exception from a handler stops it with the code INTERRUPTED.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 
+import torch
+
+from ingot.codegen.builder import Builder
+from ingot.codegen.memory import FRAME
 from ingot.linkage import declared, define
+from ingot.ops.values import Ptr, Val
 
 INTERRUPTED = 255
 LOOK_AFTER = 50_000_000
 """Cycles that a loop runs between checks for signals."""
+BASES = Ptr("%bases")
+"""The base pointers of a call: the second argument of every function."""
+PAIR = 2
+"""Words of a row: a pair of bases, or a base and a number of bytes."""
 _raised = (ctypes.c_void_p * 3)()
 """Type, value and traceback of a handler's exception. Only the main thread runs handlers."""
 RAISED = define("ingot_raised", ctypes.addressof(_raised))
-
-_WORD = """
-  llvm.func internal @word(%words: !llvm.ptr, %k: i64) -> i64 {
-    %at = llvm.getelementptr %words[%k] : (!llvm.ptr, i64) -> !llvm.ptr, i64
-    %word = llvm.load %at : !llvm.ptr -> i64
-    llvm.return %word : i64
-  }"""
-
-_POINTER = """
-  llvm.func internal @pointer(%words: !llvm.ptr, %k: i64) -> !llvm.ptr {
-    %word = llvm.call @word(%words, %k) : (!llvm.ptr, i64) -> i64
-    %pointer = llvm.inttoptr %word : i64 to !llvm.ptr
-    llvm.return %pointer : !llvm.ptr
-  }"""
-
-_POINT = """
-  llvm.func internal @point(%frame: !llvm.ptr, %bases: !llvm.ptr) -> i64 {
-    %zero = arith.constant 0 : i64
-    %one = arith.constant 1 : i64
-    %base = llvm.call @word(%frame, %zero) : (!llvm.ptr, i64) -> i64
-    %address = llvm.call @word(%frame, %one) : (!llvm.ptr, i64) -> i64
-    %at = llvm.getelementptr %bases[%base] : (!llvm.ptr, i64) -> !llvm.ptr, i64
-    llvm.store %address, %at : i64, !llvm.ptr
-    llvm.return %zero : i64
-  }"""
-
-_COPY = """
-  llvm.func internal @copy(%frame: !llvm.ptr, %bases: !llvm.ptr) -> i64 {
-    %zero = arith.constant 0 : i64
-    %one = arith.constant 1 : i64
-    %two = arith.constant 2 : i64
-    %to = llvm.call @pointer(%frame, %zero) : (!llvm.ptr, i64) -> !llvm.ptr
-    %from = llvm.call @pointer(%frame, %one) : (!llvm.ptr, i64) -> !llvm.ptr
-    %bytes = llvm.call @word(%frame, %two) : (!llvm.ptr, i64) -> i64
-    "llvm.intr.memcpy"(%to, %from, %bytes) <{isVolatile = false}>
-        : (!llvm.ptr, !llvm.ptr, i64) -> ()
-    llvm.return %zero : i64
-  }"""
-
-_BRANCH = """
-  llvm.func internal @branch(%frame: !llvm.ptr, %bases: !llvm.ptr) -> i64 {
-    %zero = arith.constant 0 : i64
-    %one = arith.constant 1 : i64
-    %two = arith.constant 2 : i64
-    %three = arith.constant 3 : i64
-    %four = arith.constant 4 : i64
-    %left = llvm.call @word(%frame, %two) : (!llvm.ptr, i64) -> i64
-    %right = llvm.call @word(%frame, %three) : (!llvm.ptr, i64) -> i64
-    %address = llvm.call @word(%frame, %four) : (!llvm.ptr, i64) -> i64
-    %stored = arith.cmpi ne, %address, %zero : i64
-    %yes = scf.if %stored -> i1 {
-      %at = llvm.inttoptr %address : i64 to !llvm.ptr
-      %byte = llvm.load %at : !llvm.ptr -> i8
-      %off = arith.constant 0 : i8
-      %on = arith.cmpi ne, %byte, %off : i8
-      scf.yield %on : i1
-    } else {
-      %atmost = arith.cmpi sle, %left, %right : i64
-      scf.yield %atmost : i1
-    }
-    %which = arith.select %yes, %zero, %one : i64
-    %table = llvm.call @pointer(%frame, %which) : (!llvm.ptr, i64) -> !llvm.ptr
-    %code = llvm.call @execute(%table, %bases) : (!llvm.ptr, !llvm.ptr) -> i64
-    llvm.return %code : i64
-  }"""
-
-_SWAP = """
-  llvm.func internal @swap(%pairs: !llvm.ptr, %count: i64, %bases: !llvm.ptr) {
-    %zero = arith.constant 0 : i64
-    %one = arith.constant 1 : i64
-    scf.for %k = %zero to %count step %one : i64 {
-      %pair = llvm.getelementptr %pairs[%k] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.array<2 x i64>
-      %old = llvm.call @word(%pair, %zero) : (!llvm.ptr, i64) -> i64
-      %new = llvm.call @word(%pair, %one) : (!llvm.ptr, i64) -> i64
-      %oldat = llvm.getelementptr %bases[%old] : (!llvm.ptr, i64) -> !llvm.ptr, i64
-      %newat = llvm.getelementptr %bases[%new] : (!llvm.ptr, i64) -> !llvm.ptr, i64
-      %a = llvm.load %oldat : !llvm.ptr -> i64
-      %b = llvm.load %newat : !llvm.ptr -> i64
-      llvm.store %b, %oldat : i64, !llvm.ptr
-      llvm.store %a, %newat : i64, !llvm.ptr
-    }
-    llvm.return
-  }"""
-
-_ADVANCE = """
-  llvm.func internal @advance(%pairs: !llvm.ptr, %count: i64, %bases: !llvm.ptr) {
-    %zero = arith.constant 0 : i64
-    %one = arith.constant 1 : i64
-    scf.for %k = %zero to %count step %one : i64 {
-      %pair = llvm.getelementptr %pairs[%k] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.array<2 x i64>
-      %base = llvm.call @word(%pair, %zero) : (!llvm.ptr, i64) -> i64
-      %bytes = llvm.call @word(%pair, %one) : (!llvm.ptr, i64) -> i64
-      %at = llvm.getelementptr %bases[%base] : (!llvm.ptr, i64) -> !llvm.ptr, i64
-      %old = llvm.load %at : !llvm.ptr -> i64
-      %new = arith.addi %old, %bytes : i64
-      llvm.store %new, %at : i64, !llvm.ptr
-    }
-    llvm.return
-  }"""
-
-_LOOP = """
-  llvm.func internal @loop(%frame: !llvm.ptr, %bases: !llvm.ptr) -> i64 {
-    %zero = arith.constant 0 : i64
-    %one = arith.constant 1 : i64
-    %two = arith.constant 2 : i64
-    %three = arith.constant 3 : i64
-    %test = llvm.call @pointer(%frame, %zero) : (!llvm.ptr, i64) -> !llvm.ptr
-    %body = llvm.call @pointer(%frame, %one) : (!llvm.ptr, i64) -> !llvm.ptr
-    %flagat = llvm.call @pointer(%frame, %two) : (!llvm.ptr, i64) -> !llvm.ptr
-    %count = llvm.call @word(%frame, %three) : (!llvm.ptr, i64) -> i64
-    %pairs = llvm.getelementptr %frame[4] : (!llvm.ptr) -> !llvm.ptr, i64
-    %start = llvm.call_intrinsic "llvm.readcyclecounter"() : () -> i64
-    %looked = llvm.alloca %one x i64 : (i64) -> !llvm.ptr
-    llvm.store %start, %looked : i64, !llvm.ptr
-    %end = scf.while (%failed = %zero) : (i64) -> i64 {
-      %fine = arith.cmpi eq, %failed, %zero : i64
-      %tested = scf.if %fine -> i64 {
-        %code = llvm.call @execute(%test, %bases) : (!llvm.ptr, !llvm.ptr) -> i64
-        scf.yield %code : i64
-      } else {
-        scf.yield %failed : i64
-      }
-      %still = arith.cmpi eq, %tested, %zero : i64
-      %go = scf.if %still -> i1 {
-        %flag = llvm.load %flagat : !llvm.ptr -> i8
-        %off = arith.constant 0 : i8
-        %on = arith.cmpi ne, %flag, %off : i8
-        scf.yield %on : i1
-      } else {
-        scf.yield %still : i1
-      }
-      scf.condition(%go) %tested : i64
-    } do {
-    ^bb0(%failed: i64):
-      %code = llvm.call @execute(%body, %bases) : (!llvm.ptr, !llvm.ptr) -> i64
-      llvm.call @swap(%pairs, %count, %bases) : (!llvm.ptr, i64, !llvm.ptr) -> ()
-      %seen = llvm.call @watched(%code, %looked) : (i64, !llvm.ptr) -> i64
-      scf.yield %seen : i64
-    }
-    llvm.return %end : i64
-  }"""
-
-_SCAN = """
-  llvm.func internal @scan(%frame: !llvm.ptr, %bases: !llvm.ptr) -> i64 {
-    %zero = arith.constant 0 : i64
-    %one = arith.constant 1 : i64
-    %two = arith.constant 2 : i64
-    %three = arith.constant 3 : i64
-    %body = llvm.call @pointer(%frame, %zero) : (!llvm.ptr, i64) -> !llvm.ptr
-    %times = llvm.call @word(%frame, %one) : (!llvm.ptr, i64) -> i64
-    %carried = llvm.call @word(%frame, %two) : (!llvm.ptr, i64) -> i64
-    %moving = llvm.call @word(%frame, %three) : (!llvm.ptr, i64) -> i64
-    %pairs = llvm.getelementptr %frame[4] : (!llvm.ptr) -> !llvm.ptr, i64
-    %steps = llvm.getelementptr %pairs[%carried]
-        : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.array<2 x i64>
-    %start = llvm.call_intrinsic "llvm.readcyclecounter"() : () -> i64
-    %looked = llvm.alloca %one x i64 : (i64) -> !llvm.ptr
-    llvm.store %start, %looked : i64, !llvm.ptr
-    %end:2 = scf.while (%k = %zero, %failed = %zero) : (i64, i64) -> (i64, i64) {
-      %fine = arith.cmpi eq, %failed, %zero : i64
-      %more = arith.cmpi slt, %k, %times : i64
-      %go = arith.andi %fine, %more : i1
-      scf.condition(%go) %k, %failed : i64, i64
-    } do {
-    ^bb0(%k: i64, %failed: i64):
-      %code = llvm.call @execute(%body, %bases) : (!llvm.ptr, !llvm.ptr) -> i64
-      llvm.call @swap(%pairs, %carried, %bases) : (!llvm.ptr, i64, !llvm.ptr) -> ()
-      llvm.call @advance(%steps, %moving, %bases) : (!llvm.ptr, i64, !llvm.ptr) -> ()
-      %seen = llvm.call @watched(%code, %looked) : (i64, !llvm.ptr) -> i64
-      %next = arith.addi %k, %one : i64
-      scf.yield %next, %seen : i64, i64
-    }
-    llvm.return %end#1 : i64
-  }"""
-
-_WATCHED = f"""
-  llvm.func internal @watched(%code: i64, %looked: !llvm.ptr) -> i64 {{
-    %zero = arith.constant 0 : i64
-    %now = llvm.call_intrinsic "llvm.readcyclecounter"() : () -> i64
-    %then = llvm.load %looked : !llvm.ptr -> i64
-    %past = arith.subi %now, %then : i64
-    %long = arith.constant {LOOK_AFTER} : i64
-    %due = arith.cmpi ugt, %past, %long : i64
-    %fine = arith.cmpi eq, %code, %zero : i64
-    %look = arith.andi %due, %fine : i1
-    %result = scf.if %look -> i64 {{
-      llvm.store %now, %looked : i64, !llvm.ptr
-      %seen = llvm.call @signals() : () -> i64
-      scf.yield %seen : i64
-    }} else {{
-      scf.yield %code : i64
-    }}
-    llvm.return %result : i64
-  }}"""
+_I64 = torch.int64
 
 
-_SIGNALS = f"""
-  llvm.func internal @signals() -> i64 {{
-    %raised = llvm.mlir.addressof @{RAISED} : !llvm.ptr
-    %value = llvm.getelementptr %raised[1] : (!llvm.ptr) -> !llvm.ptr, i64
-    %trace = llvm.getelementptr %raised[2] : (!llvm.ptr) -> !llvm.ptr, i64
-    %state = llvm.call @PyGILState_Ensure() : () -> i32
-    %found = llvm.call @PyErr_CheckSignals() : () -> i32
-    %none = arith.constant 0 : i32
-    %some = arith.cmpi ne, %found, %none : i32
-    %code = scf.if %some -> i64 {{
-      llvm.call @PyErr_Fetch(%raised, %value, %trace) : (!llvm.ptr, !llvm.ptr, !llvm.ptr) -> ()
-      %stop = arith.constant {INTERRUPTED} : i64
-      scf.yield %stop : i64
-    }} else {{
-      %zero = arith.constant 0 : i64
-      scf.yield %zero : i64
-    }}
-    llvm.call @PyGILState_Release(%state) : (i32) -> ()
-    llvm.return %code : i64
-  }}"""
+class StepWriter:
+    """Writes a function that is a step of a table."""
+
+    def __init__(self) -> None:
+        self.b = Builder(1)
+        self.zero, self.one = self.const(0), self.const(1)
+
+    def const(self, value: int) -> Val:
+        return self.b.const(value, _I64)
+
+    def word(self, position: int, of: Ptr = FRAME) -> Val:
+        return self.b.load_word(self.b.word_at(of, position))
+
+    def pointer(self, position: int) -> Ptr:
+        return self.b.load_pointer(self.b.word_at(FRAME, position))
+
+    def base_at(self, number: Val) -> Ptr:
+        return self.b.word_at(BASES, number)
+
+    def run(self, table: Ptr) -> Val:
+        return self.b.invoke_value("execute", [table, BASES], _I64)
+
+    def text(self, name: str, code: Val) -> str:
+        return self.b.function(name, [FRAME, BASES], code)
+
+
+def _point() -> str:
+    w = StepWriter()
+    base, address = w.word(0), w.word(1)
+    w.b.store_register(w.base_at(base), address)
+    return w.text("point", w.zero)
+
+
+def _copy() -> str:
+    w = StepWriter()
+    w.b.copy(w.pointer(0), w.pointer(1), w.word(2))
+    return w.text("copy", w.zero)
+
+
+def _branch() -> str:
+    w = StepWriter()
+    b, left, right, address = w.b, w.word(2), w.word(3), w.word(4)
+    holds = b.branch(
+        b.cmp("ne", address, w.zero),
+        lambda: _flag(b, b.as_pointer(address)),
+        lambda: b.cmp("le", left, right),
+    )
+    table = b.load_pointer(b.word_at(FRAME, b.select(holds, w.zero, w.one)))
+    return w.text("branch", w.run(table))
+
+
+def _flag(b: Builder, at: Ptr) -> Val:
+    return b.load(at, torch.bool, 1)
+
+
+_ROWS, _COUNT = Ptr("%rows"), Val("%count", _I64)
+
+
+def _swap() -> str:
+    """Exchanges the base pointers of each pair."""
+    w = StepWriter()
+    b = w.b
+    with b.loop(w.zero, _COUNT, w.one) as k:
+        pair = b.row_at(_ROWS, k, PAIR)
+        old, new = (w.base_at(w.word(i, pair)) for i in range(PAIR))
+        first, second = b.load_word(old), b.load_word(new)
+        b.store_register(old, second)
+        b.store_register(new, first)
+    return b.function("swap", [_ROWS, _COUNT, BASES])
+
+
+def _advance() -> str:
+    """Adds the number of bytes of each row to its base pointer."""
+    w = StepWriter()
+    b = w.b
+    with b.loop(w.zero, _COUNT, w.one) as k:
+        row = b.row_at(_ROWS, k, PAIR)
+        base, size = w.word(0, row), w.word(1, row)
+        at = w.base_at(base)
+        b.store_register(at, b.add(b.load_word(at), size))
+    return b.function("advance", [_ROWS, _COUNT, BASES])
+
+
+def _loop() -> str:
+    w = StepWriter()
+    b, test, body, flag, count = w.b, w.pointer(0), w.pointer(1), w.pointer(2), w.word(3)
+    pairs, looked = b.word_at(FRAME, 4), _clock(b)
+
+    def head(carried: Sequence[Val]) -> tuple[Val, Sequence[Val]]:
+        failed = carried[0]
+        fine = b.cmp("eq", failed, w.zero)
+        tested = b.branch(fine, lambda: w.run(test), lambda: failed)
+        still = b.cmp("eq", tested, w.zero)
+        return b.branch(still, lambda: _flag(b, flag), lambda: still), [tested]
+
+    def step(carried: Sequence[Val]) -> list[Val]:
+        code = w.run(body)
+        b.invoke("swap", [pairs, count, BASES])
+        return [b.invoke_value("watched", [code, looked], _I64)]
+
+    (end,) = b.repeat([w.zero], head, step)
+    return w.text("loop", end)
+
+
+def _scan() -> str:
+    w = StepWriter()
+    b, body, times, carried, moving = w.b, w.pointer(0), w.word(1), w.word(2), w.word(3)
+    pairs, looked = b.word_at(FRAME, 4), _clock(b)
+    steps = b.row_at(pairs, carried, PAIR)
+
+    def goes_on(state: Sequence[Val]) -> Val:
+        k, failed = state
+        return b.and_(b.cmp("eq", failed, w.zero), b.cmp("lt", k, times))
+
+    def step(state: Sequence[Val]) -> list[Val]:
+        code = w.run(body)
+        b.invoke("swap", [pairs, carried, BASES])
+        b.invoke("advance", [steps, moving, BASES])
+        seen = b.invoke_value("watched", [code, looked], _I64)
+        return [b.add(state[0], w.one), seen]
+
+    _, failed = b.repeat_while([w.zero, w.zero], goes_on, step)
+    return w.text("scan", failed)
+
+
+def _clock(b: Builder) -> Ptr:
+    """Memory for the time of the last check for signals."""
+    looked = b.slot(torch.uint64)
+    b.store_register(looked, b.cycles())
+    return looked
+
+
+def _watched() -> str:
+    """The code of an iteration, or INTERRUPTED if a handler of a signal raised."""
+    w = StepWriter()
+    b, code, looked = w.b, Val("%code", _I64), Ptr("%looked")
+    now = b.cycles()
+    past = b.sub(now, b.load_register(looked, torch.uint64))
+    due = b.cmp("gt", past, b.const(LOOK_AFTER, torch.uint64))
+    fine = b.cmp("eq", code, w.zero)
+
+    def look() -> Val:
+        b.store_register(looked, now)
+        return b.invoke_value("signals", [], _I64)
+
+    return b.function("watched", [code, looked], b.branch(b.and_(due, fine), look, lambda: code))
+
+
+def _signals() -> str:
+    w = StepWriter()
+    b = w.b
+    raised = b.address_of(RAISED)
+    value, trace = b.word_at(raised, 1), b.word_at(raised, 2)
+    state = b.invoke_value("PyGILState_Ensure", [], torch.int32)
+    found = b.invoke_value("PyErr_CheckSignals", [], torch.int32)
+
+    def stop() -> Val:
+        b.invoke("PyErr_Fetch", [raised, value, trace])
+        return w.const(INTERRUPTED)
+
+    code = b.branch(b.cmp("ne", found, b.const(0, torch.int32)), stop, lambda: w.zero)
+    b.invoke("PyGILState_Release", [state])
+    return b.function("signals", [], code)
 
 
 def raise_interrupt() -> None:
@@ -248,17 +208,15 @@ def raise_interrupt() -> None:
 def control_flow_functions() -> dict[str, str]:
     """Function texts by name; they call @execute."""
     return {
-        "word": _WORD,
-        "pointer": _POINTER,
-        "point": _POINT,
-        "copy": _COPY,
-        "branch": _BRANCH,
-        "swap": _SWAP,
-        "advance": _ADVANCE,
-        "signals": _SIGNALS,
-        "watched": _WATCHED,
-        "loop": _LOOP,
-        "scan": _SCAN,
+        "point": _point(),
+        "copy": _copy(),
+        "branch": _branch(),
+        "swap": _swap(),
+        "advance": _advance(),
+        "signals": _signals(),
+        "watched": _watched(),
+        "loop": _loop(),
+        "scan": _scan(),
     }
 
 

@@ -1,30 +1,36 @@
 """The functions around a loop nest: the entry, a task for the threads, the body. All three read one
 frame, which the caller allocates: buffers, symbols, an error code and scratch memory. The number of
-threads follows the work and never exceeds `torch.set_num_threads`. Without OpenMP everything runs
-on the caller's thread.
+threads follows the work and never exceeds `torch.set_num_threads`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import sympy
 import torch
 
-from ingot.codegen.builder import FENCE
+from ingot.codegen.builder import Builder
 from ingot.codegen.columns import Columns
 from ingot.codegen.jit import FUNCTION_ATTRIBUTES
+from ingot.codegen.memory import FRAME
+from ingot.codegen.openmp import (
+    has_openmp,
+    most_threads,
+    start_threads,
+    thread_count,
+    thread_number,
+)
 from ingot.codegen.row_prefetch import prefetch_rows
 from ingot.codegen.rows import Phases, RowWriter
-from ingot.codegen.split import Cut, leave, used_chunks, within, write_chunk
+from ingot.codegen.split import SCRATCH, Cut, leave, used_chunks, within, write_chunk
 from ingot.codegen.transpose_tile import Tiles
 from ingot.fuse import index as ix
 from ingot.fuse.expr import Expr
 from ingot.fuse.index import Var
 from ingot.fuse.loops import Nest
-from ingot.linkage import has_symbol
-from ingot.ops.values import Val
+from ingot.ops.values import Ptr, Val
 
 WORK_PER_THREAD = 65536
 """Instructions, roughly, that are worth waking a thread for."""
@@ -33,6 +39,8 @@ VECTOR_BLOCK = 2048
 MANY_ROWS = 64
 MANY_UNITS = 96
 """Enough units to keep any number of threads of one machine about equally busy."""
+BEGIN, END = Val("%begin", torch.int64), Val("%end", torch.int64)
+"""The range of units of one call of a body."""
 
 
 class Units:
@@ -90,16 +98,15 @@ class Units:
     def write_body(self) -> None:
         w = self.writer
         roots = [s.value for s in self.nest.stores]
-        begin, end = Val("%begin", torch.int64), Val("%end", torch.int64)
         if self.blocked and not self.lead:
             assert self.along is not None
             block = w.const(self.block)
-            low = w.b.mul(begin, block)
-            high = w.b.minimum(w.b.mul(end, block), w.size(self.along.size))
+            low = w.b.mul(BEGIN, block)
+            high = w.b.minimum(w.b.mul(END, block), w.size(self.along.size))
             self._row(roots, None, low, high)
             return
         unit = Var("unit", 0)
-        w.loop(unit, begin, end, lambda: self._unit(unit, roots))
+        w.loop(unit, BEGIN, END, lambda: self._unit(unit, roots))
 
     def _unit(self, unit: Var, roots: list[Expr]) -> None:
         w = self.writer
@@ -176,14 +183,8 @@ def _longer(var: Var, size: int) -> bool:
 class Frame:
     """The frame that a kernel's functions share: buffers, symbols, error code, scratch memory."""
 
-    buffers: list[str]
+    buffers: list[Ptr]
     symbols: Mapping[sympy.Symbol, Val]
-
-    def names(self) -> list[str]:
-        return [*self.buffers, *(v.name for v in self.symbols.values())]
-
-    def kind(self, position: int) -> str:
-        return "!llvm.ptr" if position < len(self.buffers) else "i64"
 
     @property
     def error(self) -> int:
@@ -193,37 +194,35 @@ class Frame:
     def scratch(self) -> int:
         return self.error + 1
 
-    def loads(self, scratch: bool) -> list[str]:
-        """Lines at a function's top that read the frame."""
-        lines = []
-        for i, name in enumerate(self.names()):
-            lines.append(
-                f"    {name}at = llvm.getelementptr %frame[{i}] : (!llvm.ptr) -> !llvm.ptr, i64"
-            )
-            lines.append(f"    {name} = llvm.load {name}at : !llvm.ptr -> {self.kind(i)}")
+    def read(self, b: Builder, scratch: bool) -> None:
+        """Loads buffers, symbols and, if there is any, the address of scratch memory."""
+        for position, buffer in enumerate(self.buffers):
+            b.define(buffer, b.word_at(FRAME, position))
+        self.read_symbols(b)
         if scratch:
-            lines.append(
-                f"    %scratchat = llvm.getelementptr %frame[{self.scratch}] : "
-                "(!llvm.ptr) -> !llvm.ptr, i64"
-            )
-            lines.append("    %scratch = llvm.load %scratchat : !llvm.ptr -> !llvm.ptr")
-        return lines
+            b.define(SCRATCH, b.word_at(FRAME, self.scratch))
+
+    def read_symbols(self, b: Builder) -> None:
+        for position, symbol in enumerate(self.symbols.values(), len(self.buffers)):
+            b.define(symbol, b.word_at(FRAME, position))
 
 
-def openmp_declarations() -> dict[str, str]:
-    if not has_openmp():
-        return {}
-    return {
-        "GOMP_parallel": "  llvm.func @GOMP_parallel(!llvm.ptr, !llvm.ptr, i32, i32)",
-        "GOMP_barrier": "  llvm.func @GOMP_barrier()",
-        "omp_get_thread_num": "  llvm.func @omp_get_thread_num() -> i32",
-        "omp_get_num_threads": "  llvm.func @omp_get_num_threads() -> i32",
-        "omp_get_max_threads": "  llvm.func @omp_get_max_threads() -> i32",
-    }
+@dataclass(frozen=True)
+class _Sizing:
+    """Lines that compute the number of units and the work of a kernel."""
 
+    b: Builder
+    frame: Frame
+    lines: list[str]
+    count: Val
+    work: Val
 
-def has_openmp() -> bool:
-    return all(map(has_symbol, ("GOMP_parallel", "GOMP_barrier", "omp_get_max_threads")))
+    def function(self) -> Builder:
+        """The writer of a function that begins with them."""
+        b = self.b.fork()
+        self.frame.read_symbols(b)
+        b.lines += self.lines
+        return b
 
 
 def assemble(
@@ -231,164 +230,83 @@ def assemble(
 ) -> str:
     """The text of all functions of a kernel, with @NAME for its name. `grain`: the elements that
     are worth a thread."""
-    body = written(writer)
-    writer.b.lines.clear()
-    count = units.count(writer)
-    work = writer.size(ix.product([v.size for v in (*units.nest.outer, *units.nest.inner)]))
-    sizing = [*writer.b.constant_lines(), *writer.b.lines]
+    with writer.b.apart() as lines:
+        count = units.count(writer)
+        work = writer.size(ix.product([v.size for v in (*units.nest.outer, *units.nest.inner)]))
     # Sizing may have requested further symbols, so the frame's layout (positions of the error code
     # and the scratch memory) is final only now.
-    more = ", %begin: i64, %end: i64"
-    parts = [function_text("@NAME_body", more, frame, body, finish is not None)]
+    sizing = _Sizing(writer.b, frame, lines, count, work)
+    parts = [body_text("NAME_body", [BEGIN, END], frame, writer, finish is not None)]
     if finish is not None:
-        parts.append(function_text("@NAME_finish", "", frame, written(finish), True))
+        parts.append(body_text("NAME_finish", [], frame, finish, True))
     if has_openmp():
-        parts.append(_task(frame, sizing, count))
+        parts.append(_task(sizing))
     scratch = units.cut.scratch_bytes() if units.cut is not None else 0
-    parts.append(_entry(frame, sizing, count, work, grain, scratch))
+    parts.append(_entry(sizing, grain, scratch))
     return "\n".join(parts)
 
 
-@dataclass(frozen=True)
-class Body:
-    """Snapshot of a writer's output."""
-
-    prologue: list[str]
-    """Constants and allocations."""
-    lines: list[str]
-    failed: dict[int, str]
-    """The stack slot of each kind of failure, by error code."""
-    past_cache: bool
-    """Whether it stores past the cache and needs a fence."""
-
-
-def written(writer: RowWriter) -> Body:
-    prologue = [*writer.b.constant_lines(), *writer.entry]
-    return Body(prologue, writer.b.lines[:], dict(writer.failed), bool(writer.past_cache))
-
-
-def function_text(name: str, more: str, frame: Frame, body: Body, scratch: bool) -> str:
-    """A function around `body` that writes failures to the frame at its end."""
-    start, end = [], []
-    for code, slot in sorted(body.failed.items()):
-        start += [
-            f"    {slot}z = arith.constant 0 : i32",
-            f"    llvm.store {slot}z, {slot} : i32, !llvm.ptr",
-        ]
-        end += [
-            f"    {slot}v = llvm.load {slot} : !llvm.ptr -> i32",
-            f"    {slot}c = arith.cmpi ne, {slot}v, {slot}z : i32",
-            f"    scf.if {slot}c {{",
-            f"      {slot}e = arith.constant {code} : i64",
-            f"      {slot}p = llvm.getelementptr %frame[{frame.error}] : "
-            "(!llvm.ptr) -> !llvm.ptr, i64",
-            f"      llvm.store {slot}e, {slot}p : i64, !llvm.ptr",
-            "    }",
-        ]
-    head = (
-        f"  llvm.func internal {name}(%frame: !llvm.ptr{more}) "
-        f"attributes {{{FUNCTION_ATTRIBUTES}}} {{"
-    )
-    return "\n".join(
-        [
-            head,
-            *body.prologue,
-            *frame.loads(scratch),
-            *start,
-            *body.lines,
-            *([FENCE] if body.past_cache else []),
-            *end,
-            "    llvm.return",
-            "  }",
-        ]
-    )
+def body_text(
+    name: str, more: Sequence[Val], frame: Frame, writer: RowWriter, scratch: bool
+) -> str:
+    """The function of a body, with arguments after the frame. It writes failures to the frame at
+    its end."""
+    b, failed = writer.b, sorted(writer.failed.items())
+    none = b.const(0, torch.int32)
+    with b.apart() as start:
+        frame.read(b, scratch)
+        for _, slot in failed:
+            b.store_register(slot, none)
+    b.lines[:0] = start
+    if writer.past_cache:
+        b.store_fence()
+    for code, slot in failed:
+        with b.when(b.cmp("ne", b.load_register(slot, torch.int32), none)):
+            b.store_register(b.word_at(FRAME, frame.error), writer.const(code))
+    return b.function(name, [FRAME, *more], attributes=FUNCTION_ATTRIBUTES)
 
 
-def _task(frame: Frame, sizing: list[str], count: Val) -> str:
+def _task(sizing: _Sizing) -> str:
     """The function of each thread: it runs its share of the units."""
-    return "\n".join(
-        [
-            "  llvm.func internal @NAME_task(%frame: !llvm.ptr) {",
-            *frame.loads(False)[2 * len(frame.buffers) :], *sizing,
-            "    %thread32 = llvm.call @omp_get_thread_num() : () -> i32",
-            "    %threads32 = llvm.call @omp_get_num_threads() : () -> i32",
-            "    %thread = arith.extsi %thread32 : i32 to i64",
-            "    %threads = arith.extsi %threads32 : i32 to i64",
-            "    %one = arith.constant 1 : i64",
-            f"    %rounded = arith.addi {count.name}, %threads : i64",
-            "    %upper = arith.subi %rounded, %one : i64",
-            "    %share = arith.divsi %upper, %threads : i64",
-            "    %begin = arith.muli %thread, %share : i64",
-            "    %stop = arith.addi %begin, %share : i64",
-            f"    %end = arith.minsi %stop, {count.name} : i64",
-            "    %some = arith.cmpi slt, %begin, %end : i64",
-            "    scf.if %some {",
-            "      llvm.call @NAME_body(%frame, %begin, %end) : (!llvm.ptr, i64, i64) -> ()",
-            "    }",
-            "    llvm.return", "  }",
-        ]
-    )  # fmt: skip
+    b, count = sizing.function(), sizing.count
+    thread, threads = thread_number(b), thread_count(b)
+    share = b.div(b.sub(b.add(count, threads), b.const(1, torch.int64)), threads)
+    begin = b.mul(thread, share)
+    end = b.minimum(b.add(begin, share), count)
+    with b.when(b.cmp("lt", begin, end)):
+        b.invoke("NAME_body", [FRAME, begin, end])
+    return b.function("NAME_task", [FRAME])
 
 
-def _entry(frame: Frame, sizing: list[str], count: Val, work: Val, grain: int, scratch: int) -> str:
-    lines = [
-        "  llvm.func internal @NAME(%frame: !llvm.ptr) -> i64 "
-        f"attributes {{{FUNCTION_ATTRIBUTES}}} {{",
-        *frame.loads(False)[2 * len(frame.buffers) :],
-        *sizing,
-    ]
+def _entry(sizing: _Sizing, grain: int, scratch: int) -> str:
+    b, frame = sizing.function(), sizing.frame
     if scratch:
-        lines += [
-            f"    %scratchsize = llvm.mlir.constant({scratch} : i64) : i64",
-            "    %scratch = llvm.alloca %scratchsize x i8 {alignment = 64 : i64} : "
-            "(i64) -> !llvm.ptr",
-            f"    %scratchat = llvm.getelementptr %frame[{frame.scratch}] : "
-            "(!llvm.ptr) -> !llvm.ptr, i64",
-            "    llvm.store %scratch, %scratchat : !llvm.ptr, !llvm.ptr",
-        ]
-    lines += [
-        "    %nothing = arith.constant 0 : i64",
-        f"    %errorat = llvm.getelementptr %frame[{frame.error}] : (!llvm.ptr) -> !llvm.ptr, i64",
-        "    llvm.store %nothing, %errorat : i64, !llvm.ptr",
-        *_launch(count, work, grain),
-    ]
+        b.store_register(b.word_at(FRAME, frame.scratch), b.stack(scratch, "i8"))
+    error = b.word_at(FRAME, frame.error)
+    b.store_register(error, b.const(0, torch.int64))
+    _launch(b, sizing, grain)
     if scratch:
-        lines.append("    llvm.call @NAME_finish(%frame) : (!llvm.ptr) -> ()")
-    return "\n".join(
-        [
-            *lines,
-            "    %error = llvm.load %errorat : !llvm.ptr -> i64",
-            "    llvm.return %error : i64",
-            "  }",
-        ]
-    )
+        b.invoke("NAME_finish", [FRAME])
+    return b.function("NAME", [FRAME], b.load_word(error), FUNCTION_ATTRIBUTES)
 
 
-def _launch(count: Val, work: Val, grain: int) -> list[str]:
-    call = f"llvm.call @NAME_body(%frame, %nothing, {count.name}) : (!llvm.ptr, i64, i64) -> ()"
+def _launch(b: Builder, sizing: _Sizing, grain: int) -> None:
+    """Runs the body on as many threads as are useful and allowed."""
+    zero, one = b.const(0, torch.int64), b.const(1, torch.int64)
+
+    def alone() -> None:
+        b.invoke("NAME_body", [FRAME, zero, sizing.count])
+
+    def together() -> None:
+        threads = b.minimum(useful, most_threads(b))
+        b.either(
+            b.cmp("le", threads, one),
+            alone,
+            lambda: start_threads(b, "NAME_task", FRAME, threads),
+        )
+
     if not has_openmp():
-        return [f"    {call}"]
-    return [
-        "    %one = arith.constant 1 : i64",
-        f"    %grain = arith.constant {grain} : i64",
-        f"    %wanted = arith.divsi {work.name}, %grain : i64",
-        f"    %useful = arith.minsi %wanted, {count.name} : i64",
-        "    %several = arith.cmpi sgt, %useful, %one : i64",
-        "    scf.if %several {",
-        "      %most32 = llvm.call @omp_get_max_threads() : () -> i32",
-        "      %most = arith.extsi %most32 : i32 to i64",
-        "      %threads = arith.minsi %useful, %most : i64",
-        "      %alone = arith.cmpi sle, %threads, %one : i64",
-        "      scf.if %alone {",
-        f"        {call}",
-        "      } else {",
-        "        %task = llvm.mlir.addressof @NAME_task : !llvm.ptr",
-        "        %threads32 = arith.trunci %threads : i64 to i32",
-        "        %flags = arith.constant 0 : i32",
-        "        llvm.call @GOMP_parallel(%task, %frame, %threads32, %flags) : "
-        "(!llvm.ptr, !llvm.ptr, i32, i32) -> ()",
-        "      }",
-        "    } else {",
-        f"      {call}",
-        "    }",
-    ]
+        alone()
+        return
+    useful = b.minimum(b.div(sizing.work, b.const(grain, torch.int64)), sizing.count)
+    b.either(b.cmp("gt", useful, one), together, alone)

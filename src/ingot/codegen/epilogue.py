@@ -13,18 +13,17 @@ import sympy
 import torch
 from torch import fx
 
-from ingot.codegen.entry import Frame, function_text, written
+from ingot.codegen.entry import Frame, body_text
 from ingot.codegen.rows import RowWriter
 from ingot.errors import UnsupportedError
 from ingot.fuse.expr import Guarded, Load
 from ingot.fuse.index import Index, Var
 from ingot.fuse.loops import Nest, merged_pair, plain_nest
 from ingot.fuse.region import Region
-from ingot.ops.values import Val
+from ingot.ops.values import Ptr, Val
 from ingot.program.shapes import Size, same_size, tensor_of
 
 EDGES = ("top", "bottom", "left", "right")
-FOLLOWER_TYPE = f"(!llvm.ptr, {', '.join('i64' for _ in EDGES)}) -> ()"
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,7 @@ def _rows(nest: Nest, at: Index, column: Var, count: Size, step: Size) -> tuple[
 
 
 def write_epilogue(
-    epilogue: EpilogueNest, buffers: Mapping[fx.Node, str], symbols: dict[sympy.Symbol, Val]
+    epilogue: EpilogueNest, buffers: Mapping[fx.Node, Ptr], symbols: dict[sympy.Symbol, Val]
 ) -> tuple[str, dict[str, str]]:
     """(the function as @NAME, its declarations)"""
     nest = epilogue.nest
@@ -102,9 +101,9 @@ def write_epilogue(
     writer.over(row, roots, along, top, bottom)
     if writer.failed:
         raise UnsupportedError("can fail")
-    more = "".join(f", %{name}: i64" for name in EDGES)
     frame = Frame(list(buffers.values()), symbols)
-    return function_text("@NAME", more, frame, written(writer), False), writer.b.declarations
+    edges = [top, bottom, left, right]
+    return body_text("NAME", edges, frame, writer, False), writer.b.declarations
 
 
 def same_memory(nest: Nest, matmul: fx.Node) -> fx.Node | None:

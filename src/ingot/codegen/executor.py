@@ -11,83 +11,81 @@ its own frames.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 
-from ingot.codegen.control_flow import control_flow_declarations, control_flow_functions
-from ingot.codegen.entry import has_openmp, openmp_declarations
+import torch
+
+from ingot.codegen.builder import Builder
+from ingot.codegen.control_flow import (
+    BASES,
+    PAIR,
+    control_flow_declarations,
+    control_flow_functions,
+)
 from ingot.codegen.jit import compile_module
 from ingot.codegen.lazy import Once
+from ingot.codegen.memory import FRAME
 from ingot.codegen.native import Native
-from ingot.codegen.parallel_region import team_functions
+from ingot.codegen.openmp import has_openmp, openmp_declarations
+from ingot.codegen.parallel_region import fill_frame, team_functions
+from ingot.ops.values import Ptr, Val, Value
 
 MOST_ARGUMENTS = 254
 STEP_SHIFT = 8
 """A failure is returned as the step's number shifted by this, plus the error code."""
 
-_FILL = """
-  llvm.func internal @fill(
-      %frame: !llvm.ptr, %words: !llvm.ptr, %count: i64, %bases: !llvm.ptr) {
-    %zero = arith.constant 0 : i64
-    %one = arith.constant 1 : i64
-    scf.for %k = %zero to %count step %one : i64 {
-      %pair = llvm.getelementptr %words[%k] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.array<2 x i64>
-      %base = llvm.load %pair : !llvm.ptr -> i64
-      %offsetat = llvm.getelementptr %pair[1] : (!llvm.ptr) -> !llvm.ptr, i64
-      %offset = llvm.load %offsetat : !llvm.ptr -> i64
-      %baseat = llvm.getelementptr %bases[%base] : (!llvm.ptr, i64) -> !llvm.ptr, i64
-      %start = llvm.load %baseat : !llvm.ptr -> i64
-      %word = arith.addi %start, %offset : i64
-      %to = llvm.getelementptr %frame[%k] : (!llvm.ptr, i64) -> !llvm.ptr, i64
-      llvm.store %word, %to : i64, !llvm.ptr
-    }
-    llvm.return
-  }"""
+FRAME_WORDS = MOST_ARGUMENTS + 2
 
-_EXECUTE = f"""
-  llvm.func internal @execute(%table: !llvm.ptr, %bases: !llvm.ptr) -> i64 {{
-    %zero = arith.constant 0 : i64
-    %one = arith.constant 1 : i64
-    %room = llvm.mlir.constant({MOST_ARGUMENTS + 2} : i64) : i64
-    %frame = llvm.alloca %room x i64 {{alignment = 64 : i64}} : (i64) -> !llvm.ptr
-    %end:3 = scf.while (%at = %table, %number = %zero, %failed = %zero)
-        : (!llvm.ptr, i64, i64) -> (!llvm.ptr, i64, i64) {{
-      %function = llvm.load %at : !llvm.ptr -> i64
-      %some = arith.cmpi ne, %function, %zero : i64
-      %fine = arith.cmpi eq, %failed, %zero : i64
-      %go = arith.andi %some, %fine : i1
-      scf.condition(%go) %at, %number, %failed : !llvm.ptr, i64, i64
-    }} do {{
-    ^bb0(%at: !llvm.ptr, %number: i64, %failed: i64):
-      %address = llvm.load %at : !llvm.ptr -> i64
-      %function = llvm.inttoptr %address : i64 to !llvm.ptr
-      %countat = llvm.getelementptr %at[1] : (!llvm.ptr) -> !llvm.ptr, i64
-      %count = llvm.load %countat : !llvm.ptr -> i64
-      %words = llvm.getelementptr %at[2] : (!llvm.ptr) -> !llvm.ptr, i64
-      llvm.call @fill(%frame, %words, %count, %bases)
-          : (!llvm.ptr, !llvm.ptr, i64, !llvm.ptr) -> ()
-      %code = llvm.call %function(%frame, %bases) : !llvm.ptr, (!llvm.ptr, !llvm.ptr) -> i64
-      %bad = arith.cmpi ne, %code, %zero : i64
-      %shift = arith.constant {STEP_SHIFT} : i64
-      %high = arith.shli %number, %shift : i64
-      %mask = arith.constant {(1 << STEP_SHIFT) - 1} : i64
-      %low = arith.andi %code, %mask : i64
-      %both = arith.ori %high, %low : i64
-      %result = arith.select %bad, %both, %zero : i64
-      %next = llvm.getelementptr %words[%count]
-          : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.array<2 x i64>
-      %after = arith.addi %number, %one : i64
-      scf.yield %next, %after, %result : !llvm.ptr, i64, i64
-    }}
-    llvm.return %end#2 : i64
-  }}"""
+
+def _fill() -> str:
+    """Writes the arguments of a step to a frame."""
+    b, words, count = Builder(1), Ptr("%words"), Val("%count", torch.int64)
+    zero, one = b.const(0, torch.int64), b.const(1, torch.int64)
+    with b.loop(zero, count, one) as k:
+        pair = b.row_at(words, k, PAIR)
+        base, offset = b.load_word(pair), b.load_word(b.word_at(pair, 1))
+        start = b.load_word(b.word_at(BASES, base))
+        b.store_register(b.word_at(FRAME, k), b.add(start, offset))
+    return b.function("fill", [FRAME, words, count, BASES])
+
+
+def _execute() -> str:
+    b, table = Builder(1), Ptr("%table")
+    zero, one = b.const(0, torch.int64), b.const(1, torch.int64)
+    frame = b.slot(torch.int64, count=FRAME_WORDS)
+
+    def goes_on(state: Sequence[Value]) -> Val:
+        at, _, failed = _state(state)
+        some = b.cmp("ne", b.load_word(at), zero)
+        return b.and_(some, b.cmp("eq", failed, zero))
+
+    def step(state: Sequence[Value]) -> list[Value]:
+        at, number, _ = _state(state)
+        function, following = fill_frame(b, at, frame)
+        code = b.invoke_value(function, [frame, BASES], torch.int64)
+        high = b.shl(number, b.const(STEP_SHIFT, torch.int64))
+        low = b.and_(code, b.const((1 << STEP_SHIFT) - 1, torch.int64))
+        result = b.select(b.cmp("ne", code, zero), b.or_(high, low), zero)
+        return [following, b.add(number, one), result]
+
+    start: list[Value] = [table, zero, zero]
+    end = b.repeat_while(start, goes_on, step)
+    return b.function("execute", [table, BASES], end[2])
+
+
+def _state(values: Sequence[Value]) -> tuple[Ptr, Val, Val]:
+    """(the step, its number, the code of a failure)"""
+    at, number, failed = values
+    assert isinstance(at, Ptr) and isinstance(number, Val) and isinstance(failed, Val)
+    return at, number, failed
 
 
 @Once
 def native_code() -> Native:
-    functions = {"fill": _FILL, "execute": _EXECUTE, **control_flow_functions()}
+    functions = {"fill": _fill(), "execute": _execute(), **control_flow_functions()}
     if has_openmp():
-        functions |= team_functions(MOST_ARGUMENTS + 2)
+        functions |= team_functions(FRAME_WORDS)
     declarations = [*openmp_declarations().values(), *control_flow_declarations()]
     return compile_module(declarations, functions)
 

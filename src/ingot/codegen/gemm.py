@@ -13,9 +13,10 @@ import torch
 from ingot.codegen.functions import I64, Writer
 from ingot.codegen.jit import FUNCTION_ATTRIBUTES, compile_module
 from ingot.codegen.lazy import Once
+from ingot.codegen.memory import types_of
 from ingot.codegen.native import Native
 from ingot.ops.kernel_shapes import Shape, matmul_shape
-from ingot.ops.values import Val
+from ingot.ops.values import Ptr, Val, Value
 
 DEPTH = 256
 """Terms of a sum in one accumulator."""
@@ -38,55 +39,50 @@ def begin_tiles(dtype: torch.dtype) -> None:
     _tiles.begin(matmul_shape(dtype))
 
 
-def call_tile(w: Writer, shape: Shape, rows: Val, *values: Val | str) -> None:
+def call_tile(w: Writer, shape: Shape, rows: Val, *values: Value) -> None:
     """Calls the tile of height `rows`; `values` are its arguments."""
     tiles = _tiles(shape)
     found = [_tile_pointer(w, tiles, shape, height) for height in range(1, shape.rows + 1)]
     pointer = found[-1]
     for height, lower in enumerate(found[:-1], 1):
         pointer = w.either(w.b.cmp("eq", rows, w.const(height)), lower, pointer)
-    names = ", ".join(v if isinstance(v, str) else v.name for v in values)
-    w.b.line(f"llvm.call {pointer}({names}) : !llvm.ptr, {_tile_type(shape)}")
+    w.b.invoke(pointer, values)
 
 
-def _tile_pointer(w: Writer, tiles: Native, shape: Shape, rows: int) -> str:
-    symbol, declaration = tiles.declaration(f"tile{rows}", _tile_type(shape))
+def _tile_pointer(w: Writer, tiles: Native, shape: Shape, rows: int) -> Ptr:
+    type_ = f"{types_of(_tile_arguments(shape))} -> ()"
+    symbol, declaration = tiles.declaration(f"tile{rows}", type_)
     w.b.declarations[symbol] = declaration
-    pointer = w.b.fresh()
-    w.b.line(f"{pointer} = llvm.mlir.addressof @{symbol} : !llvm.ptr")
-    return pointer
+    return w.b.address_of(symbol)
 
 
-_TILE_ARGUMENTS = {
-    "%a": "!llvm.ptr", "%lda": "i64", "%b": "!llvm.ptr", "%ldb": "i64", "%addend": "!llvm.ptr",
-    "%ldadd": "i64", "%c": "!llvm.ptr", "%ldc": "i64", "%k": "i64",
-}  # fmt: skip
+_A, _B, _C, _ADDEND, _SCALE = (Ptr(f"%{name}") for name in ("a", "b", "c", "addend", "scale"))
+_LDA, _LDB, _LDC, _LDADD, _K = (
+    Val(f"%{name}", I64) for name in ("lda", "ldb", "ldc", "ldadd", "k")
+)
 
 
-def _tile_arguments(shape: Shape) -> dict[str, str]:
-    return {**_TILE_ARGUMENTS, "%scale": "!llvm.ptr"} if shape.scaled else _TILE_ARGUMENTS
-
-
-def _tile_type(shape: Shape) -> str:
-    return f"({', '.join(_tile_arguments(shape).values())}) -> ()"
+def _tile_arguments(shape: Shape) -> list[Value]:
+    arguments: list[Value] = [_A, _LDA, _B, _LDB, _ADDEND, _LDADD, _C, _LDC, _K]
+    return [*arguments, _SCALE] if shape.scaled else arguments
 
 
 def _tile(shape: Shape, rows: int) -> str:
     """c[rows, columns] = addend + a[rows, k] · b[k, columns] · scale[columns]"""
     w = Writer()
     b, dtype = w.b, shape.dtype
-    starts = ["%a"]
+    starts = [_A]
     for _ in range(1, rows):
-        starts.append(w.moved(starts[-1], Val("%lda", I64), dtype))
+        starts.append(w.moved(starts[-1], _LDA, dtype))
     width = rows * shape.vectors
     several = max(1, CHAINS // width)
     """Steps with separate accumulators: with few sums, each would wait for the previous one."""
 
-    def vector(row: str, number: int, kind: torch.dtype) -> Val:
+    def vector(row: Ptr, number: int, kind: torch.dtype) -> Val:
         return b.load(w.moved(row, w.const(number * shape.lanes), kind), kind, shape.lanes)
 
     def step(at: Val, sums: Sequence[Val]) -> list[Val]:
-        panel = w.moved("%b", b.mul(at, Val("%ldb", I64)), shape.stored)
+        panel = w.moved(_B, b.mul(at, _LDB), shape.stored)
         right = [b.cast(vector(panel, j, shape.stored), dtype) for j in range(shape.vectors)]
         result = []
         for i, start in enumerate(starts):
@@ -98,7 +94,7 @@ def _tile(shape: Shape, rows: int) -> str:
         groups = [sums[k * width : (k + 1) * width] for k in range(several)]
         return [s for k, group in enumerate(groups) for s in step(b.add(at, w.const(k)), group)]
 
-    zero, k = w.const(0), Val("%k", I64)
+    zero, k = w.const(0), _K
     sums = [b.const(0, dtype, shape.lanes)] * (several * width)
     whole = b.mul(b.div(k, w.const(several)), w.const(several)) if several > 1 else k
     sums = w.summed((zero, whole, w.const(several)), sums, steps)
@@ -107,21 +103,20 @@ def _tile(shape: Shape, rows: int) -> str:
             both = zip(sums[:width], sums[group * width : (group + 1) * width], strict=True)
             sums[:width] = [b.add(x, y) for x, y in both]
         sums = w.summed((whole, k, w.const(1)), sums[:width], step)
-    addend, c = "%addend", "%c"
+    addend, c = _ADDEND, _C
     for i in range(rows):
         if i:
-            addend = w.moved(addend, Val("%ldadd", I64), dtype)
-            c = w.moved(c, Val("%ldc", I64), dtype)
+            addend = w.moved(addend, _LDADD, dtype)
+            c = w.moved(c, _LDC, dtype)
         for j in range(shape.vectors):
             total, more = sums[i * shape.vectors + j], vector(addend, j, dtype)
             if shape.scaled:
-                total = b.fma(total, vector("%scale", j, dtype), more)
+                total = b.fma(total, vector(_SCALE, j, dtype), more)
             else:
                 total = b.add(total, more)
             b.store(w.moved(c, w.const(j * shape.lanes), dtype), total)
     attributes = FUNCTION_ATTRIBUTES.replace("[[", '["noinline", [')
-    arguments = ", ".join(f"{name}: {kind}" for name, kind in _tile_arguments(shape).items())
-    return w.function(f"@tile{rows}({arguments}) attributes {{{attributes}}}")
+    return w.function(f"tile{rows}", _tile_arguments(shape), attributes=attributes)
 
 
 def packed(matrix: torch.Tensor, width: int) -> torch.Tensor:

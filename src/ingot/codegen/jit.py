@@ -9,10 +9,12 @@ from collections.abc import Iterator, Sequence
 
 from ingot.codegen import code_store
 from ingot.codegen.code_store import Module, code_key, packed_source
+from ingot.codegen.memory import MemoryBuilder
 from ingot.codegen.mlir_c import object_code
 from ingot.codegen.native import ANCHOR, Native, Source, called_function, find, find_kernel, link
 from ingot.linkage import imported
 from ingot.machine import LEVELS, is_targeting, machine_levels, this_machine
+from ingot.ops.values import Ptr
 
 LOWERING = (
     "builtin.module(convert-scf-to-cf,convert-math-to-llvm,convert-vector-to-llvm,convert-arith-to-llvm,"
@@ -86,11 +88,7 @@ def _called_address(symbol: str) -> int | None:
 def _anchor(names: Sequence[str]) -> str:
     """The module's one exported function. It uses the others, so that LLVM keeps them and their
     calling convention; the engine makes a wrapper for each exported function."""
-    lines = [f"  llvm.func @{ANCHOR}(%table: !llvm.ptr) {{"]
+    b, table = MemoryBuilder(1), Ptr("%table")
     for i, name in enumerate(names):
-        lines += [
-            f"    %a{i} = llvm.mlir.addressof @{name} : !llvm.ptr",
-            f"    %p{i} = llvm.getelementptr %table[{i}] : (!llvm.ptr) -> !llvm.ptr, i64",
-            f"    llvm.store %a{i}, %p{i} : !llvm.ptr, !llvm.ptr",
-        ]
-    return "\n".join([*lines, "    llvm.return", "  }"])
+        b.store_register(b.word_at(table, i), b.address_of(name))
+    return b.function(ANCHOR, [table], internal=False)

@@ -26,13 +26,12 @@ from ingot.codegen.entry import (
     Frame,
     Units,
     assemble,
-    has_openmp,
-    openmp_declarations,
 )
 from ingot.codegen.epilogue import EpilogueNest, write_epilogue
 from ingot.codegen.jit import compile_module, keep_kernel, module_with
 from ingot.codegen.lanes import choose_lanes, in_pairs, register_bytes
 from ingot.codegen.native import Native, used
+from ingot.codegen.openmp import has_openmp, openmp_declarations
 from ingot.codegen.rows import RowWriter
 from ingot.codegen.split import write_finish
 from ingot.errors import UnsupportedError
@@ -44,7 +43,7 @@ from ingot.fuse.region import Region
 from ingot.fuse.structural_key import Key, structural_key
 from ingot.machine import Machine, this_machine
 from ingot.ops.rules import instructions
-from ingot.ops.values import Val
+from ingot.ops.values import Ptr, Val
 from ingot.options import Options
 from ingot.program.shapes import Size, shape_of, tensor_of
 
@@ -255,11 +254,11 @@ def _structure_of(draft: Draft, nodes: Sequence[fx.Node]) -> SharedDraft:
     return SharedDraft(replace(draft, buffers=()), tuple(numbers[b] for b in draft.buffers))
 
 
-def _buffers(nest: Nest) -> dict[fx.Node, str]:
+def _buffers(nest: Nest) -> dict[fx.Node, Ptr]:
     """The buffers that a nest reads and writes, with names for their addresses."""
     loaded = [e.buffer for e in nest.expressions() if isinstance(e, Load)]
     found = dict.fromkeys([*loaded, *(s.buffer for s in nest.stores)])
-    return {node: f"%buffer{i}" for i, node in enumerate(found)}
+    return {node: Ptr(f"%buffer{i}") for i, node in enumerate(found)}
 
 
 def _draft_once(region: Region, options: Options, form: Form) -> Draft:

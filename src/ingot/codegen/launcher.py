@@ -13,11 +13,12 @@ import ctypes
 import sys
 from array import array
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, reduce
 from itertools import starmap
 
 import torch
 
+from ingot.codegen.blocks import BlockBuilder
 from ingot.codegen.jit import compile_module
 from ingot.codegen.lazy import Once
 from ingot.codegen.native import Native
@@ -25,12 +26,14 @@ from ingot.codegen.tensor_layout_probe import INLINE, TensorLayout, tensor_layou
 from ingot.codegen.thread_state import (
     STRANGE,
     ThreadState,
+    is_state_readable,
     state_declarations,
     state_in_python,
-    state_lines,
     tells_the_truth,
+    write_state,
 )
 from ingot.linkage import declared, define
+from ingot.ops.values import Ptr, Val
 from ingot.program.plain_tensor import plain_keys
 
 UNUSUAL = -1
@@ -50,6 +53,9 @@ KIND = object.__basicsize__ - 8
 DATA = bytes.__basicsize__ - 1
 """Offset of the contents in a bytes object."""
 FASTCALL = 0x80
+SELF, ARGUMENTS, COUNT = Ptr("%self"), Ptr("%args"), Val("%count", torch.int64)
+"""The arguments of every function; the second is an array of addresses of objects."""
+I64 = torch.int64
 _PYTHON = {
     "PyLong_AsLongLong": "(!llvm.ptr) -> i64",
     "PyLong_FromLongLong": "(i64) -> !llvm.ptr",
@@ -68,308 +74,195 @@ PLAIN: dict[str, type] = {
 Launcher = Callable[..., int]
 
 
-class _Text:
-    """Writes the lines of a function."""
+class _Checks:
+    """Writes the parts of a function of tensors: it looks at each, and goes to block `unusual` if
+    Python has to."""
 
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-        self._count = 0
+    def __init__(self, words: TensorLayout):
+        self.b = BlockBuilder()
+        self.words = words
+        self.zero, self.one = self.const(0), self.const(1)
 
-    def add(self, *lines: str) -> None:
-        self.lines += [f"    {line}" for line in lines]
+    def const(self, value: int) -> Val:
+        return self.b.const(value, I64)
 
-    def block(self, label: str) -> None:
-        self.lines.append(f"  {label}:")
+    def own(self) -> Ptr:
+        """The address of the contents of `self`, which is a bytes object."""
+        return self.b.byte_at(SELF, DATA)
 
-    def name(self) -> str:
-        self._count += 1
-        return f"%t{self._count}"
+    def word(self, base: Ptr, offset: int) -> Val:
+        """The word `offset` bytes from `base`."""
+        return self.b.load_word(self.b.byte_at(base, offset))
 
-    def constant(self, value: int) -> str:
-        name = self.name()
-        self.add(f"{name} = llvm.mlir.constant({value} : i64) : i64")
-        return name
+    def pointer(self, base: Ptr, offset: int) -> Ptr:
+        return self.b.load_pointer(self.b.byte_at(base, offset))
 
-    def load(self, base: str, offset: int, kind: str = "i64") -> str:
-        at, name = self.name(), self.name()
-        self.add(
-            f"{at} = llvm.getelementptr {base}[{offset}] : (!llvm.ptr) -> !llvm.ptr, i8",
-            f"{name} = llvm.load {at} : !llvm.ptr -> {kind}",
+    def argument(self, number: Val) -> Ptr:
+        return self.b.load_pointer(self.b.word_at(ARGUMENTS, number))
+
+    def require(self, condition: Val) -> None:
+        self.b.require(condition, "unusual")
+
+    def row(self, rows: Ptr, k: Val, length: int) -> list[Val]:
+        """The words of row `k` of a table."""
+        b, start = self.b, self.b.mul(k, self.const(length))
+        places = [b.add(start, self.const(place)) for place in range(length)]
+        return [b.load_word(b.word_at(rows, place)) for place in places]
+
+    def answer(self, code: Val) -> None:
+        b = self.b
+        b.give_back(b.invoke_pointer("PyLong_FromLongLong", [code]))
+
+    def function(self, name: str, otherwise: Val, bits: Val | None = None) -> str:
+        """The function; `otherwise`, with `bits`, is the answer of block `unusual`."""
+        b = self.b
+        b.block("unusual")
+        code = otherwise if bits is None else b.or_(bits, otherwise)
+        result = b.invoke_pointer("PyLong_FromLongLong", [code])
+        return b.function(name, [SELF, ARGUMENTS, COUNT], result)
+
+    # -- tensors -----------------------------------------------------------------------------------
+
+    def require_plain(self, tensor: Ptr) -> None:
+        """A tensor or parameter, and of no other class."""
+        kinds = [self.b.as_number(self.b.address_of(name)) for name in PLAIN]
+        self.require(self.one_of(self.word(tensor, KIND), kinds))
+
+    def one_of(self, word: Val, known: Sequence[Val]) -> Val:
+        return reduce(self.b.or_, [self.b.cmp("eq", word, each) for each in known])
+
+    def inside(self, tensor: Ptr) -> Ptr:
+        """The C++ object of a tensor."""
+        return self.pointer(tensor, self.words.tensor)
+
+    def storage_of(self, inside: Ptr) -> Ptr:
+        storage = self.word(inside, self.words.storage)
+        self.require(self.b.cmp("ne", storage, self.zero))
+        return self.b.as_pointer(storage)
+
+    def address_of(self, tensor: Ptr, row: Sequence[Val]) -> Val:
+        """The address of the first element. Unusual are other classes and dtypes, and storages that
+        do not hold the whole tensor."""
+        b, words = self.b, self.words
+        size, extent, dtype = row
+        self.require_plain(tensor)
+        inside = self.inside(tensor)
+        number = b.load_register(b.byte_at(inside, words.dtype), torch.uint16)
+        same, every = b.cmp("eq", b.cast(number, I64), dtype), b.cmp("eq", dtype, self.const(ANY))
+        self.require(b.or_(same, every))
+        storage = self.storage_of(inside)
+        memory = self.word(storage, words.memory)
+        self.require(b.cmp("ne", memory, self.zero))
+        needed = self.extent_of(inside, size, extent)
+        behind = b.mul(self.word(inside, words.first), size)
+        end, address = b.add(behind, needed), b.add(memory, behind)
+        self.require(b.cmp("le", end, self.word(storage, words.bytes)))
+        return address
+
+    def extent_of(self, inside: Ptr, size: Val, extent: Val) -> Val:
+        """`extent` if it is known, otherwise computed from the tensor's sizes and strides."""
+        b, words, zero, one = self.b, self.words, self.zero, self.one
+        needed, dim, span = (Val(f"%{name}", I64) for name in ("needed", "dim", "span"))
+        b.jump_if(b.cmp("ne", extent, zero), "extent", "unknown", extent)
+        b.block("unknown")
+        b.jump_if(b.cmp("eq", self.word(inside, words.elements), zero), "extent", "filled", zero)
+        b.block("filled")
+        rank, room = self.word(inside, words.geometry), self.const(INLINE)
+        few, elsewhere = b.cmp("le", rank, room), self.pointer(inside, words.sizes)
+        sizes = b.choose(few, b.byte_at(inside, words.sizes), elsewhere)
+        strides = b.word_at(sizes, b.select(few, room, rank))
+        b.jump("dims", zero, one)
+        b.block("dims", dim, span)
+        b.jump_if(b.cmp("lt", dim, rank), "dim", "spanned")
+        b.block("dim")
+        length, stride = (b.load_word(b.word_at(table, dim)) for table in (sizes, strides))
+        further = b.add(span, b.mul(b.sub(length, one), stride))
+        b.jump("dims", b.add(dim, one), further)
+        b.block("spanned")
+        b.jump("extent", b.mul(span, size))
+        b.block("extent", needed)
+        return needed
+
+
+class _Launch(_Checks):
+    """launch(address of the base pointers, address of the table, *weights, *tensors)"""
+
+    def text(self) -> str:
+        b = self.b
+        self.frame = b.load_pointer(self.own(), 1)
+        self.bases, table = (
+            b.as_pointer(b.invoke_value("PyLong_AsLongLong", [self.pointer(ARGUMENTS, 8 * k)], I64))
+            for k in range(2)
         )
-        return name
+        self._check_weights()
+        with b.rounds(self._number("constant_count")) as k:
+            base, word = self.row(self._field("constants"), k, 2)
+            self._set_base(base, word)
+        with b.rounds(self._number("tensor_count")) as k:
+            base, *row = self.row(self._field("tensors"), k, 1 + len(TENSOR_ROW))
+            place = b.add(b.add(self._number("weights"), self.const(2)), k)
+            self._set_base(base, self.address_of(self.argument(place), row))
+        self.answer(self._run(table))
+        return self.function("launch", self.const(UNUSUAL))
 
-    def item(self, base: str, index: str, kind: str = "i64") -> str:
-        """Word `index` from `base`."""
-        at, name = self.name(), self.name()
-        self.add(
-            f"{at} = llvm.getelementptr {base}[{index}] : (!llvm.ptr, i64) -> !llvm.ptr, i64",
-            f"{name} = llvm.load {at} : !llvm.ptr -> {kind}",
-        )
-        return name
+    def _field(self, name: str) -> Ptr:
+        return self.b.load_pointer(self.b.word_at(self.frame, FRAME.index(name)))
 
-    def field(self, name: str, kind: str = "i64") -> str:
-        return self.load("%frame", 8 * FRAME.index(name), kind)
+    def _number(self, name: str) -> Val:
+        return self.b.load_word(self.b.word_at(self.frame, FRAME.index(name)))
 
-    def call(self, function: str, arguments: str, kind: str) -> str:
-        """Calls a function of Python's C API."""
-        result = "" if kind.endswith("()") else f"{self.name()} = "
-        self.add(f"{result}llvm.call @{function}({arguments}) : {kind}")
-        return result.removesuffix(" = ")
+    def _set_base(self, number: Val, value: Val) -> None:
+        self.b.store_register(self.b.word_at(self.bases, number), value)
 
-    def address(self, symbol: str) -> str:
-        """The address of an object of this process, as a number."""
-        pointer, number = self.name(), self.name()
-        self.add(
-            f"{pointer} = llvm.mlir.addressof @{symbol} : !llvm.ptr",
-            f"{number} = llvm.ptrtoint {pointer} : !llvm.ptr to i64",
-        )
-        return number
+    def _check_weights(self) -> None:
+        b, weights = self.b, self._number("weights")
+        b.jump_if(b.cmp("eq", weights, self.zero), "known", "some")
+        b.block("some")
+        watched = self._number("watched")
+        self.require(b.cmp("ne", watched, self.zero))
+        noted = b.as_pointer(watched)
+        self.require(b.cmp("eq", b.load_word(noted), weights))
+        items = b.byte_at(ARGUMENTS, 16)
+        same = b.invoke_value(self._field("unchanged"), [items, noted], I64)
+        self.require(b.cmp("ne", same, self.zero))
+        b.jump("known")
+        b.block("known")
 
-    def branch_unless(self, condition: str, onward: str) -> None:
-        self.add(f"llvm.cond_br {condition}, {onward}, ^unusual")
-        self.block(onward)
-
-    def compare(self, how: str, a: str, b: str, kind: str = "i64") -> str:
-        name = self.name()
-        self.add(f'{name} = llvm.icmp "{how}" {a}, {b} : {kind}')
-        return name
-
-    def loop(self, label: str, count: str, body: Callable[[str], None]) -> None:
-        """Runs `body` for 0 … count - 1."""
-        zero, one = self.constant(0), self.constant(1)
-        self.add(f"llvm.br ^{label}({zero} : i64)")
-        self.block(f"^{label}(%{label}: i64)")
-        more = self.compare("slt", f"%{label}", count)
-        self.add(f"llvm.cond_br {more}, ^{label}_do, ^{label}_done")
-        self.block(f"^{label}_do")
-        body(f"%{label}")
-        after = self.name()
-        self.add(f"{after} = llvm.add %{label}, {one} : i64", f"llvm.br ^{label}({after} : i64)")
-        self.block(f"^{label}_done")
-
-    def set_base(self, number: str, value: str) -> None:
-        at = self.name()
-        self.add(
-            f"{at} = llvm.getelementptr %bases[{number}] : (!llvm.ptr, i64) -> !llvm.ptr, i64",
-            f"llvm.store {value}, {at} : i64, !llvm.ptr",
-        )
-
-
-def _launch(words: TensorLayout) -> str:
-    t = _Text()
-    t.add(f"%frame = llvm.load {_at(t, '%self', DATA)} {{alignment = 1 : i64}} : "
-          "!llvm.ptr -> !llvm.ptr")  # fmt: skip
-    zero = t.constant(0)
-    for k, name in enumerate(("bases", "table")):
-        number = t.call(
-            "PyLong_AsLongLong",
-            f"{t.load('%args', 8 * k, '!llvm.ptr')}",
-            _PYTHON["PyLong_AsLongLong"],
-        )
-        t.add(f"%{name} = llvm.inttoptr {number} : i64 to !llvm.ptr")
-    _check_weights(t, zero)
-    t.loop("constant", t.field("constant_count"), lambda k: _set_constant(t, k))
-    t.loop("tensor", t.field("tensor_count"), lambda k: _set_tensor(t, k, words, zero))
-    keeper = t.field("keeper", "!llvm.ptr")
-    t.call("Py_IncRef", keeper, _PYTHON["Py_IncRef"])
-    state = t.call("PyEval_SaveThread", "", _PYTHON["PyEval_SaveThread"])
-    execute = t.field("execute", "!llvm.ptr")
-    t.add(f"%code = llvm.call {execute}(%table, %bases) : !llvm.ptr, (!llvm.ptr, !llvm.ptr) -> i64")
-    t.call("PyEval_RestoreThread", state, _PYTHON["PyEval_RestoreThread"])
-    t.call("Py_DecRef", keeper, _PYTHON["Py_DecRef"])
-    _answer(t, "%code")
-    t.block("^unusual")
-    _answer(t, t.constant(UNUSUAL))
-    head = (
-        "  llvm.func internal @launch(%self: !llvm.ptr, %args: !llvm.ptr, %count: i64) -> !llvm.ptr"
-    )
-    return "\n".join([f"{head} {{", *t.lines, "  }"])
-
-
-def _at(t: _Text, base: str, offset: int) -> str:
-    name = t.name()
-    t.add(f"{name} = llvm.getelementptr {base}[{offset}] : (!llvm.ptr) -> !llvm.ptr, i8")
-    return name
-
-
-def _check_weights(t: _Text, zero: str) -> None:
-    weights = t.field("weights")
-    none = t.compare("eq", weights, zero)
-    t.add(f"llvm.cond_br {none}, ^known, ^some")
-    t.block("^some")
-    watched = t.field("watched")
-    t.branch_unless(t.compare("ne", watched, zero), "^noted")
-    t.add(f"%noted = llvm.inttoptr {watched} : i64 to !llvm.ptr")
-    t.branch_unless(t.compare("eq", t.load("%noted", 0), weights), "^alive")
-    items, unchanged = _at(t, "%args", 16), t.field("unchanged", "!llvm.ptr")
-    t.add(
-        f"%same = llvm.call {unchanged}({items}, %noted) : !llvm.ptr, (!llvm.ptr, !llvm.ptr) -> i64"
-    )
-    t.branch_unless(t.compare("ne", "%same", zero), "^fine")
-    t.add("llvm.br ^known")
-    t.block("^known")
-
-
-def _set_constant(t: _Text, k: str) -> None:
-    base, word = _row(t, t.field("constants", "!llvm.ptr"), k, 2)
-    t.set_base(base, word)
-
-
-def _set_tensor(t: _Text, k: str, words: TensorLayout, zero: str) -> None:
-    base, *row = _row(t, t.field("tensors", "!llvm.ptr"), k, 1 + len(TENSOR_ROW))
-    weights, two = t.field("weights"), t.constant(2)
-    before, position = t.name(), t.name()
-    t.add(
-        f"{before} = llvm.add {weights}, {two} : i64", f"{position} = llvm.add {before}, {k} : i64"
-    )
-    tensor = t.item("%args", position, "!llvm.ptr")
-    t.set_base(base, _address_of(t, tensor, words, row, zero))
-
-
-def _address_of(t: _Text, tensor: str, words: TensorLayout, row: Sequence[str], zero: str) -> str:
-    """The address of the first element. Unusual are other classes and dtypes, and storages that do
-    not hold the whole tensor."""
-    size, extent, dtype = row
-    t.branch_unless(_is_plain_type(t, tensor), "^ordinary")
-    inside = t.load(tensor, words.tensor, "!llvm.ptr")
-    t.branch_unless(_is_dtype(t, t.load(inside, words.dtype, "i16"), dtype), "^typed")
-    storage = t.load(inside, words.storage)
-    t.branch_unless(t.compare("ne", storage, zero), "^stored")
-    pointer = t.name()
-    t.add(f"{pointer} = llvm.inttoptr {storage} : i64 to !llvm.ptr")
-    memory = t.load(pointer, words.memory)
-    t.branch_unless(t.compare("ne", memory, zero), "^there")
-    needed = _extent_of(t, inside, words, size, extent, zero)
-    first, behind, end, address = t.load(inside, words.first), t.name(), t.name(), t.name()
-    t.add(
-        f"{behind} = llvm.mul {first}, {size} : i64",
-        f"{end} = llvm.add {behind}, {needed} : i64",
-        f"{address} = llvm.add {memory}, {behind} : i64",
-    )
-    t.branch_unless(t.compare("sle", end, t.load(pointer, words.bytes)), "^whole")
-    return address
-
-
-def _is_dtype(t: _Text, number: str, wanted: str) -> str:
-    wide, fits = t.name(), t.name()
-    t.add(f"{wide} = llvm.zext {number} : i16 to i64")
-    same, any_ = t.compare("eq", wide, wanted), t.compare("eq", wanted, t.constant(ANY))
-    t.add(f"{fits} = llvm.or {same}, {any_} : i1")
-    return fits
-
-
-def _extent_of(
-    t: _Text, inside: str, words: TensorLayout, size: str, extent: str, zero: str
-) -> str:
-    """`extent` if it is known, otherwise computed from the tensor's sizes and strides."""
-    one, room = t.constant(1), t.constant(INLINE)
-    t.add(
-        f"llvm.cond_br {t.compare('ne', extent, zero)}, ^extent({extent} : i64), ^unknown",
-    )
-    t.block("^unknown")
-    elements = t.load(inside, words.elements)
-    t.add(f"llvm.cond_br {t.compare('eq', elements, zero)}, ^extent({zero} : i64), ^filled")
-    t.block("^filled")
-    rank, here = t.load(inside, words.geometry), _at(t, inside, words.sizes)
-    few, elsewhere = t.compare("sle", rank, room), t.load(inside, words.sizes, "!llvm.ptr")
-    t.add(
-        f"%sizes = llvm.select {few}, {here}, {elsewhere} : i1, !llvm.ptr",
-        f"%between = llvm.select {few}, {room}, {rank} : i1, i64",
-        "%strides = llvm.getelementptr %sizes[%between] : (!llvm.ptr, i64) -> !llvm.ptr, i64",
-        f"llvm.br ^dims({zero}, {one} : i64, i64)",
-    )
-    t.block("^dims(%dim: i64, %span: i64)")
-    t.add(f"llvm.cond_br {t.compare('slt', '%dim', rank)}, ^dim, ^spanned")
-    t.block("^dim")
-    length, stride = t.item("%sizes", "%dim"), t.item("%strides", "%dim")
-    t.add(
-        f"%steps = llvm.sub {length}, {one} : i64",
-        f"%reach = llvm.mul %steps, {stride} : i64",
-        "%further = llvm.add %span, %reach : i64",
-        f"%next_dim = llvm.add %dim, {one} : i64",
-        "llvm.br ^dims(%next_dim, %further : i64, i64)",
-    )
-    t.block("^spanned")
-    t.add(f"%spanned = llvm.mul %span, {size} : i64", "llvm.br ^extent(%spanned : i64)")
-    t.block("^extent(%needed: i64)")
-    return "%needed"
-
-
-def _row(t: _Text, rows: str, k: str, length: int) -> list[str]:
-    """The words of row `k` of a table."""
-    width, start = t.constant(length), t.name()
-    t.add(f"{start} = llvm.mul {k}, {width} : i64")
-    items = []
-    for place in range(length):
-        at, behind = t.name(), t.constant(place)
-        t.add(f"{at} = llvm.add {start}, {behind} : i64")
-        items.append(t.item(rows, at))
-    return items
-
-
-def _answer(t: _Text, code: str) -> None:
-    number = t.call("PyLong_FromLongLong", code, _PYTHON["PyLong_FromLongLong"])
-    t.add(f"llvm.return {number} : !llvm.ptr")
+    def _run(self, table: Ptr) -> Val:
+        """Runs the table without the GIL, while a reference keeps the packed weights alive."""
+        b, keeper = self.b, self._field("keeper")
+        b.invoke("Py_IncRef", [keeper])
+        state = b.invoke_pointer("PyEval_SaveThread", [])
+        code = b.invoke_value(self._field("execute"), [table, self.bases], I64)
+        b.invoke("PyEval_RestoreThread", [state])
+        b.invoke("Py_DecRef", [keeper])
+        return code
 
 
 def _present(words: TensorLayout) -> str:
     """present(*tensors): 0 if each has memory for its elements, according to its row (bytes of an
     element, extent); UNUSUAL if Python has to check."""
-    t = _Text()
-    t.add(f"%rows = llvm.load {_at(t, '%self', DATA)} {{alignment = 1 : i64}} : "
-          "!llvm.ptr -> !llvm.ptr")  # fmt: skip
-    zero = t.constant(0)
-
-    def check(k: str) -> None:
-        size, extent = _row(t, "%rows", k, 2)
-        row = [size, extent, t.constant(ANY)]
-        _address_of(t, t.item("%args", k, "!llvm.ptr"), words, row, zero)
-
-    t.loop("tensor", "%count", check)
-    _answer(t, zero)
-    t.block("^unusual")
-    _answer(t, t.constant(UNUSUAL))
-    head = "  llvm.func internal @present(%self: !llvm.ptr, %args: !llvm.ptr, %count: i64)"
-    return "\n".join([f"{head} -> !llvm.ptr {{", *t.lines, "  }"])
+    w = _Checks(words)
+    rows = w.b.load_pointer(w.own(), 1)
+    with w.b.rounds(COUNT) as k:
+        size, extent = w.row(rows, k, 2)
+        w.address_of(w.argument(k), [size, extent, w.const(ANY)])
+    w.answer(w.zero)
+    return w.function("present", w.const(UNUSUAL))
 
 
-def _state(words: TensorLayout) -> str | None:
-    """state(*tensors): the bits of `thread_state`; None if they cannot be read natively."""
-    found = state_lines()
-    if found is None:
-        return None
-    t = _Text()
-    lines, total = found
-    t.add(*lines)
-
-    def check(k: str) -> None:
-        tensor = t.item("%args", k, "!llvm.ptr")
-        t.branch_unless(_is_plain_type(t, tensor), "^known")
-        keys = t.load(t.load(tensor, words.tensor, "!llvm.ptr"), words.keys)
-        known = [t.constant(_signed(each)) for each in sorted(plain_keys())]
-        t.branch_unless(_one_of(t, keys, known), "^plain")
-
-    t.loop("tensor", "%count", check)
-    _answer(t, total)
-    t.block("^unusual")
-    strange, both = t.constant(STRANGE), t.name()
-    t.add(f"{both} = llvm.or {total}, {strange} : i64")
-    _answer(t, both)
-    head = "  llvm.func internal @state(%self: !llvm.ptr, %args: !llvm.ptr, %count: i64)"
-    return "\n".join([f"{head} -> !llvm.ptr {{", *t.lines, "  }"])
-
-
-def _is_plain_type(t: _Text, tensor: str) -> str:
-    return _one_of(t, t.load(tensor, KIND), [t.address(name) for name in PLAIN])
-
-
-def _one_of(t: _Text, word: str, known: Sequence[str]) -> str:
-    first, *rest = [t.compare("eq", word, each) for each in known]
-    for each in rest:
-        either = t.name()
-        t.add(f"{either} = llvm.or {first}, {each} : i1")
-        first = either
-    return first
+def _state(words: TensorLayout) -> str:
+    """state(*tensors): the bits of `thread_state`."""
+    w = _Checks(words)
+    total = write_state(w.b)
+    with w.b.rounds(COUNT) as k:
+        tensor = w.argument(k)
+        w.require_plain(tensor)
+        keys = w.word(w.inside(tensor), words.keys)
+        known = [w.const(_signed(each)) for each in sorted(plain_keys())]
+        w.require(w.one_of(keys, known))
+    w.answer(total)
+    return w.function("state", w.const(STRANGE), total)
 
 
 def _signed(word: int) -> int:
@@ -379,35 +272,19 @@ def _signed(word: int) -> int:
 def _apart(words: TensorLayout) -> str:
     """apart(*tensors): 0 if none of the first ones, whose number is in `self`, shares memory with
     another; UNUSUAL if one does or has none."""
-    t = _Text()
-    t.add(f"%first = llvm.load {_at(t, '%self', DATA)} {{alignment = 1 : i64}} : "
-          "!llvm.ptr -> i64")  # fmt: skip
-    zero, one = t.constant(0), t.constant(1)
+    w = _Checks(words)
+    b = w.b
+    first = b.load_word(w.own(), 1)
 
-    def memory(k: str, onward: str) -> str:
-        inside = t.load(t.item("%args", k, "!llvm.ptr"), words.tensor, "!llvm.ptr")
-        storage, pointer = t.load(inside, words.storage), t.name()
-        t.branch_unless(t.compare("ne", storage, zero), onward)
-        t.add(f"{pointer} = llvm.inttoptr {storage} : i64 to !llvm.ptr")
-        return t.load(pointer, words.memory)
+    def memory(k: Val) -> Val:
+        return w.word(w.storage_of(w.inside(w.argument(k))), words.memory)
 
-    def against_the_rest(i: str) -> None:
-        mine, start, rest = memory(i, "^mine"), t.name(), t.name()
-        t.add(f"{start} = llvm.add {i}, {one} : i64", f"{rest} = llvm.sub %count, {start} : i64")
-
-        def differs(j: str) -> None:
-            place = t.name()
-            t.add(f"{place} = llvm.add {start}, {j} : i64")
-            t.branch_unless(t.compare("ne", mine, memory(place, "^other")), "^differs")
-
-        t.loop("rest", rest, differs)
-
-    t.loop("tensor", "%first", against_the_rest)
-    _answer(t, zero)
-    t.block("^unusual")
-    _answer(t, t.constant(UNUSUAL))
-    head = "  llvm.func internal @apart(%self: !llvm.ptr, %args: !llvm.ptr, %count: i64)"
-    return "\n".join([f"{head} -> !llvm.ptr {{", *t.lines, "  }"])
+    with b.rounds(first) as i:
+        mine, start = memory(i), b.add(i, w.one)
+        with b.rounds(b.sub(COUNT, start)) as j:
+            w.require(b.cmp("ne", mine, memory(b.add(start, j))))
+    w.answer(w.zero)
+    return w.function("apart", w.const(UNUSUAL))
 
 
 @Once
@@ -415,13 +292,16 @@ def native_code() -> Native | None:
     words = tensor_layout()
     if words is None or not _as_expected():
         return None
-    functions = {"launch": _launch(words), "present": _present(words), "apart": _apart(words)}
+    functions = {
+        "launch": _Launch(words).text(),
+        "present": _present(words),
+        "apart": _apart(words),
+    }
     declarations = [*starmap(declared, _PYTHON.items()), *(declared(name, "()") for name in PLAIN)]
     for name, each in PLAIN.items():
         define(name, id(each))
-    state = _state(words)
-    if state is not None:
-        functions["state"] = state
+    if is_state_readable():
+        functions["state"] = _state(words)
         declarations += state_declarations()
     return compile_module(declarations, functions)
 

@@ -4,10 +4,9 @@ into segments, and stack memory. In each segment of a loop the guards on it are 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
-from typing import Any
 
 import sympy
 import torch
@@ -17,7 +16,7 @@ from ingot.codegen.sizes import I64, emit_size
 from ingot.fuse.expr import Expr, Guarded, ordered
 from ingot.fuse.index import Var
 from ingot.fuse.loops import Nest
-from ingot.ops.values import Val
+from ingot.ops.values import Ptr, Val
 from ingot.program.shapes import Size
 
 Body = Callable[[], None]
@@ -50,7 +49,6 @@ class LoopWriter:
         self.lanes = lanes
         self.b = Builder(lanes)
         self.symbols = symbols
-        self.entry: list[str] = []
         self.at: dict[Var, Val] = {}
         self.range: dict[Var, tuple[Size, Size]] = {}
         self.limits: dict[Var, tuple[Val, Val]] = {}
@@ -58,7 +56,6 @@ class LoopWriter:
         lanes."""
         self.memo: list[dict[Expr, Val]] = [{}]
         self.tail: Val | None = None
-        self._slots = 0
 
     # -- sizes and stack memory --------------------------------------------------------------------
 
@@ -68,45 +65,33 @@ class LoopWriter:
     def size(self, size: Size) -> Val:
         return emit_size(self.b, size, self.symbols)
 
-    def slot(self, dtype: torch.dtype, lanes: int, count: int = 1) -> str:
-        """Stack memory for values in register form; LLVM promotes single ones to registers."""
-        self._slots += 1
-        name = f"%slot{self._slots}"
-        element = Val("", dtype, lanes).type
-        self.entry.append(f"    {name}n = llvm.mlir.constant({count} : i64) : i64")
-        self.entry.append(
-            f"    {name} = llvm.alloca {name}n x {element} {{alignment = 64 : i64}} : "
-            "(i64) -> !llvm.ptr"
-        )
-        return name
+    def slot(self, dtype: torch.dtype, lanes: int, count: int = 1) -> Ptr:
+        return self.b.slot(dtype, lanes, count)
 
-    def put(self, slot: str, value: Val) -> None:
-        self.b.line(f"llvm.store {value.name}, {slot} : {value.type}, !llvm.ptr")
+    def put(self, slot: Ptr, value: Val) -> None:
+        self.b.store_register(slot, value)
 
-    def get(self, slot: str, dtype: torch.dtype, lanes: int) -> Val:
-        kind = Val("", dtype, lanes).type
-        return self.b.assign(f"llvm.load {slot} : !llvm.ptr -> {kind}", dtype, lanes)
+    def get(self, slot: Ptr, dtype: torch.dtype, lanes: int) -> Val:
+        return self.b.load_register(slot, dtype, lanes)
 
     @contextmanager
-    def scope(self) -> Any:
+    def scope(self) -> Iterator[None]:
+        """Forgets at its end which values were written within."""
         self.memo.append({})
-        with self.b.indented():
-            yield
+        yield
         self.memo.pop()
 
     # -- loops -------------------------------------------------------------------------------------
 
     def loop(self, var: Var, low: Val, high: Val, body: Body) -> None:
         """A scalar loop."""
-        name = self.b.fresh()
-        self.b.line(
-            f"scf.for {name} = {low.name} to {high.name} step {self.const(1).name} : i64 {{"
-        )
-        self.at[var] = Val(name, I64)
-        with self.scope():
+        self._steps(var, low, high, self.const(1), body)
+
+    def _steps(self, var: Var, low: Val, high: Val, step: Val, body: Body) -> None:
+        with self.b.loop(low, high, step) as at, self.scope():
+            self.at[var] = at
             body()
-        del self.at[var]
-        self.b.line("}")
+            del self.at[var]
 
     def vector_loop(self, var: Var, low: Val, high: Val, extent: int | None, body: Body) -> None:
         """A loop in steps of `lanes` with a masked tail. `extent`: high - low if known."""
@@ -117,29 +102,21 @@ class LoopWriter:
         step = self.const(lanes)
         if extent is None or extent >= lanes:
             length = self.b.sub(high, low)
-            whole = self.b.sub(length, self.b.op("arith.remsi", length, step))
+            whole = self.b.sub(length, self.b.rem(length, step))
             middle = self.b.add(low, whole)
-            name = self.b.fresh()
-            self.b.line(f"scf.for {name} = {low.name} to {middle.name} step {step.name} : i64 {{")
-            self.at[var] = Val(name, I64)
-            with self.scope():
-                body()
-            del self.at[var]
-            self.b.line("}")
+            self._steps(var, low, middle, step, body)
         else:
             middle = low
         if extent is not None and extent % lanes == 0:
             return
         some = self.b.cmp("lt", middle, high)
-        self.b.line(f"scf.if {some.name} {{")
-        with self.scope():
+        with self.b.when(some), self.scope():
             self.at[var] = middle
             left = self.b.sub(high, middle)
             self.tail = self.b.cmp("lt", self.b.iota(lanes), left)
             body()
             self.tail = None
             del self.at[var]
-        self.b.line("}")
 
     def segments(self, var: Var, roots: Iterable[Expr]) -> list[tuple[Size, Size]]:
         """The segments of a loop, in each of which every guard on it is constant."""

@@ -30,7 +30,7 @@ from ingot.fuse.index import Index, Var
 from ingot.fuse.loops import Nest, Store
 from ingot.machine import this_machine
 from ingot.ops.rules import apply_rule
-from ingot.ops.values import Val
+from ingot.ops.values import Ptr, Val
 from ingot.program.shapes import shape_of
 
 ROWS_AHEAD = 4
@@ -48,19 +48,19 @@ class NestWriter(LoopWriter):
     top."""
 
     def __init__(
-        self, nest: Nest, lanes: int, buffers: dict[fx.Node, str], symbols: dict[sympy.Symbol, Val]
+        self, nest: Nest, lanes: int, buffers: dict[fx.Node, Ptr], symbols: dict[sympy.Symbol, Val]
     ):
         super().__init__(nest, lanes, symbols)
         self.buffers = buffers
         self.kept_ready: set[Expr] = set()
         """Values in memory: nothing below them is computed again."""
         self.guard: Val | None = None
-        self.failed: dict[int, str] = {}
+        self.failed: dict[int, Ptr] = {}
         self.past_cache: frozenset[fx.Node] = frozenset()
         """Buffers that are stored past the cache."""
         self.side_by_side = False
         """Whether several rows are read at a time: the hardware prefetches along each."""
-        self._nowhere: str | None = None
+        self._nowhere: Ptr | None = None
 
     # -- values ------------------------------------------------------------------------------------
 
@@ -171,7 +171,7 @@ class NestWriter(LoopWriter):
         at = self.index(read.index, first_lane=True)
         first = b.pointer_at(self.buffers[read.buffer], at, read.dtype)
 
-        def address(k: int) -> str:
+        def address(k: int) -> Ptr:
             pointer = b.pointer_at(first, self.const(k), read.dtype)
             place = b.cast(b.load_again(pointer, read.dtype), I64)
             return b.pointer_at(
@@ -189,7 +189,7 @@ class NestWriter(LoopWriter):
 
         return b.branch(outside, by_gather, one_by_one)
 
-    def _addresses(self, base: str, index: Index, dtype: torch.dtype) -> list[str]:
+    def _addresses(self, base: Ptr, index: Index, dtype: torch.dtype) -> list[Ptr]:
         """The addresses of all lanes if their stride is constant, otherwise none."""
         assert self.nest.vector is not None
         step = index.coefficient(self.nest.vector)
@@ -211,19 +211,15 @@ class NestWriter(LoopWriter):
         each = [self.b.cmp("gt", self.size(size), zero) for size in sorted(sizes, key=str)]
         return reduce(self.b.and_, each)
 
-    def _safe(self, pointer: str, condition: Val | None) -> str:
+    def _safe(self, pointer: Ptr, condition: Val | None) -> Ptr:
         """The pointer, or one to stack memory if the condition does not hold."""
         if condition is None:
             return pointer
         if self._nowhere is None:
             self._nowhere = self.slot(I64, self.lanes)
-        name = self.b.fresh()
-        self.b.line(
-            f"{name} = arith.select {condition.name}, {pointer}, {self._nowhere} : !llvm.ptr"
-        )
-        return name
+        return self.b.choose(condition, pointer, self._nowhere)
 
-    def _fetch_below(self, expr: Load, pointer: str) -> None:
+    def _fetch_below(self, expr: Load, pointer: Ptr) -> None:
         """If rows are read one below the other, prefetches a piece of a later row: it lies on
         another page, which the hardware does not prefetch."""
         inner, vector = self.nest.inner, self.nest.vector

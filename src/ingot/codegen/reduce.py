@@ -120,12 +120,7 @@ def prefix(b: Builder, kind: str, x: Val, neutral: Val) -> Val:
     """Lane k combined with all previous lanes, by doubling."""
     step = 1
     while step < x.lanes:
-        picks = ", ".join(str(k + x.lanes - step) for k in range(x.lanes))
-        shifted = b.assign(
-            f"vector.shuffle {neutral.name}, {x.name} [{picks}] : {x.type}, {x.type}",
-            x.dtype,
-            x.lanes,
-        )
+        shifted = b.shuffle(neutral, x, range(x.lanes - step, 2 * x.lanes - step))
         (x,) = combine(b, kind, (shifted,), (x,))
         step *= 2
     return x

@@ -35,7 +35,7 @@ from ingot.fuse.loops import Nest, Store
 from ingot.machine import this_machine
 from ingot.ops.dtypes import is_float
 from ingot.ops.rules import instructions
-from ingot.ops.values import Val
+from ingot.ops.values import Ptr, Val
 from ingot.program.shapes import Size, shape_of
 
 BLOCK = 64
@@ -45,7 +45,7 @@ SHORT_ROW = 2048
 """Elements of a prefetched row that are still in the L1 cache when the row begins."""
 STORED = 4
 """Multiple of the L2 cache: larger buffers are worth prefetching if rows are stored."""
-Slots = list[tuple[str, torch.dtype]]
+Slots = list[tuple[Ptr, torch.dtype]]
 """Memory of a reduction's accumulators."""
 
 
@@ -53,16 +53,16 @@ class RowWriter(NestWriter):
     """Writes one body, rows included."""
 
     def __init__(
-        self, nest: Nest, lanes: int, buffers: dict[fx.Node, str], symbols: dict[sympy.Symbol, Val]
+        self, nest: Nest, lanes: int, buffers: dict[fx.Node, Ptr], symbols: dict[sympy.Symbol, Val]
     ):
         super().__init__(nest, lanes, buffers, symbols)
         self.finished: dict[Reduce, Accumulators] = {}
         self.long_nans: set[Reduce] = set()
         """Reductions of values whose NaNs may have payload in their lower 16 bits."""
-        self.carries: dict[Scan, str] = {}
+        self.carries: dict[Scan, Ptr] = {}
         self.following: list[tuple[Load, int]] = []
         """Loads of the next row to prefetch, with their cache levels."""
-        self.kept: dict[Expr, str] = {}
+        self.kept: dict[Expr, Ptr] = {}
         """Values of a row that later phases need too → their memory."""
 
     def row(self) -> None:
@@ -187,18 +187,12 @@ class RowWriter(NestWriter):
             close(self.const(0))
             return
         self.hoist(roots)
-        name = self.b.fresh()
         first, last = self.limits.get(var) or (self.const(0), self.size(var.size))
-        self.b.line(
-            f"scf.for {name} = {first.name} to {last.name} step {self.const(step).name} : i64 {{"
-        )
-        with self.scope():
+        with self.b.loop(first, last, self.const(step)) as low, self.scope():
             open_()
-            low = Val(name, I64)
             high = self.b.minimum(self.b.add(low, self.const(step)), last)
             self.over(var, roots, body, low, high)
             close(low)
-        self.b.line("}")
 
     # -- kept values -------------------------------------------------------------------------------
 
@@ -206,16 +200,14 @@ class RowWriter(NestWriter):
         """Loads a value that an earlier phase kept; computes others."""
         if expr not in self.kept or self.guard is not None:
             return self._computed(expr)
-        kind = Val("", expr.dtype, self.lanes)
-        align = f"{{alignment = {max(1, expr.dtype.itemsize)} : i64}}"
+        alignment = max(1, expr.dtype.itemsize)
         if expr in self.kept_ready:
-            text = f"llvm.load {self._row_address(expr)} {align} : !llvm.ptr -> {kind.type}"
-            value = self.b.assign(text, expr.dtype, self.lanes)
+            at = self._row_address(expr)
+            value = self.b.load_register(at, expr.dtype, self.lanes, alignment)
             return value if self._in_whole_steps() else self.b.as_in_lanes(value)
         value = self.b.broadcast(self._computed(expr), self.lanes)
         put = value if self._in_whole_steps() else self.b.as_in_memory(value)
-        address = self._row_address(expr)
-        self.b.line(f"llvm.store {put.name}, {address} {align} : {kind.type}, !llvm.ptr")
+        self.b.store_register(self._row_address(expr), put, alignment)
         return value
 
     def _in_whole_steps(self) -> bool:
@@ -229,26 +221,20 @@ class RowWriter(NestWriter):
     def _computed(self, expr: Expr) -> Val:
         return self._scan(expr) if isinstance(expr, Scan) else super()._write(expr)
 
-    def _row_memory(self, expr: Expr) -> str:
+    def _row_memory(self, expr: Expr) -> Ptr:
         length = ix.product([v.size for v in self.nest.inner])
         assert isinstance(length, int)
         along = self.nest.vector in self.nest.inner
         return self.slot(expr.dtype, self.lanes, -(-length // self.lanes) + 1 if along else length)
 
-    def _row_address(self, expr: Expr) -> str:
+    def _row_address(self, expr: Expr) -> Ptr:
         position = ix.ZERO
         for var in self.nest.inner:
             position = position * var.size + ix.of(var)
         if self.nest.vector not in self.nest.inner:
             position = position * self.lanes
         at = self.index(position, first_lane=True)
-        element = Val("", expr.dtype).type
-        name = self.b.fresh()
-        self.b.line(
-            f"{name} = llvm.getelementptr {self.kept[expr]}[{at.name}] : "
-            f"(!llvm.ptr, i64) -> !llvm.ptr, {element}"
-        )
-        return name
+        return self.b.register_at(self.kept[expr], at, expr.dtype)
 
     # -- scans -------------------------------------------------------------------------------------
 

@@ -16,12 +16,14 @@ from ingot.fuse import index as ix
 from ingot.fuse.expr import Reduce
 from ingot.fuse.index import Index, Var
 from ingot.fuse.loops import Nest
-from ingot.ops.values import Val
+from ingot.ops.values import Ptr, Val
 
 MOST_CHUNKS = 128
 FEWER_CHUNKS = 32
 """If rows are reduced one below the other: each chunk leaves a whole row of partial results."""
 SMALLEST_CHUNK = 8192
+SCRATCH = Ptr("%scratch")
+"""Memory for partial results, in the functions that use it."""
 SLOT_BYTES = 8
 
 
@@ -74,13 +76,13 @@ class Cut:
         assert isinstance(self.rows, int)
         return SLOT_BYTES * sum(self.parts) * self.chunks() * self.rows
 
-    def slot(self, number: int, chunk: Val, row: Index, writer: RowWriter, vector: bool) -> str:
+    def slot(self, number: int, chunk: Val, row: Index, writer: RowWriter, vector: bool) -> Ptr:
         """Address of an accumulator's partial result."""
         assert isinstance(self.rows, int)
         rows = writer.const(self.rows)
         base = writer.b.mul(writer.b.add(chunk, writer.const(number * self.chunks())), rows)
         offset = writer.b.add(base, writer.index(row, first_lane=vector))
-        return writer.b.pointer_at("%scratch", offset, torch.int64)
+        return writer.b.pointer_at(SCRATCH, offset, torch.int64)
 
     def row(self) -> Index:
         total = ix.ZERO

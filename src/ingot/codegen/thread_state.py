@@ -7,12 +7,15 @@ not as expected, Python reads it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
+from ingot.codegen.builder import Builder
 from ingot.linkage import declared, has_symbol
+from ingot.ops.values import Val
 from ingot.program.plain_tensor import is_eager_plain
 
 GRAD = 1
@@ -32,16 +35,37 @@ ThreadState = Callable[..., int]
 _KEYS = torch._C.DispatchKey
 _FLOAT = 6
 """The number of float32 in c10::ScalarType."""
-# (symbol, result type, argument, test of the result, bit)
+
+
+@dataclass(frozen=True)
+class _Question:
+    """A function of PyTorch, and the bit that is set if a comparison of its result holds."""
+
+    symbol: str
+    dtype: torch.dtype
+    predicate: str
+    other: int
+    bit: int
+    argument: int | None = None
+
+
 _QUESTIONS = (
-    ("_ZN3c108GradMode10is_enabledEv", "i8", None, "ne 0", GRAD),
-    ("_ZN3c104impl28tls_is_dispatch_key_excludedENS_11DispatchKeyE", "i8",
-     _KEYS.AutocastCPU.value, "eq 0", AUTOCAST),
-    ("_ZN3c104impl28tls_is_dispatch_key_includedENS_11DispatchKeyE", "i8",
-     _KEYS.FuncTorchDynamicLayerFrontMode.value, "ne 0", TRANSFORM),
-    ("_ZN3c104impl20TorchDispatchModeTLS9stack_lenEv", "i64", None, "ne 0", DISPATCH_MODE),
-    ("_ZN2at4impl22PythonTorchFunctionTLS9stack_lenEv", "i64", None, "ne 0", FUNCTION_MODE),
-    ("_ZN3c1017get_default_dtypeEv", "i16", None, f"ne {_FLOAT}", OTHER_DTYPE),
+    _Question("_ZN3c108GradMode10is_enabledEv", torch.int8, "ne", 0, GRAD),
+    _Question(
+        "_ZN3c104impl28tls_is_dispatch_key_excludedENS_11DispatchKeyE", torch.int8,
+        "eq", 0, AUTOCAST, _KEYS.AutocastCPU.value,
+    ),
+    _Question(
+        "_ZN3c104impl28tls_is_dispatch_key_includedENS_11DispatchKeyE", torch.int8,
+        "ne", 0, TRANSFORM, _KEYS.FuncTorchDynamicLayerFrontMode.value,
+    ),
+    _Question(
+        "_ZN3c104impl20TorchDispatchModeTLS9stack_lenEv", torch.int64, "ne", 0, DISPATCH_MODE
+    ),
+    _Question(
+        "_ZN2at4impl22PythonTorchFunctionTLS9stack_lenEv", torch.int64, "ne", 0, FUNCTION_MODE
+    ),
+    _Question("_ZN3c1017get_default_dtypeEv", torch.int16, "ne", _FLOAT, OTHER_DTYPE),
 )  # fmt: skip
 
 
@@ -60,35 +84,25 @@ def state_in_python(*tensors: object) -> int:
 
 def state_declarations() -> list[str]:
     return [
-        declared(symbol, _arguments(given), f" -> {kind}") for symbol, kind, given, *_ in _QUESTIONS
+        declared(q.symbol, "()" if q.argument is None else "(i16)", f" -> {Val('', q.dtype).type}")
+        for q in _QUESTIONS
     ]
 
 
-def _arguments(given: int | None) -> str:
-    return "()" if given is None else "(i16)"
+def is_state_readable() -> bool:
+    """Whether native code can read the state: PyTorch has all symbols."""
+    return all(has_symbol(question.symbol) for question in _QUESTIONS)
 
 
-def state_lines() -> tuple[list[str], str] | None:
-    """The bits of the thread as lines of MLIR, and the name of their sum; None if a symbol is
-    missing."""
-    if not all(has_symbol(symbol) for symbol, *_ in _QUESTIONS):
-        return None
-    lines = ["%none = llvm.mlir.constant(0 : i64) : i64"]
-    total = "%none"
-    for k, (symbol, kind, argument, test, bit) in enumerate(_QUESTIONS):
-        how, other = test.split()
-        given = "" if argument is None else f"%g{k}"
-        lines += [
-            f"%g{k} = llvm.mlir.constant({argument or 0} : i16) : i16",
-            f"%r{k} = llvm.call @{symbol}({given}) : {_arguments(argument)} -> {kind}",
-            f"%o{k} = llvm.mlir.constant({other} : {kind}) : {kind}",
-            f'%c{k} = llvm.icmp "{how}" %r{k}, %o{k} : {kind}',
-            f"%b{k} = llvm.mlir.constant({bit} : i64) : i64",
-            f"%s{k} = llvm.select %c{k}, %b{k}, %none : i1, i64",
-            f"%x{k} = llvm.or {total}, %s{k} : i64",
-        ]
-        total = f"%x{k}"
-    return lines, total
+def write_state(b: Builder) -> Val:
+    """The bits of the thread."""
+    total = none = b.const(0, torch.int64)
+    for q in _QUESTIONS:
+        given = [] if q.argument is None else [b.const(q.argument, torch.int16)]
+        found = b.invoke_value(q.symbol, given, q.dtype)
+        holds = b.cmp(q.predicate, found, b.const(q.other, q.dtype))
+        total = b.or_(total, b.select(holds, b.const(q.bit, torch.int64), none))
+    return total
 
 
 def tells_the_truth(state: ThreadState) -> bool:

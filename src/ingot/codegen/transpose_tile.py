@@ -14,7 +14,7 @@ from ingot.codegen.builder import Builder
 from ingot.codegen.rows import RowWriter
 from ingot.fuse.expr import Load
 from ingot.fuse.loops import Nest, crosswise
-from ingot.ops.values import Val
+from ingot.ops.values import Ptr, Val
 
 LARGEST = 512
 """Steps of either loop in one unit, if there are enough."""
@@ -38,7 +38,7 @@ class Tiles:
         """Steps of the crosswise loop and of the vector loop in one unit."""
         while self.count() < ENOUGH and self.columns >= 4 * writer.lanes:
             self.rows = self.columns = self.columns // 2
-        self.memory: dict[Load, str] = {}
+        self.memory: dict[Load, Ptr] = {}
         self.block = self._side()
         """Side of the square that is transposed in registers at a time."""
 
@@ -88,32 +88,21 @@ class Tiles:
         w, b = self.writer, self.writer.b
         side = w.const(self.block)
         mask = None if rest is None else b.cmp("lt", b.iota(self.block), rest)
-        name = b.fresh()
-        b.line(f"scf.for {name} = {low.name} to {high.name} step {side.name} : i64 {{")
-        with w.scope():
-            start = Val(name, low.dtype)
+        with b.loop(low, high, side) as start, w.scope():
             self._fill(start, mask)
             w.loop(self.across, start, b.add(start, rest or side), lambda: self._put(start))
-        b.line("}")
 
     def _put(self, start: Val) -> None:
         """Computes a row of the square that begins at `start`."""
         w = self.writer
         at = w.b.sub(w.at[self.across], start)
         for load in self.loads:
-            kind = Val("", load.dtype, w.lanes).type
-            text = f"llvm.load {self._row(load, at)} : !llvm.ptr -> {kind}"
-            w.memo[-1][load] = w.b.assign(text, load.dtype, w.lanes)
+            w.memo[-1][load] = w.get(self._row(load, at), load.dtype, w.lanes)
         w.row()
 
-    def _row(self, load: Load, at: Val) -> str:
-        name = self.writer.b.fresh()
-        kind = Val("", load.dtype, self.writer.lanes).type
-        self.writer.b.line(
-            f"{name} = llvm.getelementptr {self.memory[load]}[{at.name}] : "
-            f"(!llvm.ptr, i64) -> !llvm.ptr, {kind}"
-        )
-        return name
+    def _row(self, load: Load, at: Val) -> Ptr:
+        w = self.writer
+        return w.b.register_at(self.memory[load], at, load.dtype, w.lanes)
 
     def _fill(self, start: Val, mask: Val | None) -> None:
         """Transposes squares of every crosswise load, side by side if a vector is wider."""
@@ -128,13 +117,9 @@ class Tiles:
         b = self.writer.b
         address = self._row(load, at)
         if left:
-            start, block = b.fresh(), self.writer.const(left // self.block)
-            b.line(
-                f"{start} = llvm.getelementptr {address}[{block.name}] : "
-                f"(!llvm.ptr, i64) -> !llvm.ptr, {row.type}"
-            )
-            address = start
-        b.line(f"llvm.store {row.name}, {address} : {row.type}, !llvm.ptr")
+            block = self.writer.const(left // self.block)
+            address = b.register_at(address, block, row.dtype, row.lanes)
+        b.store_register(address, row)
 
     def _column(self, load: Load, start: Val, k: int, mask: Val | None) -> Val:
         """As many steps of the crosswise loop as a square has, at step k of the vector; beyond the
@@ -156,15 +141,13 @@ class Tiles:
 def transposed(b: Builder, rows: list[Val]) -> list[Val]:
     """A square of vectors, transposed by rounds of interleaving."""
     n = len(rows)
-    low = ", ".join(str(x) for k in range(n // 2) for x in (k, k + n))
-    high = ", ".join(str(x) for k in range(n // 2, n) for x in (k, k + n))
+    low = [x for k in range(n // 2) for x in (k, k + n)]
+    high = [x for k in range(n // 2, n) for x in (k, k + n)]
     rounds = n.bit_length() - 1
     for _ in range(rounds):
         mixed = []
         for k in range(n // 2):
             x, y = rows[k], rows[k + n // 2]
-            for picks in (low, high):
-                text = f"vector.shuffle {x.name}, {y.name} [{picks}] : {x.type}, {y.type}"
-                mixed.append(b.assign(text, x.dtype, n))
+            mixed += [b.shuffle(x, y, low), b.shuffle(x, y, high)]
         rows = mixed
     return rows

@@ -93,13 +93,11 @@ def write_spreads(w: RowWriter, spreads: Sequence[Spread]) -> None:
     doubted = b.not_(reduce(b.and_, believed))
     if w.tail is not None and doubted.lanes > 1:
         doubted = b.and_(doubted, w.tail)
-    b.line(f"scf.if {b.any(doubted).name} {{")
-    with w.scope():
+    with b.when(b.any(doubted)), w.scope():
         w.phase([spread.around for spread in spreads], [])
         results = [w.value(spread.around) for spread in spreads]
         for slot, result in zip(slots, results, strict=True):
             w.put(slot, result)
-    b.line("}")
     for spread, slot, result in zip(spreads, slots, results, strict=True):
         known = w.get(slot, result.dtype, result.lanes)
         if result.name in b.short_nans:

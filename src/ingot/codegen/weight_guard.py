@@ -13,13 +13,18 @@ from functools import cache
 
 import torch
 
+from ingot.codegen import memory
+from ingot.codegen.blocks import BlockBuilder
+from ingot.codegen.builder import Builder
 from ingot.codegen.jit import compile_module
 from ingot.codegen.lazy import Once
 from ingot.codegen.native import Native
 from ingot.codegen.tensor_layout_probe import INLINE, TensorLayout, tensor_layout
 from ingot.codegen.write_tracking import PAGEMAP_SCAN, SCAN_WORDS
 from ingot.linkage import declared
+from ingot.ops.values import Ptr, Val, Value
 
+I64 = torch.int64
 ITEMS = tuple.__basicsize__
 """Where a tuple's items begin."""
 FRAME = (
@@ -34,241 +39,151 @@ NO_VERSION = -1
 _HEAD = ("storage", "memory", "bytes", "version")
 """Words of a note before those that describe the tensor's geometry."""
 
-_DIGEST = """
-  llvm.func internal @digest(%ranges: !llvm.ptr, %count: i64) -> i64 {
-    %zero = arith.constant 0 : i64
-    %one = arith.constant 1 : i64
-    %three = arith.constant 3 : i64
-    %seven = arith.constant 7 : i64
-    %eight = arith.constant 8 : i64
-    %block = arith.constant 256 : i64
-    %odd = arith.constant 6364136223846793005 : i64
-    %odds = arith.constant dense<6364136223846793005> : vector<8xi64>
-    %none = arith.constant dense<0> : vector<8xi64>
-    %all = scf.for %k = %zero to %count step %one iter_args(%sum = %zero) -> i64 : i64 {
-      %pair = llvm.getelementptr %ranges[%k] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.array<2 x i64>
-      %start = llvm.load %pair : !llvm.ptr -> !llvm.ptr
-      %sizeat = llvm.getelementptr %pair[1] : (!llvm.ptr) -> !llvm.ptr, i64
-      %size = llvm.load %sizeat : !llvm.ptr -> i64
-      %rest = arith.remui %size, %block : i64
-      %whole = arith.subi %size, %rest : i64
-      %v:4 = scf.for %i = %zero to %whole step %block
-          iter_args(%a = %none, %b = %none, %c = %none, %d = %none)
-          -> (vector<8xi64>, vector<8xi64>, vector<8xi64>, vector<8xi64>) : i64 {
-        %at = llvm.getelementptr %start[%i] : (!llvm.ptr, i64) -> !llvm.ptr, i8
-        %bt = llvm.getelementptr %at[64] : (!llvm.ptr) -> !llvm.ptr, i8
-        %ct = llvm.getelementptr %at[128] : (!llvm.ptr) -> !llvm.ptr, i8
-        %dt = llvm.getelementptr %at[192] : (!llvm.ptr) -> !llvm.ptr, i8
-        %al = llvm.load %at {alignment = 1 : i64} : !llvm.ptr -> vector<8xi64>
-        %bl = llvm.load %bt {alignment = 1 : i64} : !llvm.ptr -> vector<8xi64>
-        %cl = llvm.load %ct {alignment = 1 : i64} : !llvm.ptr -> vector<8xi64>
-        %dl = llvm.load %dt {alignment = 1 : i64} : !llvm.ptr -> vector<8xi64>
-        %am = arith.muli %a, %odds : vector<8xi64>
-        %bm = arith.muli %b, %odds : vector<8xi64>
-        %cm = arith.muli %c, %odds : vector<8xi64>
-        %dm = arith.muli %d, %odds : vector<8xi64>
-        %an = arith.addi %am, %al : vector<8xi64>
-        %bn = arith.addi %bm, %bl : vector<8xi64>
-        %cn = arith.addi %cm, %cl : vector<8xi64>
-        %dn = arith.addi %dm, %dl : vector<8xi64>
-        scf.yield %an, %bn, %cn, %dn
-          : vector<8xi64>, vector<8xi64>, vector<8xi64>, vector<8xi64>
-      }
-      %head = arith.addi %sum, %size : i64
-      %s0 = llvm.call @fold(%head, %v#0) : (i64, vector<8xi64>) -> i64
-      %s1 = llvm.call @fold(%s0, %v#1) : (i64, vector<8xi64>) -> i64
-      %s2 = llvm.call @fold(%s1, %v#2) : (i64, vector<8xi64>) -> i64
-      %s3 = llvm.call @fold(%s2, %v#3) : (i64, vector<8xi64>) -> i64
-      %odd_bytes = arith.andi %size, %seven : i64
-      %words = arith.subi %size, %odd_bytes : i64
-      %s4 = scf.for %i = %whole to %words step %eight iter_args(%s = %s3) -> i64 : i64 {
-        %at = llvm.getelementptr %start[%i] : (!llvm.ptr, i64) -> !llvm.ptr, i8
-        %word = llvm.load %at {alignment = 1 : i64} : !llvm.ptr -> i64
-        %m = arith.muli %s, %odd : i64
-        %n = arith.addi %m, %word : i64
-        scf.yield %n : i64
-      }
-      %s5 = scf.for %i = %words to %size step %one iter_args(%s = %s4) -> i64 : i64 {
-        %at = llvm.getelementptr %start[%i] : (!llvm.ptr, i64) -> !llvm.ptr, i8
-        %byte = llvm.load %at : !llvm.ptr -> i8
-        %word = arith.extui %byte : i8 to i64
-        %m = arith.muli %s, %odd : i64
-        %n = arith.addi %m, %word : i64
-        scf.yield %n : i64
-      }
-      scf.yield %s5 : i64
-    }
-    llvm.return %all : i64
-  }
-"""
-"""Each of 32 lanes is a polynomial in an odd number, modulo 2^64: any single changed word changes
-it, and so does any exchange of words; other changes are missed with a probability of 2^-64."""
+FACTOR = 6364136223846793005
+FOLD_FACTOR = 3202034522624059733
+DIGEST_LANES, CHAINS = 8, 4
+_ITEMS, _RANGES = Ptr("%items"), Ptr("%ranges")
+_COUNT = Val("%count", I64)
+
+
+def _digest() -> str:
+    """The digest of ranges of bytes. Each of 32 lanes is a polynomial in an odd number, modulo
+    2^64: any single changed word changes it, and so does any exchange of words; other changes are
+    missed with a probability of 2^-64."""
+    b = Builder(1)
+    zero, one = b.const(0, I64), b.const(1, I64)
+
+    def add_range(k: Val, total: Sequence[Val]) -> list[Val]:
+        pair = b.row_at(_RANGES, k, 2)
+        start, size = b.load_pointer(pair), b.load_word(b.word_at(pair, 1))
+        return [_digest_of(b, start, size, total[0])]
+
+    (total,) = b.carrying((zero, _COUNT, one), [zero], add_range)
+    return b.function("digest", [_RANGES, _COUNT], total)
+
+
+def _digest_of(b: Builder, start: Ptr, size: Val, total: Val) -> Val:
+    """Adds one range: blocks of vectors, then words, then bytes."""
+    wide, vector = DIGEST_LANES * I64.itemsize, b.const(0, I64, DIGEST_LANES)
+    block, factor = b.const(wide * CHAINS, I64), b.const(FACTOR, I64)
+    whole = b.sub(size, b.and_(size, b.const(wide * CHAINS - 1, I64)))
+
+    def add_block(at: Val, sums: Sequence[Val]) -> list[Val]:
+        first = b.byte_at(start, at)
+        places = [first, *(b.byte_at(first, wide * k) for k in range(1, CHAINS))]
+        read = [b.load_register(place, I64, DIGEST_LANES, 1) for place in places]
+        products = [b.mul(x, factor) for x in sums]
+        return [b.add(product, word) for product, word in zip(products, read, strict=True)]
+
+    def add_word(at: Val, sums: Sequence[Val]) -> list[Val]:
+        word = b.load_word(b.byte_at(start, at), 1)
+        return [b.add(b.mul(sums[0], factor), word)]
+
+    def add_byte(at: Val, sums: Sequence[Val]) -> list[Val]:
+        byte = b.load(b.byte_at(start, at), torch.uint8, 1)
+        return [b.add(b.mul(sums[0], factor), b.cast(byte, I64))]
+
+    zero, one, eight = (b.const(n, I64) for n in (0, 1, 8))
+    lanes = b.carrying((zero, whole, block), [vector] * CHAINS, add_block)
+    total = b.add(total, size)
+    for each in lanes:
+        total = b.invoke_value("fold", [total, each], I64)
+    words = b.sub(size, b.and_(size, b.const(7, I64)))
+    sums = b.carrying((whole, words, eight), [total], add_word)
+    return b.carrying((words, size, one), sums, add_byte)[0]
 
 
 def _fold() -> str:
-    lines = [
-        "  llvm.func internal @fold(%sum: i64, %lanes: vector<8xi64>) -> i64 {",
-        "    %odd = arith.constant 3202034522624059733 : i64",
-    ]
-    total = "%sum"
-    for lane in range(8):
-        lines += [
-            f"    %x{lane} = vector.extract %lanes[{lane}] : i64 from vector<8xi64>",
-            f"    %m{lane} = arith.muli {total}, %odd : i64",
-            f"    %s{lane} = arith.addi %m{lane}, %x{lane} : i64",
-        ]
-        total = f"%s{lane}"
-    return "\n".join([*lines, f"    llvm.return {total} : i64", "  }"])
+    """Adds the lanes of a vector to a digest."""
+    b, start, lanes = Builder(1), Val("%sum", I64), Val("%lanes", I64, DIGEST_LANES)
+    total, factor = start, b.const(FOLD_FACTOR, I64)
+    for k in range(DIGEST_LANES):
+        total = b.add(b.mul(total, factor), b.lane(lanes, k))
+    return b.function("fold", [start, lanes], total)
 
 
-def _unchanged(words: TensorLayout) -> str:
-    """Epochs, tensor by tensor every word of its note, written pages, bytes: the first thing that
-    differs ends it."""
-    note_words = len(_HEAD) + words.geometry_words
-    return "\n".join(
-        [
-            "  llvm.func internal @unchanged(%items: !llvm.ptr, %frame: !llvm.ptr) -> i64 {",
-            "    %zero = llvm.mlir.constant(0 : i64) : i64",
-            "    %zero32 = llvm.mlir.constant(0 : i32) : i32",
-            "    %one = llvm.mlir.constant(1 : i64) : i64",
-            f"    %noversion = llvm.mlir.constant({NO_VERSION} : i64) : i64",
-            *_field("tensors", "i64"),
-            *_field("noted"),
-            *_field("epochs"),
-            *_field("epoch_count", "i64"),
-            *_field("scans"),
-            *_field("scan_count", "i64"),
-            *_field("pagemap", "i64"),
-            *_field("ranges"),
-            *_field("range_count", "i64"),
-            *_field("digest", "i64"),
-            *_loop("epoch", "%epoch_count", "tensor", _EPOCH),
-            *_loop("tensor", "%tensors", "scan", _tensor(words, note_words)),
-            *_loop("scan", "%scan_count", "bytes", _SCAN),
-            "  ^bytes:",
-            "    %found = llvm.call @digest(%ranges, %range_count) : (!llvm.ptr, i64) -> i64",
-            '    %equal = llvm.icmp "eq" %found, %digest : i64',
-            "    %answer = llvm.zext %equal : i1 to i64",
-            "    llvm.return %answer : i64",
-            "  ^other:",
-            "    llvm.return %zero : i64",
-            "  }",
-        ]
-    )
+class _Unchanged:
+    """unchanged(items, frame): epochs, tensor by tensor every word of its note, written pages,
+    bytes: the first thing that differs ends it."""
 
+    def __init__(self, words: TensorLayout):
+        self.b = BlockBuilder()
+        self.words = words
+        self.zero = self.b.const(0, I64)
 
-def _field(name: str, kind: str = "!llvm.ptr") -> list[str]:
-    number = FRAME.index(name)
-    return [
-        f"    %{name}_at = llvm.getelementptr %frame[{number}] : (!llvm.ptr) -> !llvm.ptr, i64",
-        f"    %{name} = llvm.load %{name}_at : !llvm.ptr -> {kind}",
-    ]
+    def text(self) -> str:
+        b = self.b
+        numbers = ("tensors", "epoch_count", "scan_count", "pagemap", "range_count", "digest")
+        self.number = {name: b.load_word(self._field(name)) for name in numbers}
+        tables = ("noted", "epochs", "scans", "ranges")
+        self.table = {name: b.load_pointer(self._field(name)) for name in tables}
+        with b.rounds(self.number["epoch_count"]) as k:
+            self._epoch(b.row_at(self.table["epochs"], k, 2))
+        with b.rounds(self.number["tensors"]) as k:
+            row = b.row_at(self.table["noted"], k, len(_HEAD) + self.words.geometry_words)
+            self._tensor(b.load_pointer(b.word_at(_ITEMS, k)), row)
+        with b.rounds(self.number["scan_count"]) as k:
+            self._scan(b.row_at(self.table["scans"], k, SCAN_WORDS))
+        ranges: list[Value] = [self.table["ranges"], self.number["range_count"]]
+        found = b.invoke_value("digest", ranges, I64)
+        equal = b.cmp("eq", found, self.number["digest"])
+        b.give_back(b.cast(equal, I64))
+        b.block("other")
+        return b.function("unchanged", [_ITEMS, memory.FRAME], self.zero)
 
+    def _field(self, name: str) -> Ptr:
+        return self.b.word_at(memory.FRAME, FRAME.index(name))
 
-def _loop(name: str, count: str, following: str, body: Sequence[str]) -> list[str]:
-    """`body` for %k = 0 … count - 1, then on to the loop or block `following`; it begins in a block
-    of its own and ends in front of the branch to the next round."""
-    after = f"^{following}" if following == "bytes" else f"^{following}(%zero : i64)"
-    enter = [f"    llvm.br ^{name}(%zero : i64)"] if name == "epoch" else []
-    k = f"%{name}_k"
-    return [
-        *enter,
-        f"  ^{name}({k}: i64):",
-        f'    %{name}_more = llvm.icmp "slt" {k}, {count} : i64',
-        f"    llvm.cond_br %{name}_more, ^{name}_body, {after}",
-        f"  ^{name}_body:",
-        *(f"    {line}" if not line.startswith("^") else f"  {line}" for line in body),
-        f"    %{name}_next = llvm.add {k}, %one : i64",
-        f"    llvm.br ^{name}(%{name}_next : i64)",
-    ]
+    def _same(self, value: Val, wanted: Val) -> None:
+        self.b.require(self.b.cmp("eq", value, wanted), "other")
 
+    def _epoch(self, pair: Ptr) -> None:
+        b = self.b
+        now = b.load_word(b.load_pointer(pair))
+        self._same(now, b.load_word(b.word_at(pair, 1)))
 
-def _same(name: str, value: str, wanted: str) -> list[str]:
-    return [
-        f'%{name}_same = llvm.icmp "eq" {value}, {wanted} : i64',
-        f"llvm.cond_br %{name}_same, ^{name}_on, ^other",
-        f"^{name}_on:",
-    ]
+    def _scan(self, scan: Ptr) -> None:
+        """The number of written pages is zero."""
+        b = self.b
+        file = b.cast(self.number["pagemap"], torch.int32)
+        arguments: list[Value] = [file, b.const(PAGEMAP_SCAN, I64), scan]
+        written = b.invoke_value("ioctl", arguments, torch.int32, "i32 (i32, i64, ...)")
+        self._same(b.cast(written, I64), self.zero)
 
+    def _tensor(self, tensor: Ptr, row: Ptr) -> None:
+        b, words = self.b, self.words
+        inside = b.load_pointer(b.byte_at(tensor, words.tensor))
 
-_EPOCH = [
-    "%pair = llvm.getelementptr %epochs[%epoch_k] : (!llvm.ptr, i64) -> !llvm.ptr, "
-    "!llvm.array<2 x i64>",
-    "%epoch_at = llvm.load %pair : !llvm.ptr -> !llvm.ptr",
-    "%epoch_now = llvm.load %epoch_at : !llvm.ptr -> i64",
-    "%epoch_wanted_at = llvm.getelementptr %pair[1] : (!llvm.ptr) -> !llvm.ptr, i64",
-    "%epoch_wanted = llvm.load %epoch_wanted_at : !llvm.ptr -> i64",
-    *_same("epoch", "%epoch_now", "%epoch_wanted"),
-]
-_SCAN = [
-    "%scan_at = llvm.getelementptr %scans[%scan_k] : (!llvm.ptr, i64) -> !llvm.ptr, "
-    f"!llvm.array<{SCAN_WORDS} x i64>",
-    "%file = llvm.trunc %pagemap : i64 to i32",
-    f"%request = llvm.mlir.constant({PAGEMAP_SCAN} : i64) : i64",
-    "%written32 = llvm.call @ioctl(%file, %request, %scan_at) "
-    "vararg(!llvm.func<i32 (i32, i64, ...)>) : (i32, i64, !llvm.ptr) -> i32",
-    "%written = llvm.sext %written32 : i32 to i64",
-    *_same("scan", "%written", "%zero"),
-]
+        def noted(position: int) -> Val:
+            return b.load_word(b.word_at(row, position))
 
+        def word(base: Ptr, offset: int) -> Val:
+            return b.load_word(b.byte_at(base, offset))
 
-def _tensor(words: TensorLayout, note_words: int) -> list[str]:
-    def note(number: int, name: str) -> list[str]:
-        return [
-            f"%{name}_noted_at = llvm.getelementptr %row[{number}] : (!llvm.ptr) -> !llvm.ptr, i64",
-            f"%{name}_noted = llvm.load %{name}_noted_at : !llvm.ptr -> i64",
-        ]
-
-    def read(source: str, offset: int, name: str, kind: str = "i64") -> list[str]:
-        return [
-            f"%{name}_at = llvm.getelementptr %{source}[{offset}] : (!llvm.ptr) -> !llvm.ptr, i8",
-            f"%{name} = llvm.load %{name}_at : !llvm.ptr -> {kind}",
-        ]
-
-    lines = [
-        f"%row = llvm.getelementptr %noted[%tensor_k] : (!llvm.ptr, i64) -> !llvm.ptr, "
-        f"!llvm.array<{note_words} x i64>",
-        "%item = llvm.getelementptr %items[%tensor_k] : (!llvm.ptr, i64) -> !llvm.ptr, i64",
-        "%object = llvm.load %item : !llvm.ptr -> !llvm.ptr",
-        *read("object", words.tensor, "inside", "!llvm.ptr"),
-        *read("inside", words.storage, "storage"),
-        *note(0, "storage"),
-        *_same("storage", "%storage", "%storage_noted"),
-        "%held = llvm.inttoptr %storage : i64 to !llvm.ptr",
-        *read("held", words.memory, "memory"),
-        *note(1, "memory"),
-        *_same("memory", "%memory", "%memory_noted"),
-        *read("held", words.bytes, "bytes"),
-        *note(2, "bytes"),
-        *_same("bytes", "%bytes", "%bytes_noted"),
-    ]
-    for k in range(words.geometry_words):
-        lines += read("inside", words.geometry + 8 * k, f"word{k}")
-        lines += note(len(_HEAD) + k, f"word{k}")
-        lines += _same(f"word{k}", f"%word{k}", f"%word{k}_noted")
-    lines += [
-        *note(3, "version"),
-        '%uncounted = llvm.icmp "eq" %version_noted, %noversion : i64',
-        "llvm.cond_br %uncounted, ^version_on, ^count",
-        "^count:",
-        *read("inside", words.counter, "counter"),
-        '%inference = llvm.icmp "eq" %counter, %zero : i64',
-        "llvm.cond_br %inference, ^other, ^counted",
-        "^counted:",
-        "%counts = llvm.inttoptr %counter : i64 to !llvm.ptr",
-        *read("counts", words.version, "version32", "i32"),
-        "%version = llvm.zext %version32 : i32 to i64",
-        *_same("version", "%version", "%version_noted"),
-    ]
-    return lines
+        storage = word(inside, words.storage)
+        self._same(storage, noted(_HEAD.index("storage")))
+        held = b.as_pointer(storage)
+        self._same(word(held, words.memory), noted(_HEAD.index("memory")))
+        self._same(word(held, words.bytes), noted(_HEAD.index("bytes")))
+        for k in range(words.geometry_words):
+            self._same(word(inside, words.geometry + 8 * k), noted(len(_HEAD) + k))
+        wanted = noted(_HEAD.index("version"))
+        b.jump_if(b.cmp("eq", wanted, b.const(NO_VERSION, I64)), "known", "counted")
+        b.block("counted")
+        counter = word(inside, words.counter)
+        b.require(b.cmp("ne", counter, self.zero), "other")
+        at = b.byte_at(b.as_pointer(counter), words.version)
+        self._same(b.cast(b.load_register(at, torch.uint32), I64), wanted)
+        b.jump("known")
+        b.block("known")
 
 
 @Once
 def native_code() -> Native:
     words = tensor_layout()
-    functions = {"fold": _fold(), "digest": _DIGEST}
+    functions = {"fold": _fold(), "digest": _digest()}
     if words is not None:
-        functions["unchanged"] = _unchanged(words)
+        functions["unchanged"] = _Unchanged(words).text()
     return compile_module([declared("ioctl", "(i32, i64, ...)", " -> i32")], functions)
 
 

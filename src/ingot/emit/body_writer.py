@@ -1,6 +1,9 @@
 """Base class of the writers of call bodies: sizes as SSA values, MLIR types and literals as text.
 A BodyWriter writes one body, line by line. Each dialect's subclass adds a method for each kind of
 call (`dynamic_sizes.Sized.kind`).
+
+It shares nothing with the writer of native code (codegen/builder.py), whose values are scalars and
+vectors of a machine: these bodies compute on tensors, in dialects that other compilers take.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import torch
 from torch import fx
 from torch.utils._sympy.functions import FloorDiv
 
-from ingot.codegen.entry import has_openmp
+from ingot.codegen.openmp import has_openmp
 from ingot.fuse.accesses import Condition, equal
 from ingot.ops.kernel_shapes import why_not_dtype
 from ingot.passes.base import Pass

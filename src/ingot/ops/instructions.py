@@ -5,11 +5,12 @@ is a scalar, uniform over the vector); operands of different lanes are broadcast
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import torch
 
+from ingot.linkage import declared
 from ingot.ops.dtypes import REGISTER, UNSIGNED, is_float
 from ingot.ops.values import Val, literal, vector_type
 
@@ -32,28 +33,31 @@ class OpBuilder:
         self.short_nans: set[str] = set()
         """Names of f32 values that are not NaN, or a NaN whose lower 16 bits are zero."""
         self._constants: dict[tuple[str, str], str] = {}
+        self._integers: dict[tuple[complex, torch.dtype, int], Val] = {}
+        """Integer constants, which are asked for most often."""
         self._count = 0
-        self._depth = 2
+        self._margin = "    "
 
     # -- text --------------------------------------------------------------------------------------
 
     def line(self, text: str) -> None:
-        self.lines.append("  " * self._depth + text)
+        self.lines.append(self._margin + text)
 
     def fresh(self) -> str:
         self._count += 1
         return f"%{self._count}"
 
     def assign(self, text: str, dtype: torch.dtype, lanes: int) -> Val:
-        name = self.fresh()
-        self.line(f"{name} = {text}")
+        self._count += 1
+        name = f"%{self._count}"
+        self.lines.append(f"{self._margin}{name} = {text}")
         return Val(name, dtype, lanes)
 
     @contextmanager
     def indented(self) -> Iterator[None]:
-        self._depth += 1
+        before, self._margin = self._margin, self._margin + "  "
         yield
-        self._depth -= 1
+        self._margin = before
 
     def constant_lines(self) -> list[str]:
         """The constants of the body, for the top of the function."""
@@ -74,12 +78,17 @@ class OpBuilder:
     def const(self, value: complex, dtype: torch.dtype, lanes: int = 1) -> Val:
         """A number, rounded to `dtype` and written as bits, so that NaN, -0.0 and the last ulp
         survive."""
-        element = REGISTER[dtype]
+        whole = type(value) is int  # not 1.0, True or -0.0, which are equal to integers
+        if whole and (known := self._integers.get((value, dtype, lanes))) is not None:
+            return known
         text = literal(value, dtype)
-        kind = vector_type(element, lanes)
+        kind = vector_type(REGISTER[dtype], lanes)
         name = self._constant(text if lanes == 1 else f"dense<{text}>", kind)
         self.short_nans.add(name)
-        return Val(name, dtype, lanes)
+        made = Val(name, dtype, lanes)
+        if whole:
+            self._integers[value, dtype, lanes] = made
+        return made
 
     def broadcast(self, x: Val, lanes: int) -> Val:
         if x.lanes == lanes:
@@ -96,8 +105,12 @@ class OpBuilder:
         return result
 
     def same_lanes(self, *values: Val) -> list[Val]:
-        lanes = max(v.lanes for v in values)
-        return [self.broadcast(v, lanes) for v in values]
+        lanes = values[0].lanes
+        for value in values:
+            if value.lanes != lanes:
+                lanes = max(v.lanes for v in values)
+                return [self.broadcast(v, lanes) for v in values]
+        return list(values)
 
     # -- arithmetic --------------------------------------------------------------------------------
 
@@ -105,7 +118,7 @@ class OpBuilder:
         """An op whose operands and result have one type: `%r = name %a, %b : type`."""
         values = self.same_lanes(*operands)
         first = values[0]
-        names = ", ".join(v.name for v in values)
+        names = ", ".join([v.name for v in values])
         result = self.assign(f"{name} {names} : {first.type}", dtype or first.dtype, first.lanes)
         return self._nans_of(values, result) if name in HANDS_NANS_ON else result
 
@@ -210,54 +223,6 @@ class OpBuilder:
             f"vector.reduction <or>, {condition.name} : {condition.type} into i1", torch.bool, 1
         )
 
-    def branch(self, condition: Val, then: Callable[[], Val], otherwise: Callable[[], Val]) -> Val:
-        """A real branch on a scalar, for rare and expensive code; both sides give a value of one
-        type."""
-        header = len(self.lines)
-        name = self.fresh()
-        self.line("")
-        with self.indented():
-            first = then()
-            self.line(f"scf.yield {first.name} : {first.type}")
-        self.line("} else {")
-        with self.indented():
-            second = otherwise()
-            self.line(f"scf.yield {second.name} : {second.type}")
-        self.line("}")
-        self.lines[header] = (
-            "  " * self._depth + f"{name} = scf.if {condition.name} -> ({first.type}) {{"
-        )
-        return Val(name, first.dtype, first.lanes)
-
-    def repeat_while(
-        self,
-        start: Sequence[Val],
-        condition: Callable[[Sequence[Val]], Val],
-        step: Callable[[Sequence[Val]], Sequence[Val]],
-    ) -> list[Val]:
-        """A while loop: `step` updates the values as long as `condition`, a scalar of them,
-        holds."""
-        kinds = [v.type for v in start]
-        names, before, inside = ([self.fresh() for _ in start] for _ in range(3))
-
-        def typed(fresh: Sequence[str]) -> list[Val]:
-            return [Val(n, v.dtype, v.lanes) for n, v in zip(fresh, start, strict=True)]
-
-        joined = ", ".join(kinds)
-        given = ", ".join(f"{n} = {v.name}" for n, v in zip(before, start, strict=True))
-        self.line(f"{names[0]}:{len(names)} = scf.while ({given}) : ({joined}) -> ({joined}) {{")
-        with self.indented():
-            held = condition(typed(before))
-            self.line(f"scf.condition({held.name}) {', '.join(before)} : {joined}")
-        self.line("} do {")
-        arguments = ", ".join(f"{n}: {k}" for n, k in zip(inside, kinds, strict=True))
-        self.line(f"^bb0({arguments}):")
-        with self.indented():
-            renewed = step(typed(inside))
-            self.line(f"scf.yield {', '.join(v.name for v in renewed)} : {joined}")
-        self.line("}")
-        return [Val(f"{names[0]}#{i}", v.dtype, v.lanes) for i, v in enumerate(start)]
-
     def select(self, condition: Val, x: Val, y: Val) -> Val:
         c, a, b = self.same_lanes(condition, x, y)
         text = f"arith.select {c.name}, {a.name}, {b.name} : {c.type}, {a.type}"
@@ -270,7 +235,7 @@ class OpBuilder:
         values = self.same_lanes(*operands)
         kinds = ", ".join(v.type for v in values)
         result = Val("", dtype, values[0].lanes).type
-        self.declarations[symbol] = f"  llvm.func @{symbol}({kinds}) -> {result}"
+        self.declarations[symbol] = declared(symbol, f"({kinds})", f" -> {result}")
         names = ", ".join(v.name for v in values)
         return self.assign(
             f"llvm.call @{symbol}({names}) : ({kinds}) -> {result}", dtype, values[0].lanes

@@ -8,12 +8,12 @@ from __future__ import annotations
 import torch
 
 from ingot.machine import this_machine
+from ingot.ops.control import ControlBuilder
 from ingot.ops.dtypes import HALVES, MEMORY, UNSIGNED, bits_of, is_float
-from ingot.ops.instructions import OpBuilder
 from ingot.ops.values import Val, vector_type
 
 
-class RegisterBuilder(OpBuilder):
+class RegisterBuilder(ControlBuilder):
     """Writes the body of one function, in registers."""
 
     def __init__(self, lanes: int):

@@ -9,6 +9,8 @@ import torch
 
 from ingot.ops.dtypes import REGISTER, bits_of, f32_bits, is_float
 
+POINTER = "!llvm.ptr"
+
 
 @dataclass(frozen=True, slots=True)
 class Val:
@@ -21,6 +23,20 @@ class Val:
     @property
     def type(self) -> str:
         return vector_type(REGISTER[self.dtype], self.lanes)
+
+
+@dataclass(frozen=True, slots=True)
+class Ptr:
+    """An SSA value that is an address."""
+
+    name: str
+
+    @property
+    def type(self) -> str:
+        return POINTER
+
+
+Value = Val | Ptr
 
 
 def vector_type(element: str, lanes: int) -> str:

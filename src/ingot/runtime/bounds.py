@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from ingot.codegen.bounds_checks import MOST_RANGES
 from ingot.codegen.bounds_runtime import (
-    MOST_RANGES,
     Buffers,
     checked_function,
     enter_function,

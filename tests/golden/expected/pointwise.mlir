@@ -6,12 +6,15 @@
     %c4 = arith.constant 0x00000000 : f32
     %c5 = arith.constant dense<[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31]> : vector<32xi64>
     %c6 = arith.constant dense<0.0> : vector<32xf32>
-    %buffer0at = llvm.getelementptr %frame[0] : (!llvm.ptr) -> !llvm.ptr, i64
-    %buffer0 = llvm.load %buffer0at : !llvm.ptr -> !llvm.ptr
-    %buffer1at = llvm.getelementptr %frame[1] : (!llvm.ptr) -> !llvm.ptr, i64
-    %buffer1 = llvm.load %buffer1at : !llvm.ptr -> !llvm.ptr
-    %buffer2at = llvm.getelementptr %frame[2] : (!llvm.ptr) -> !llvm.ptr, i64
-    %buffer2 = llvm.load %buffer2at : !llvm.ptr -> !llvm.ptr
+    %c7 = arith.constant 1 : i64
+    %c8 = arith.constant 2047 : i64
+    %c9 = arith.constant 0 : i32
+    %40 = llvm.getelementptr %frame[0] : (!llvm.ptr) -> !llvm.ptr, i64
+    %buffer0 = llvm.load %40 : !llvm.ptr -> !llvm.ptr
+    %41 = llvm.getelementptr %frame[1] : (!llvm.ptr) -> !llvm.ptr, i64
+    %buffer1 = llvm.load %41 : !llvm.ptr -> !llvm.ptr
+    %42 = llvm.getelementptr %frame[2] : (!llvm.ptr) -> !llvm.ptr, i64
+    %buffer2 = llvm.load %42 : !llvm.ptr -> !llvm.ptr
     %1 = arith.muli %begin, %c0 : i64
     %2 = arith.muli %end, %c0 : i64
     %3 = arith.minsi %2, %c1 : i64
@@ -65,23 +68,23 @@
     %c6 = arith.constant dense<0.0> : vector<32xf32>
     %c7 = arith.constant 1 : i64
     %c8 = arith.constant 2047 : i64
+    %c9 = arith.constant 0 : i32
     %37 = arith.addi %c1, %c8 : i64
     %38 = arith.divsi %37, %c0 : i64
     %39 = arith.muli %c7, %38 : i64
-    %thread32 = llvm.call @omp_get_thread_num() : () -> i32
-    %threads32 = llvm.call @omp_get_num_threads() : () -> i32
-    %thread = arith.extsi %thread32 : i32 to i64
-    %threads = arith.extsi %threads32 : i32 to i64
-    %one = arith.constant 1 : i64
-    %rounded = arith.addi %39, %threads : i64
-    %upper = arith.subi %rounded, %one : i64
-    %share = arith.divsi %upper, %threads : i64
-    %begin = arith.muli %thread, %share : i64
-    %stop = arith.addi %begin, %share : i64
-    %end = arith.minsi %stop, %39 : i64
-    %some = arith.cmpi slt, %begin, %end : i64
-    scf.if %some {
-      llvm.call @NAME_body(%frame, %begin, %end) : (!llvm.ptr, i64, i64) -> ()
+    %43 = llvm.call @omp_get_thread_num() : () -> i32
+    %44 = arith.extsi %43 : i32 to i64
+    %45 = llvm.call @omp_get_num_threads() : () -> i32
+    %46 = arith.extsi %45 : i32 to i64
+    %47 = arith.addi %39, %46 : i64
+    %48 = arith.subi %47, %c7 : i64
+    %49 = arith.divsi %48, %46 : i64
+    %50 = arith.muli %44, %49 : i64
+    %51 = arith.addi %50, %49 : i64
+    %52 = arith.minsi %51, %39 : i64
+    %53 = arith.cmpi slt, %50, %52 : i64
+    scf.if %53 {
+      llvm.call @NAME_body(%frame, %50, %52) : (!llvm.ptr, i64, i64) -> ()
     }
     llvm.return
   }
@@ -95,33 +98,32 @@
     %c6 = arith.constant dense<0.0> : vector<32xf32>
     %c7 = arith.constant 1 : i64
     %c8 = arith.constant 2047 : i64
+    %c9 = arith.constant 0 : i32
+    %c10 = arith.constant 0 : i64
+    %c11 = arith.constant 10922 : i64
     %37 = arith.addi %c1, %c8 : i64
     %38 = arith.divsi %37, %c0 : i64
     %39 = arith.muli %c7, %38 : i64
-    %nothing = arith.constant 0 : i64
-    %errorat = llvm.getelementptr %frame[3] : (!llvm.ptr) -> !llvm.ptr, i64
-    llvm.store %nothing, %errorat : i64, !llvm.ptr
-    %one = arith.constant 1 : i64
-    %grain = arith.constant 10922 : i64
-    %wanted = arith.divsi %c1, %grain : i64
-    %useful = arith.minsi %wanted, %39 : i64
-    %several = arith.cmpi sgt, %useful, %one : i64
-    scf.if %several {
-      %most32 = llvm.call @omp_get_max_threads() : () -> i32
-      %most = arith.extsi %most32 : i32 to i64
-      %threads = arith.minsi %useful, %most : i64
-      %alone = arith.cmpi sle, %threads, %one : i64
-      scf.if %alone {
-        llvm.call @NAME_body(%frame, %nothing, %39) : (!llvm.ptr, i64, i64) -> ()
+    %43 = llvm.getelementptr %frame[3] : (!llvm.ptr) -> !llvm.ptr, i64
+    llvm.store %c10, %43 : i64, !llvm.ptr
+    %44 = arith.divsi %c1, %c11 : i64
+    %45 = arith.minsi %44, %39 : i64
+    %46 = arith.cmpi sgt, %45, %c7 : i64
+    scf.if %46 {
+      %47 = llvm.call @omp_get_max_threads() : () -> i32
+      %48 = arith.extsi %47 : i32 to i64
+      %49 = arith.minsi %45, %48 : i64
+      %50 = arith.cmpi sle, %49, %c7 : i64
+      scf.if %50 {
+        llvm.call @NAME_body(%frame, %c10, %39) : (!llvm.ptr, i64, i64) -> ()
       } else {
-        %task = llvm.mlir.addressof @NAME_task : !llvm.ptr
-        %threads32 = arith.trunci %threads : i64 to i32
-        %flags = arith.constant 0 : i32
-        llvm.call @GOMP_parallel(%task, %frame, %threads32, %flags) : (!llvm.ptr, !llvm.ptr, i32, i32) -> ()
+        %51 = arith.trunci %49 : i64 to i32
+        %52 = llvm.mlir.addressof @NAME_task : !llvm.ptr
+        llvm.call @GOMP_parallel(%52, %frame, %51, %c9) : (!llvm.ptr, !llvm.ptr, i32, i32) -> ()
       }
     } else {
-      llvm.call @NAME_body(%frame, %nothing, %39) : (!llvm.ptr, i64, i64) -> ()
+      llvm.call @NAME_body(%frame, %c10, %39) : (!llvm.ptr, i64, i64) -> ()
     }
-    %error = llvm.load %errorat : !llvm.ptr -> i64
-    llvm.return %error : i64
+    %53 = llvm.load %43 : !llvm.ptr -> i64
+    llvm.return %53 : i64
   }

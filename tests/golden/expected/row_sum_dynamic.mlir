@@ -6,18 +6,17 @@
     %c4 = arith.constant 32 : i64
     %c5 = arith.constant dense<[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31]> : vector<32xi64>
     %c6 = arith.constant dense<0.0> : vector<32xf32>
-    %slot1n = llvm.mlir.constant(1 : i64) : i64
-    %slot1 = llvm.alloca %slot1n x vector<32xf32> {alignment = 64 : i64} : (i64) -> !llvm.ptr
-    %slot2n = llvm.mlir.constant(1 : i64) : i64
-    %slot2 = llvm.alloca %slot2n x vector<32xf32> {alignment = 64 : i64} : (i64) -> !llvm.ptr
-    %buffer0at = llvm.getelementptr %frame[0] : (!llvm.ptr) -> !llvm.ptr, i64
-    %buffer0 = llvm.load %buffer0at : !llvm.ptr -> !llvm.ptr
-    %buffer1at = llvm.getelementptr %frame[1] : (!llvm.ptr) -> !llvm.ptr, i64
-    %buffer1 = llvm.load %buffer1at : !llvm.ptr -> !llvm.ptr
-    %symbol0at = llvm.getelementptr %frame[2] : (!llvm.ptr) -> !llvm.ptr, i64
-    %symbol0 = llvm.load %symbol0at : !llvm.ptr -> i64
-    %symbol1at = llvm.getelementptr %frame[3] : (!llvm.ptr) -> !llvm.ptr, i64
-    %symbol1 = llvm.load %symbol1at : !llvm.ptr -> i64
+    %c7 = arith.constant 0 : i32
+    %slot1 = llvm.alloca %c0 x vector<32xf32> {alignment = 64 : i64} : (i64) -> !llvm.ptr
+    %slot2 = llvm.alloca %c0 x vector<32xf32> {alignment = 64 : i64} : (i64) -> !llvm.ptr
+    %50 = llvm.getelementptr %frame[0] : (!llvm.ptr) -> !llvm.ptr, i64
+    %buffer0 = llvm.load %50 : !llvm.ptr -> !llvm.ptr
+    %51 = llvm.getelementptr %frame[1] : (!llvm.ptr) -> !llvm.ptr, i64
+    %buffer1 = llvm.load %51 : !llvm.ptr -> !llvm.ptr
+    %52 = llvm.getelementptr %frame[2] : (!llvm.ptr) -> !llvm.ptr, i64
+    %symbol0 = llvm.load %52 : !llvm.ptr -> i64
+    %53 = llvm.getelementptr %frame[3] : (!llvm.ptr) -> !llvm.ptr, i64
+    %symbol1 = llvm.load %53 : !llvm.ptr -> i64
     scf.for %1 = %begin to %end step %c0 : i64 {
       llvm.store %c1, %slot1 : vector<32xf32>, !llvm.ptr
       llvm.store %c1, %slot2 : vector<32xf32>, !llvm.ptr
@@ -81,10 +80,6 @@
     llvm.return
   }
   llvm.func internal @NAME_task(%frame: !llvm.ptr) {
-    %symbol0at = llvm.getelementptr %frame[2] : (!llvm.ptr) -> !llvm.ptr, i64
-    %symbol0 = llvm.load %symbol0at : !llvm.ptr -> i64
-    %symbol1at = llvm.getelementptr %frame[3] : (!llvm.ptr) -> !llvm.ptr, i64
-    %symbol1 = llvm.load %symbol1at : !llvm.ptr -> i64
     %c0 = arith.constant 1 : i64
     %c1 = arith.constant dense<0x00000000> : vector<32xf32>
     %c2 = arith.constant 0 : i64
@@ -92,29 +87,29 @@
     %c4 = arith.constant 32 : i64
     %c5 = arith.constant dense<[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31]> : vector<32xi64>
     %c6 = arith.constant dense<0.0> : vector<32xf32>
+    %c7 = arith.constant 0 : i32
+    %54 = llvm.getelementptr %frame[2] : (!llvm.ptr) -> !llvm.ptr, i64
+    %symbol0 = llvm.load %54 : !llvm.ptr -> i64
+    %55 = llvm.getelementptr %frame[3] : (!llvm.ptr) -> !llvm.ptr, i64
+    %symbol1 = llvm.load %55 : !llvm.ptr -> i64
     %49 = arith.muli %symbol1, %symbol0 : i64
-    %thread32 = llvm.call @omp_get_thread_num() : () -> i32
-    %threads32 = llvm.call @omp_get_num_threads() : () -> i32
-    %thread = arith.extsi %thread32 : i32 to i64
-    %threads = arith.extsi %threads32 : i32 to i64
-    %one = arith.constant 1 : i64
-    %rounded = arith.addi %symbol1, %threads : i64
-    %upper = arith.subi %rounded, %one : i64
-    %share = arith.divsi %upper, %threads : i64
-    %begin = arith.muli %thread, %share : i64
-    %stop = arith.addi %begin, %share : i64
-    %end = arith.minsi %stop, %symbol1 : i64
-    %some = arith.cmpi slt, %begin, %end : i64
-    scf.if %some {
-      llvm.call @NAME_body(%frame, %begin, %end) : (!llvm.ptr, i64, i64) -> ()
+    %56 = llvm.call @omp_get_thread_num() : () -> i32
+    %57 = arith.extsi %56 : i32 to i64
+    %58 = llvm.call @omp_get_num_threads() : () -> i32
+    %59 = arith.extsi %58 : i32 to i64
+    %60 = arith.addi %symbol1, %59 : i64
+    %61 = arith.subi %60, %c0 : i64
+    %62 = arith.divsi %61, %59 : i64
+    %63 = arith.muli %57, %62 : i64
+    %64 = arith.addi %63, %62 : i64
+    %65 = arith.minsi %64, %symbol1 : i64
+    %66 = arith.cmpi slt, %63, %65 : i64
+    scf.if %66 {
+      llvm.call @NAME_body(%frame, %63, %65) : (!llvm.ptr, i64, i64) -> ()
     }
     llvm.return
   }
   llvm.func internal @NAME(%frame: !llvm.ptr) -> i64 attributes {passthrough = [["min-legal-vector-width", "512"], ["prefer-vector-width", "512"]]} {
-    %symbol0at = llvm.getelementptr %frame[2] : (!llvm.ptr) -> !llvm.ptr, i64
-    %symbol0 = llvm.load %symbol0at : !llvm.ptr -> i64
-    %symbol1at = llvm.getelementptr %frame[3] : (!llvm.ptr) -> !llvm.ptr, i64
-    %symbol1 = llvm.load %symbol1at : !llvm.ptr -> i64
     %c0 = arith.constant 1 : i64
     %c1 = arith.constant dense<0x00000000> : vector<32xf32>
     %c2 = arith.constant 0 : i64
@@ -122,31 +117,33 @@
     %c4 = arith.constant 32 : i64
     %c5 = arith.constant dense<[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31]> : vector<32xi64>
     %c6 = arith.constant dense<0.0> : vector<32xf32>
+    %c7 = arith.constant 0 : i32
+    %c8 = arith.constant 16384 : i64
+    %54 = llvm.getelementptr %frame[2] : (!llvm.ptr) -> !llvm.ptr, i64
+    %symbol0 = llvm.load %54 : !llvm.ptr -> i64
+    %55 = llvm.getelementptr %frame[3] : (!llvm.ptr) -> !llvm.ptr, i64
+    %symbol1 = llvm.load %55 : !llvm.ptr -> i64
     %49 = arith.muli %symbol1, %symbol0 : i64
-    %nothing = arith.constant 0 : i64
-    %errorat = llvm.getelementptr %frame[4] : (!llvm.ptr) -> !llvm.ptr, i64
-    llvm.store %nothing, %errorat : i64, !llvm.ptr
-    %one = arith.constant 1 : i64
-    %grain = arith.constant 16384 : i64
-    %wanted = arith.divsi %49, %grain : i64
-    %useful = arith.minsi %wanted, %symbol1 : i64
-    %several = arith.cmpi sgt, %useful, %one : i64
-    scf.if %several {
-      %most32 = llvm.call @omp_get_max_threads() : () -> i32
-      %most = arith.extsi %most32 : i32 to i64
-      %threads = arith.minsi %useful, %most : i64
-      %alone = arith.cmpi sle, %threads, %one : i64
-      scf.if %alone {
-        llvm.call @NAME_body(%frame, %nothing, %symbol1) : (!llvm.ptr, i64, i64) -> ()
+    %56 = llvm.getelementptr %frame[4] : (!llvm.ptr) -> !llvm.ptr, i64
+    llvm.store %c2, %56 : i64, !llvm.ptr
+    %57 = arith.divsi %49, %c8 : i64
+    %58 = arith.minsi %57, %symbol1 : i64
+    %59 = arith.cmpi sgt, %58, %c0 : i64
+    scf.if %59 {
+      %60 = llvm.call @omp_get_max_threads() : () -> i32
+      %61 = arith.extsi %60 : i32 to i64
+      %62 = arith.minsi %58, %61 : i64
+      %63 = arith.cmpi sle, %62, %c0 : i64
+      scf.if %63 {
+        llvm.call @NAME_body(%frame, %c2, %symbol1) : (!llvm.ptr, i64, i64) -> ()
       } else {
-        %task = llvm.mlir.addressof @NAME_task : !llvm.ptr
-        %threads32 = arith.trunci %threads : i64 to i32
-        %flags = arith.constant 0 : i32
-        llvm.call @GOMP_parallel(%task, %frame, %threads32, %flags) : (!llvm.ptr, !llvm.ptr, i32, i32) -> ()
+        %64 = arith.trunci %62 : i64 to i32
+        %65 = llvm.mlir.addressof @NAME_task : !llvm.ptr
+        llvm.call @GOMP_parallel(%65, %frame, %64, %c7) : (!llvm.ptr, !llvm.ptr, i32, i32) -> ()
       }
     } else {
-      llvm.call @NAME_body(%frame, %nothing, %symbol1) : (!llvm.ptr, i64, i64) -> ()
+      llvm.call @NAME_body(%frame, %c2, %symbol1) : (!llvm.ptr, i64, i64) -> ()
     }
-    %error = llvm.load %errorat : !llvm.ptr -> i64
-    llvm.return %error : i64
+    %66 = llvm.load %56 : !llvm.ptr -> i64
+    llvm.return %66 : i64
   }

@@ -13,17 +13,18 @@ from collections.abc import Sequence
 
 import torch
 
-from ingot.codegen.entry import openmp_declarations
 from ingot.codegen.functions import Writer
 from ingot.codegen.gemm import call_tile
 from ingot.codegen.jit import compile_module
 from ingot.codegen.lazy import Once
 from ingot.codegen.native import Native
+from ingot.codegen.openmp import openmp_declarations
 from ingot.codegen.reduce import across_lanes
 from ingot.codegen.transpose_tile import transposed
+from ingot.linkage import declared
 from ingot.ops.kernel_shapes import Shape, dividing_shape, matmul_shape
 from ingot.ops.polynomials.exponential import exp
-from ingot.ops.values import Val
+from ingot.ops.values import Ptr, Val
 
 QUERIES = 48
 KEYS = 512
@@ -67,8 +68,8 @@ def begin(dtype: torch.dtype) -> None:
 
 def _memory_declarations() -> list[str]:
     return [
-        "  llvm.func @aligned_alloc(i64, i64) -> !llvm.ptr",
-        "  llvm.func @free(!llvm.ptr)",
+        declared("aligned_alloc", "(i64, i64)", " -> !llvm.ptr"),
+        declared("free", "(!llvm.ptr)"),
     ]
 
 
@@ -103,8 +104,8 @@ class _Task(Writer):
                 begin = b.maximum(b.sub(low, b.mul(head, self.blocks)), self.const(0))
                 end = b.minimum(b.sub(high, b.mul(head, self.blocks)), self.blocks)
                 self._head(head, begin, end)
-        b.line(f"llvm.call @free({memory[0]}) : (!llvm.ptr) -> ()")
-        return self.function("@task(%frame: !llvm.ptr)")
+        b.invoke("free", [memory[0]])
+        return self.function("task")
 
     # -- a head ------------------------------------------------------------------------------------
 
@@ -134,7 +135,7 @@ class _Task(Writer):
         with self.loop(b.mul(begin, self.const(QUERIES)), self._last_row(end), self.const(1)) as i:
             self._divide(self.moved(at["out"], b.mul(i, self.size["out_row"])), i)
 
-    def _start(self, name: str, image: Val, head: Val) -> str:
+    def _start(self, name: str, image: Val, head: Val) -> Ptr:
         offset = self.b.add(
             self.b.mul(image, self.size[f"{name}_image"]),
             self.b.mul(head, self.size[f"{name}_head"]),
@@ -149,7 +150,7 @@ class _Task(Writer):
 
     # -- packing -----------------------------------------------------------------------------------
 
-    def _pack_keys(self, start: str, count: Val) -> None:
+    def _pack_keys(self, start: Ptr, count: Val) -> None:
         """Kᵀ, scaled, as panels of keys, padded with the last key."""
         b, lanes = self.b, self.shape.lanes
         panels = self._ceiling(count, self.panel)
@@ -167,7 +168,7 @@ class _Task(Writer):
                     place = b.add(to, b.mul(b.add(at, self.const(i)), self.panel))
                     b.store(self.moved(self.keys, place), b.mul(row, scale))
 
-    def _pack_values(self, start: str, count: Val) -> None:
+    def _pack_values(self, start: Ptr, count: Val) -> None:
         """V as panels of its columns."""
         b, lanes = self.b, self.shape.lanes
         with self.loop(self.const(0), count, self.const(1)) as key:
@@ -181,7 +182,7 @@ class _Task(Writer):
 
     # -- a block of queries by a block of keys -----------------------------------------------------
 
-    def _block(self, at: dict[str, str], block: Val, low: Val, count: Val, columns: Val) -> None:
+    def _block(self, at: dict[str, Ptr], block: Val, low: Val, count: Val, columns: Val) -> None:
         b = self.b
         top = b.mul(block, self.const(QUERIES))
         bottom = b.minimum(b.add(top, self.const(QUERIES)), self.size["queries"])
@@ -205,7 +206,7 @@ class _Task(Writer):
             out = self.moved(at["out"], b.mul(top, self.size["out_row"]))
             self._multiply_values(out, at["v"], rows, b.minimum(columns, count))
 
-    def _sum_scores(self, q: str, k: str, rows: Val, count: Val) -> None:
+    def _sum_scores(self, q: Ptr, k: Ptr, rows: Val, count: Val) -> None:
         """Scores of a few queries as dot products."""
         b, lanes = self.b, self.shape.lanes
         last = b.sub(count, self.const(1))
@@ -230,7 +231,7 @@ class _Task(Writer):
                 score = b.mul(across_lanes(b, "sum", (total,))[0], self.scale)
                 b.store(self.moved(to, place), score)
 
-    def _multiply_scores(self, q: str, rows: Val, columns: Val) -> None:
+    def _multiply_scores(self, q: Ptr, rows: Val, columns: Val) -> None:
         b = self.b
         with self.loop(self.const(0), columns, self.panel) as column:
             keys = self.moved(self.keys, b.mul(column, self.size["width"]))
@@ -244,7 +245,7 @@ class _Task(Writer):
                     self.size["width"],
                 )  # fmt: skip
 
-    def _multiply_values(self, out: str, v: str, rows: Val, keys: Val) -> None:
+    def _multiply_values(self, out: Ptr, v: Ptr, rows: Val, keys: Val) -> None:
         b = self.b
         step = b.select(self.few, self.size["v_row"], self.panel)
         with self.loop(self.const(0), self.size["width"], self.panel) as column:
@@ -261,7 +262,7 @@ class _Task(Writer):
 
     # -- a row of scores ---------------------------------------------------------------------------
 
-    def _add_mask(self, here: str, mask: str, query: Val, low: Val, count: Val) -> None:
+    def _add_mask(self, here: Ptr, mask: Ptr, query: Val, low: Val, count: Val) -> None:
         b, lanes = self.b, self.shape.lanes
         step = self.size["mask_step"]
         row = b.add(b.mul(query, self.size["mask_row"]), b.mul(low, step))
@@ -281,7 +282,7 @@ class _Task(Writer):
             with self.loop(whole, count, one) as at:
                 add(at, b.load(self.moved(start, b.mul(at, step)), self.dtype, 1))
 
-    def _hide(self, here: str, query: Val, low: Val, count: Val, columns: Val) -> None:
+    def _hide(self, here: Ptr, query: Val, low: Val, count: Val, columns: Val) -> None:
         """Gives no weight to padding and, if causal, to later keys."""
         b = self.b
         seen = b.maximum(b.sub(b.add(query, self.const(1)), low), self.const(0))
@@ -289,7 +290,7 @@ class _Task(Writer):
         with self.loop(count, columns, self.const(1)) as at:
             b.store(self.moved(here, at), b.const(-math.inf, self.dtype))
 
-    def _exponentials(self, here: str, columns: Val, query: Val, out: str, first: Val) -> None:
+    def _exponentials(self, here: Ptr, columns: Val, query: Val, out: Ptr, first: Val) -> None:
         """Online softmax: scores become weights relative to the highest score so far; earlier sums,
         relative to a lower one, are rescaled."""
         b, lanes = self.b, self.shape.lanes
@@ -329,7 +330,7 @@ class _Task(Writer):
             with self.when(b.not_(first)):
                 b.store(old, b.mul(b.load(old, self.dtype, lanes), fading))
 
-    def _divide(self, out: str, query: Val) -> None:
+    def _divide(self, out: Ptr, query: Val) -> None:
         b, lanes = self.b, self.shape.lanes
         total = b.load(self.moved(self.totals, query), self.dtype, 1)
         one = b.const(1.0, self.dtype)
@@ -345,17 +346,17 @@ class _Task(Writer):
 
     # -- memory ------------------------------------------------------------------------------------
 
-    def moved(self, pointer: str, by: Val, dtype: torch.dtype | None = None) -> str:
+    def moved(self, pointer: Ptr, by: Val, dtype: torch.dtype | None = None) -> Ptr:
         return super().moved(pointer, by, dtype or self.dtype)
 
     def _ceiling(self, x: Val, by: Val) -> Val:
         return self.b.div(self.b.add(x, self.b.sub(by, self.const(1))), by)
 
-    def _fill(self, start: str, count: Val, value: float) -> None:
+    def _fill(self, start: Ptr, count: Val, value: float) -> None:
         with self.loop(self.const(0), count, self.const(1)) as at:
             self.b.store(self.moved(start, at), self.b.const(value, self.dtype))
 
-    def _memory(self, counts: list[Val]) -> list[str]:
+    def _memory(self, counts: list[Val]) -> list[Ptr]:
         """Parts of one allocation, each of whole cache lines."""
         b = self.b
         line = self.const(64 // self.dtype.itemsize)
@@ -364,12 +365,8 @@ class _Task(Writer):
             starts.append(total)
             total = b.add(total, b.mul(self._ceiling(count, line), line))
         size = b.mul(total, self.const(self.dtype.itemsize))
-        name = b.fresh()
-        b.line(
-            f"{name} = llvm.call @aligned_alloc({self.const(64).name}, {size.name}) "
-            ": (i64, i64) -> !llvm.ptr"
-        )
-        return [name, *(self.moved(name, start) for start in starts[1:])]
+        first = b.invoke_pointer("aligned_alloc", [self.const(64), size])
+        return [first, *(self.moved(first, start) for start in starts[1:])]
 
 
 def _entry() -> str:
@@ -379,4 +376,4 @@ def _entry() -> str:
     size = w.size
     work = b.mul(b.mul(size["images"], size["heads"]), b.mul(size["queries"], size["keys"]))
     w.in_parallel(b.div(b.mul(work, size["width"]), size["work_per_thread"]))
-    return w.function("@attention(%frame: !llvm.ptr) -> i64", f" {w.const(0).name} : i64")
+    return w.function("attention", result=w.const(0))

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import torch
 
-from ingot.codegen.entry import openmp_declarations
 from ingot.codegen.functions import Writer
 from ingot.codegen.gemm import DEPTH, WORK_PER_THREAD, call_tile
 from ingot.codegen.jit import compile_module
 from ingot.codegen.lazy import Once
 from ingot.codegen.native import Native
+from ingot.codegen.openmp import openmp_declarations
 from ingot.ops.kernel_shapes import tile_shape
-from ingot.ops.values import Val
+from ingot.ops.values import Ptr, Val
 
 FIELDS = (
     "a", "b", "c", "addend", "batch", "m", "n", "k",
@@ -26,7 +26,7 @@ FIELDS = (
 _POINTERS = FIELDS[:4]
 
 
-Rows = tuple[str, Val]
+Rows = tuple[Ptr, Val]
 """The address of the first row, and the row stride in elements."""
 
 
@@ -87,13 +87,13 @@ class _Task(Writer):
                         self._tile(rows, a, (c, size["c_row"]), before, depth)
                     with self.when(b.not_(full)):
                         self._edge(rows, a, (c, size["c_row"]), before, used, depth)
-        return self.function("@task(%frame: !llvm.ptr)")
+        return self.function("task")
 
-    def _matrix(self, name: str, number: Val) -> str:
+    def _matrix(self, name: str, number: Val) -> Ptr:
         offset = self.b.mul(number, self.size[f"{name}_matrix"])
         return self.moved(self.pointer[name], offset, self.dtype)
 
-    def _pack(self, matrix: str, deep: Val, depth: Val, left: Val, used: Val) -> None:
+    def _pack(self, matrix: Ptr, deep: Val, depth: Val, left: Val, used: Val) -> None:
         """Packs `used` columns of b. The others keep old contents; their results are never read."""
         b, size = self.b, self.size
         corner = b.add(b.mul(deep, size["b_row"]), b.mul(left, size["b_column"]))
@@ -115,12 +115,12 @@ class _Task(Writer):
             value = b.load(self.moved(start, offset, self.dtype), self.dtype, 1)
             b.store(self.moved(self.packed, b.add(b.mul(i, self.width), j), self.dtype), value)
 
-    def _row(self, at: dict[str, str], name: str, row: Val, left: Val) -> str:
+    def _row(self, at: dict[str, Ptr], name: str, row: Val, left: Val) -> Ptr:
         offset = self.b.add(self.b.mul(row, self.size[f"{name}_row"]), left)
         return self.moved(at[name], offset, self.dtype)
 
     def _before(
-        self, at: dict[str, str], c: str, row: Val, left: Val, deep: Val
+        self, at: dict[str, Ptr], c: Ptr, row: Val, left: Val, deep: Val
     ) -> tuple[Val, Rows]:
         """(whether the sum starts at zero, the rows that it continues otherwise)"""
         b = self.b
@@ -130,7 +130,7 @@ class _Task(Writer):
         step = b.select(first, self.size["addend_row"], self.size["c_row"])
         return b.and_(first, b.not_(some)), (start, step)
 
-    def _tile(self, rows: Val, a: str, c: Rows, before: tuple[Val, Rows], depth: Val) -> None:
+    def _tile(self, rows: Val, a: Ptr, c: Rows, before: tuple[Val, Rows], depth: Val) -> None:
         nothing, (start, step) = before
         addend = self.either(nothing, self.none, start)
         between = self.b.select(nothing, self.const(0), step)
@@ -140,7 +140,7 @@ class _Task(Writer):
         )  # fmt: skip
 
     def _edge(
-        self, rows: Val, a: str, c: Rows, before: tuple[Val, Rows], used: Val, depth: Val
+        self, rows: Val, a: Ptr, c: Rows, before: tuple[Val, Rows], used: Val, depth: Val
     ) -> None:
         """Computes a tile on the stack and copies the part inside c."""
         nothing, given = before
@@ -169,4 +169,4 @@ def _entry() -> str:
     b, size = w.b, w.size
     work = b.mul(b.mul(size["batch"], size["m"]), b.mul(size["n"], size["k"]))
     w.in_parallel(b.div(work, w.const(WORK_PER_THREAD)))
-    return w.function("@batched(%frame: !llvm.ptr) -> i64", f" {w.const(0).name} : i64")
+    return w.function("batched", result=w.const(0))

@@ -10,16 +10,16 @@ from collections.abc import Sequence
 
 import torch
 
-from ingot.codegen.entry import openmp_declarations
 from ingot.codegen.functions import I64, Writer
 from ingot.codegen.gemm import WORK_PER_THREAD
 from ingot.codegen.jit import compile_module
 from ingot.codegen.lazy import Once
 from ingot.codegen.native import Native
+from ingot.codegen.openmp import openmp_declarations
 from ingot.kernels.convolution import tiles
-from ingot.kernels.convolution.tiles import ARGUMENTS, tile_type
+from ingot.kernels.convolution.tiles import ARGUMENTS
 from ingot.ops.kernel_shapes import tile_shape
-from ingot.ops.values import Val
+from ingot.ops.values import Ptr, Val, Value
 
 FIELDS = (
     "image", "weights", "bias", "addend", "c",
@@ -77,10 +77,7 @@ class FrameTask(Writer):
             start, count = self.words("edges", number, 2)
             at = self.moved(self.pointer["c"], start, self.dtype)
             size = b.mul(count, self.const(self.dtype.itemsize))
-            b.line(
-                f'"llvm.intr.memset"({at}, {zero.name}, {size.name}) <{{isVolatile = false}}> : '
-                "(!llvm.ptr, i8, i64) -> ()"
-            )
+            b.fill(at, zero, size)
 
     def words(self, table: str, number: Val, count: int) -> list[Val]:
         row = self.moved(self.pointer[table], self.b.mul(number, self.const(count)), I64)
@@ -93,16 +90,11 @@ class FrameTask(Writer):
             bits = self.b.cast(bits, torch.int32)
         return self.b.bitcast(bits, self.dtype)
 
-    def row(self, base: str, table: str, number: Val) -> str:
+    def row(self, base: str, table: str, number: Val) -> Ptr:
         """The address at `base` plus an offset from the table."""
         entry = self.moved(self.pointer[table], number, torch.int32)
         offset = self.b.cast(self.b.load(entry, torch.int32, 1), I64)
         return self.moved(self.pointer[base], offset, self.dtype)
-
-    def null(self) -> str:
-        name = self.b.fresh()
-        self.b.line(f"{name} = llvm.mlir.zero : !llvm.ptr")
-        return name
 
 
 class _Task(FrameTask):
@@ -125,7 +117,7 @@ class _Task(FrameTask):
             last = b.minimum(b.add(first, self.size["block"]), high_tile)
             with self.loop(low_panel, high_panel, self.const(1)) as panel:
                 self._panel(panel, first, last)
-        return self.function("@task(%frame: !llvm.ptr)")
+        return self.function("task")
 
     def _panel(self, panel: Val, first: Val, last: Val) -> None:
         b = self.b
@@ -137,7 +129,7 @@ class _Task(FrameTask):
         image = self.moved(self.pointer["image"], b.mul(panel, self.size["across"]), self.dtype)
         bias = self.moved(self.pointer["bias"], left, self.dtype)
         c = self.moved(self.pointer["c"], left, self.dtype)
-        nothing = self.null()
+        nothing = b.null()
         given = self.given(self.pointer["addend"])
         addend = self.either(given, self.moved(self.pointer["addend"], left, self.dtype), nothing)
         with self.loop(self.const(0), self.size["chunk_count"], self.const(1)) as chunk:
@@ -149,31 +141,30 @@ class _Task(FrameTask):
             begins = b.cmp("eq", chunk, self.const(0))
             ends = b.cmp("eq", b.add(chunk, self.const(1)), self.size["chunk_count"])
             low, high = (self._bound(name, ends) for name in ("low", "high"))
-            values = {
-                "a": image, "pieces": pieces, "count": count.name, "b": weights,
+            values: dict[str, Value] = {
+                "a": image, "pieces": pieces, "count": count, "b": weights,
                 "bias": self.either(begins, bias, nothing), "c": c,
-                "addend": self.either(ends, addend, nothing), "low": low.name, "high": high.name,
-                "used": used.name,
+                "addend": self.either(ends, addend, nothing), "low": low, "high": high,
+                "used": used,
             }  # fmt: skip
             with self.loop(first, last, self.const(1)) as tile:
                 values["next"] = self.either(b.cmp("eq", tile, first), following, weights)
                 self._tile(tile, tall, short, values)
 
-    def _following(self, weights: str, chunk: Val) -> str:
+    def _following(self, weights: Ptr, chunk: Val) -> Ptr:
         """The address of the next chunk's weights."""
         b = self.b
         terms = self.words("chunks", chunk, 4)[3]
         return self.moved(weights, b.mul(terms, self.width), self.dtype)
 
-    def _tile(self, tile: Val, tall: str, short: str, values: dict[str, str]) -> None:
+    def _tile(self, tile: Val, tall: Ptr, short: Ptr, values: dict[str, Value]) -> None:
         b = self.b
         less = b.maximum(self.const(0), b.sub(tile, self.size["rows"]))
         row = b.sub(b.mul(tile, self.size["tall"]), less)
         for name in ("ins", "outs", "adds"):
             values[name] = self.moved(self.pointer[name], row, torch.int32)
         function = self.either(b.cmp("lt", tile, self.size["rows"]), tall, short)
-        given = ", ".join(values[name] for name in ARGUMENTS)
-        b.line(f"llvm.call {function}({given}) : !llvm.ptr, {tile_type(self.dtype)}")
+        b.invoke(function, [values[name] for name in ARGUMENTS])
 
     def _bound(self, name: str, ends: Val) -> Val:
         """The given bound in the last chunk, none in earlier ones."""
@@ -190,4 +181,4 @@ def launch(fields: Sequence[str], pointers: Sequence[str]) -> str:
     useful = b.div(w.size["work"], w.const(WORK_PER_THREAD))
     w.in_parallel(b.minimum(useful, w.size["teams"]) if "teams" in fields else useful)
     zero = w.const(0)
-    return w.function("@convolution(%frame: !llvm.ptr) -> i64", f" {zero.name} : i64")
+    return w.function("convolution", result=zero)

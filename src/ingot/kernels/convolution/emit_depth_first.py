@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import torch
 
-from ingot.codegen.entry import openmp_declarations
 from ingot.codegen.functions import I64
 from ingot.codegen.jit import compile_module
 from ingot.codegen.lazy import Once
+from ingot.codegen.memory import FRAME
 from ingot.codegen.native import Native
+from ingot.codegen.openmp import openmp_declarations
 from ingot.kernels.convolution.emit import FrameTask, addresses, launch
-from ingot.kernels.convolution.tiles import ARGUMENTS, tile_type
-from ingot.ops.values import Val
+from ingot.kernels.convolution.tiles import ARGUMENTS
+from ingot.ops.values import Ptr, Val, Value
 
 FIELDS = (
     "c", "edges", "rows", "strips", "edge_count", "strip_count", "room", "teams", "work",
@@ -63,27 +64,27 @@ class _Task(FrameTask):
             first, last = (self.words("strips", n, 1)[0] for n in (strip, b.add(strip, one)))
             with self.loop(first, last, one) as number:
                 self._row(dict(zip(ROW, self.words("rows", number, len(ROW)), strict=True)))
-        return self.function("@task(%frame: !llvm.ptr)")
+        return self.function("task")
 
-    def _in_room(self, pointer: str, room: Val) -> str:
+    def _in_room(self, pointer: Ptr, room: Val) -> Ptr:
         return self.moved(pointer, self.b.mul(self.thread, room), self.dtype)
 
     def _row(self, row: dict[str, Val]) -> None:
         b = self.b
         stage = b.add(b.mul(row["stage"], self.const(len(STAGE))), self.const(len(FIELDS)))
-        self.stage = self.moved("%frame", stage, I64)
+        self.stage = self.moved(FRAME, stage, I64)
         n = self._number("n")
         panels = self.panels(n)
         image = self._in_room(self._pointer("image", row), self._number("image_room"))
         c = self._in_room(self._pointer("c", row), self._number("c_room"))
         given = self.given(self._pointer("addend"))
-        addend, nothing = self._pointer("addend", row), self.null()
+        addend, nothing = self._pointer("addend", row), b.null()
         pieces = self.moved(self._pointer("pieces"), row["pieces"], I64)
         across, terms = self._number("across"), b.mul(self._number("k"), self.width)
         tiles, tall_tiles, tall = (self._number(x) for x in ("tiles", "tall_tiles", "tall"))
-        values = {
-            "pieces": pieces, "count": self._number("count").name,
-            "low": self._bound("low").name, "high": self._bound("high").name,
+        values: dict[str, Value] = {
+            "pieces": pieces, "count": self._number("count"),
+            "low": self._bound("low"), "high": self._bound("high"),
         }  # fmt: skip
         with self.loop(self.const(0), panels, self.const(1)) as panel:
             left = b.mul(panel, self.width)
@@ -97,7 +98,7 @@ class _Task(FrameTask):
             weights = self.moved(self._pointer("weights"), b.mul(panel, terms), self.dtype)
             values |= {
                 "a": self.moved(image, b.mul(panel, across), self.dtype),
-                "b": weights, "next": weights, "used": used.name, "addend": beside,
+                "b": weights, "next": weights, "used": used, "addend": beside,
                 "bias": self.moved(self._pointer("bias"), left, self.dtype),
                 "c": self.moved(c, left, self.dtype),
             }  # fmt: skip
@@ -107,14 +108,11 @@ class _Task(FrameTask):
                 for name in ("ins", "outs", "adds"):
                     values[name] = self.moved(self._pointer(name), first, torch.int32)
                 function = self.either(b.cmp("lt", tile, tall_tiles), tall_tile, short_tile)
-                given_values = ", ".join(values[name] for name in ARGUMENTS)
-                b.line(f"llvm.call {function}({given_values}) : !llvm.ptr, {tile_type(self.dtype)}")
+                b.invoke(function, [values[name] for name in ARGUMENTS])
 
-    def _pointer(self, name: str, row: dict[str, Val] | None = None) -> str:
+    def _pointer(self, name: str, row: dict[str, Val] | None = None) -> Ptr:
         """A pointer of the stage; given a row, plus the row's offset."""
-        address = self._number(name)
-        pointer = self.b.fresh()
-        self.b.line(f"{pointer} = llvm.inttoptr {address.name} : i64 to !llvm.ptr")
+        pointer = self.b.as_pointer(self._number(name))
         return pointer if row is None else self.moved(pointer, row[name], self.dtype)
 
     def _number(self, name: str) -> Val:

@@ -11,16 +11,16 @@ from collections.abc import Sequence
 
 import torch
 
-from ingot.codegen.entry import openmp_declarations
 from ingot.codegen.functions import I64
 from ingot.codegen.gemm import packed
 from ingot.codegen.jit import compile_module
 from ingot.codegen.lazy import Once
 from ingot.codegen.native import Native
+from ingot.codegen.openmp import openmp_declarations
 from ingot.kernels.convolution.emit import FrameTask, addresses, launch
-from ingot.kernels.convolution.tiles import ARGUMENTS, clamped, tile_type
+from ingot.kernels.convolution.tiles import ARGUMENTS, clamped
 from ingot.ops.kernel_shapes import tile_shape
-from ingot.ops.values import Val
+from ingot.ops.values import Ptr, Val, Value
 
 FIELDS = (
     "image", "weights", "bias", "plain", "addend", "c", "scratch",
@@ -98,11 +98,11 @@ class _Task(FrameTask):
             with self.loop(self.const(0), panels, self.const(1)) as panel:
                 self._products(panel, count, image, area, products, nothing)
                 self._result(panel, first, count, products)
-        return self.function("@task(%frame: !llvm.ptr)")
+        return self.function("task")
 
     # -- the image ---------------------------------------------------------------------------------
 
-    def _image(self, first: Val, count: Val, image: str, area: Val) -> None:
+    def _image(self, first: Val, count: Val, image: Ptr, area: Val) -> None:
         b, size = self.b, self.size
         with self.loop(self.const(0), count, self.const(1)) as patch:
             start = self.row("image", "ins", b.add(first, patch))
@@ -117,13 +117,13 @@ class _Task(FrameTask):
                     if number + 1 < PLACES:
                         to = self.moved(to, area, self.dtype)
 
-    def _pixel(self, corner: str, name: str, i: int, j: int) -> Val:
+    def _pixel(self, corner: Ptr, name: str, i: int, j: int) -> Val:
         return self.b.load(self._place(corner, name, i, j), self.dtype, self.lanes)
 
-    def _place(self, corner: str, name: str, i: int, j: int) -> str:
+    def _place(self, corner: Ptr, name: str, i: int, j: int) -> Ptr:
         return self._moved_by(corner, name, self.const(i), self.const(j))
 
-    def _moved_by(self, corner: str, name: str, down: Val, across: Val) -> str:
+    def _moved_by(self, corner: Ptr, name: str, down: Val, across: Val) -> Ptr:
         """The address so many rows down and pixels across from `corner`."""
         b = self.b
         rows = b.mul(self.size[f"{name}_row"], down)
@@ -134,10 +134,10 @@ class _Task(FrameTask):
     # -- the matmuls -------------------------------------------------------------------------------
 
     def _products(
-        self, panel: Val, count: Val, image: str, area: Val, products: str, nothing: str
+        self, panel: Val, count: Val, image: Ptr, area: Val, products: Ptr, nothing: Ptr
     ) -> None:
         b, size = self.b, self.size
-        null = self.null()
+        null = b.null()
         with self.loop(self.const(0), self.const(PLACES), self.const(1)) as place:
             matrix = b.add(b.mul(panel, self.const(PLACES)), place)
             left = self.moved(image, b.mul(place, area), self.dtype)
@@ -149,25 +149,23 @@ class _Task(FrameTask):
                 weights = self.moved(self.pointer["weights"], b.mul(row, self.width), self.dtype)
                 following = self.moved(weights, b.mul(terms, self.width), self.dtype)
                 begins = b.cmp("eq", chunk, self.const(0))
-                values = {
+                values: dict[str, Value] = {
                     "a": left, "pieces": self.moved(self.pointer["pieces"], start, I64),
-                    "count": pieces.name, "b": weights, "bias": self.either(begins, nothing, null),
+                    "count": pieces, "b": weights, "bias": self.either(begins, nothing, null),
                     "c": result, "addend": null, "adds": self.pointer["tops"],
-                    "low": b.const(float("-inf"), self.dtype).name,
-                    "high": b.const(float("inf"), self.dtype).name, "used": self.width.name,
+                    "low": b.const(float("-inf"), self.dtype),
+                    "high": b.const(float("inf"), self.dtype), "used": self.width,
                 }  # fmt: skip
                 with self.loop(self.const(0), count, size["tall"]) as patch:
                     begun = b.cmp("eq", patch, self.const(0))
                     values["next"] = self.either(begun, following, weights)
                     for name, table in (("ins", "lefts"), ("outs", "tops")):
                         values[name] = self.moved(self.pointer[table], patch, torch.int32)
-                    given = ", ".join(values[name] for name in ARGUMENTS)
-                    kind = tile_type(self.dtype)
-                    b.line(f"llvm.call {self.pointer['tile']}({given}) : !llvm.ptr, {kind}")
+                    b.invoke(self.pointer["tile"], [values[name] for name in ARGUMENTS])
 
     # -- the result --------------------------------------------------------------------------------
 
-    def _result(self, panel: Val, first: Val, count: Val, products: str) -> None:
+    def _result(self, panel: Val, first: Val, count: Val, products: Ptr) -> None:
         b, size = self.b, self.size
         area = b.mul(size["block"], self.width)
         left = b.mul(panel, self.width)
@@ -197,7 +195,7 @@ class _Task(FrameTask):
                         b.store(to, total)
 
     def _finite(
-        self, pixels: Sequence[Sequence[Val]], source: str, panel: Val, column: Val
+        self, pixels: Sequence[Sequence[Val]], source: Ptr, panel: Val, column: Val
     ) -> list[list[Val]]:
         """The pixels; if one is not finite, all of them as plain sums."""
         b = self.b
@@ -222,7 +220,7 @@ class _Task(FrameTask):
         return [flat[:2], flat[2:]]
 
     def _channels(
-        self, source: str, plain: str, place: tuple[Val, Val], sums: Sequence[Val]
+        self, source: Ptr, plain: Ptr, place: tuple[Val, Val], sums: Sequence[Val]
     ) -> list[Val]:
         """Adds the terms of one position of the window to the four pixels."""
         b = self.b
@@ -245,7 +243,7 @@ class _Task(FrameTask):
     def _up_to(self, count: Val) -> tuple[Val, Val, Val]:
         return self.const(0), count, self.const(1)
 
-    def _plus(self, x: Val, given: Val, addend: str, column: Val) -> Val:
+    def _plus(self, x: Val, given: Val, addend: Ptr, column: Val) -> Val:
         b = self.b
 
         def sum() -> Val:

@@ -22,7 +22,7 @@ from ingot.codegen.jit import FUNCTION_ATTRIBUTES, compile_module
 from ingot.codegen.lazy import Once
 from ingot.codegen.native import Native
 from ingot.ops.kernel_shapes import Shape, tile_shape
-from ingot.ops.values import Val
+from ingot.ops.values import Ptr, Val, Value
 
 ARGUMENTS = (
     "a", "ins", "pieces", "count", "b", "bias", "c", "outs", "addend", "adds", "low", "high",
@@ -31,7 +31,6 @@ ARGUMENTS = (
 """`bias` is null if c holds a part of the sum already, `addend` if there is none; `ins`, `outs` and
 `adds` hold the offsets of the rows; `used` is the number of columns that exist; `next` is the
 address of as many weights, to be prefetched."""
-_NUMBERS = {"count": "i64", "used": "i64"}
 
 
 @dataclass(frozen=True)
@@ -47,10 +46,12 @@ class Tile:
         return replace(tile_shape(self.dtype), rows=rows, vectors=self.vectors)
 
 
-def tile_type(dtype: torch.dtype) -> str:
-    real = Val("", dtype).type
-    kinds = {**_NUMBERS, "low": real, "high": real}
-    return f"({', '.join(kinds.get(name, '!llvm.ptr') for name in ARGUMENTS)}) -> ()"
+def _arguments(dtype: torch.dtype) -> dict[str, Value]:
+    kinds = {"count": I64, "used": I64, "low": dtype, "high": dtype}
+    return {
+        name: Val(f"%{name}", kinds[name]) if name in kinds else Ptr(f"%{name}")
+        for name in ARGUMENTS
+    }
 
 
 def tile_function(tile: Tile, rows: int) -> int:
@@ -89,49 +90,47 @@ class _TileWriter(Writer):
         sums = self._sums()
         self._store(sums)
         attributes = FUNCTION_ATTRIBUTES.replace("[[", '["noinline", [')
-        kinds = tile_type(self.tile.dtype)[1:].split(") -> ")[0].split(", ")
-        head = ", ".join(f"%{name}: {kind}" for name, kind in zip(ARGUMENTS, kinds, strict=True))
-        return self.function(f"@tile({head}) attributes {{{attributes}}}")
+        arguments = list(_arguments(self.tile.dtype).values())
+        return self.function("tile", arguments, attributes=attributes)
 
     # -- the sum -----------------------------------------------------------------------------------
 
     def _sums(self) -> list[Val]:
         if self.tile.kind != "channels":
             self._fetch_rows()
-        starts = [self._row("%a", "%ins", i) for i in range(self.rows)]
+        starts = [self._row("a", "ins", i) for i in range(self.rows)]
         first = self._first()
         if self.tile.kind == "runs":
             return self._runs(starts, first)
         return self.summed(
-            self._up_to("%count"), first, lambda at, sums: self._term(starts, at, sums)
+            self._up_to(Val("%count", I64)), first, lambda at, sums: self._term(starts, at, sums)
         )
 
     def _fetch_rows(self) -> None:
         b, size = self.b, self.shape.columns * self.shape.dtype.itemsize
         for i in range(self.rows):
-            b.fetch(self._row("%c", "%outs", i), size, write=True)
-        b.line(f"scf.if {self.given('%addend').name} {{")
-        with b.indented():
+            b.fetch(self._row("c", "outs", i), size, write=True)
+        with self.when(self.given(Ptr("%addend"))):
             for i in range(self.rows):
-                b.fetch(self._row("%addend", "%adds", i), size)
-        b.line("}")
+                b.fetch(self._row("addend", "adds", i), size)
 
     def _first(self) -> list[Val]:
         """The initial sums: the bias, or the part that c holds."""
-        given = self.given("%bias")
-        rows = [self.either(given, "%bias", self._row("%c", "%outs", i)) for i in range(self.rows)]
+        bias = Ptr("%bias")
+        given = self.given(bias)
+        rows = [self.either(given, bias, self._row("c", "outs", i)) for i in range(self.rows)]
         return [self._vector(rows[i], j) for i, j in self._places()]
 
-    def _term(self, starts: Sequence[str], at: Val, sums: Sequence[Val]) -> list[Val]:
-        offset = self.b.load(self.moved("%pieces", at, I64), I64, 1)
+    def _term(self, starts: Sequence[Ptr], at: Val, sums: Sequence[Val]) -> list[Val]:
+        offset = self.b.load(self.moved(Ptr("%pieces"), at, I64), I64, 1)
         return self._step(starts, offset, self.b.mul(at, self.const(self.width)), sums)
 
-    def _runs(self, starts: Sequence[str], first: Sequence[Val]) -> list[Val]:
+    def _runs(self, starts: Sequence[Ptr], first: Sequence[Val]) -> list[Val]:
         """Run by run; the weights continue from one run to the next."""
         b = self.b
 
         def run(at: Val, carried: Sequence[Val]) -> list[Val]:
-            pair = self.moved("%pieces", b.mul(at, self.const(2)), I64)
+            pair = self.moved(Ptr("%pieces"), b.mul(at, self.const(2)), I64)
             offset = b.load(pair, I64, 1)
             length = b.load(self.moved(pair, self.const(1), I64), I64, 1)
             here = [self.moved(start, offset, self.shape.dtype) for start in starts]
@@ -141,18 +140,18 @@ class _TileWriter(Writer):
                 row = b.mul(b.add(passed, at), self.const(self.width))
                 return self._step(here, at, row, sums)
 
-            sums = self.summed(self._up_to(length.name), carried[:-1], element)
+            sums = self.summed(self._up_to(length), carried[:-1], element)
             return [*sums, b.add(passed, length)]
 
-        return self.summed(self._up_to("%count"), [*first, self.const(0)], run)[:-1]
+        return self.summed(self._up_to(Val("%count", I64)), [*first, self.const(0)], run)[:-1]
 
-    def _step(self, starts: Sequence[str], offset: Val, row: Val, sums: Sequence[Val]) -> list[Val]:
+    def _step(self, starts: Sequence[Ptr], offset: Val, row: Val, sums: Sequence[Val]) -> list[Val]:
         b, shape = self.b, self.shape
-        panel = self.moved("%b", row, shape.dtype)
+        panel = self.moved(Ptr("%b"), row, shape.dtype)
         right = [self._vector(panel, j, whole=True) for j in range(shape.vectors)]
         if self.tile.kind != "channels":
             size = self.width * shape.dtype.itemsize
-            b.fetch(self.moved("%next", row, shape.dtype), size, level=2)
+            b.fetch(self.moved(Ptr("%next"), row, shape.dtype), size, level=2)
         result = []
         for i, start in enumerate(starts):
             at = self.moved(start, offset, shape.dtype)
@@ -165,13 +164,13 @@ class _TileWriter(Writer):
                 result.append(b.fma(x, y, sums[i * shape.vectors + j]))
         return result
 
-    def _up_to(self, count: str) -> tuple[Val, Val, Val]:
-        return self.const(0), Val(count, I64), self.const(1)
+    def _up_to(self, count: Val) -> tuple[Val, Val, Val]:
+        return self.const(0), count, self.const(1)
 
     # -- the result --------------------------------------------------------------------------------
 
     def _store(self, sums: Sequence[Val]) -> None:
-        rows = [self._row("%c", "%outs", i) for i in range(self.rows)]
+        rows = [self._row("c", "outs", i) for i in range(self.rows)]
         sums = self._with_addend(sums)
         for (i, j), value in zip(self._places(), sums, strict=True):
             at = self.moved(rows[i], self.const(j * self.shape.lanes), self.shape.dtype)
@@ -179,34 +178,26 @@ class _TileWriter(Writer):
             self.b.store(at, clamped(self.b, value, low, high), self._mask(j))
 
     def _with_addend(self, sums: Sequence[Val]) -> list[Val]:
-        b = self.b
-        kinds = ", ".join(v.type for v in sums)
-        name = b.fresh()
-        b.line(f"{name}:{len(sums)} = scf.if {self.given('%addend').name} -> ({kinds}) {{")
-        with b.indented():
-            rows = [self._row("%addend", "%adds", i) for i in range(self.rows)]
-            more = [
-                b.add(value, self._vector(rows[i], j))
+        def more() -> list[Val]:
+            rows = [self._row("addend", "adds", i) for i in range(self.rows)]
+            return [
+                self.b.add(value, self._vector(rows[i], j))
                 for (i, j), value in zip(self._places(), sums, strict=True)
             ]
-            b.line(f"scf.yield {', '.join(v.name for v in more)} : {kinds}")
-        b.line("} else {")
-        with b.indented():
-            b.line(f"scf.yield {', '.join(v.name for v in sums)} : {kinds}")
-        b.line("}")
-        return [Val(f"{name}#{i}", v.dtype, v.lanes) for i, v in enumerate(sums)]
+
+        return self.b.branches(self.given(Ptr("%addend")), more, lambda: list(sums))
 
     # -- rows and vectors --------------------------------------------------------------------------
 
     def _places(self) -> list[tuple[int, int]]:
         return [(i, j) for i in range(self.rows) for j in range(self.shape.vectors)]
 
-    def _row(self, base: str, table: str, number: int) -> str:
-        entry = self.moved(table, self.const(number), torch.int32)
+    def _row(self, base: str, table: str, number: int) -> Ptr:
+        entry = self.moved(Ptr(f"%{table}"), self.const(number), torch.int32)
         offset = self.b.cast(self.b.load(entry, torch.int32, 1), I64)
-        return self.moved(base, offset, self.shape.dtype)
+        return self.moved(Ptr(f"%{base}"), offset, self.shape.dtype)
 
-    def _vector(self, row: str, number: int, whole: bool = False) -> Val:
+    def _vector(self, row: Ptr, number: int, whole: bool = False) -> Val:
         at = self.moved(row, self.const(number * self.shape.lanes), self.shape.dtype)
         mask = None if whole else self._mask(number)
         return self.b.load(at, self.shape.dtype, self.shape.lanes, mask)

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 
 import torch
 
-from ingot.codegen.entry import openmp_declarations
 from ingot.codegen.functions import I64, Writer
 from ingot.codegen.jit import compile_module
 from ingot.codegen.lazy import Once
 from ingot.codegen.native import Native
-from ingot.ops.values import Val
+from ingot.codegen.openmp import openmp_declarations
+from ingot.ops.values import Ptr, Val
 
 WITHIN = 4
 """Loops inside a slice."""
@@ -69,9 +69,9 @@ class _Task(Writer):
             )
             source = self.moved(self.pointer["source"], b.mul(i, size["source_step"]), self.dtype)
             self._slice(target, source, 0)
-        return self.function("@task(%frame: !llvm.ptr)")
+        return self.function("task")
 
-    def _slice(self, target: str, source: str, loop: int) -> None:
+    def _slice(self, target: Ptr, source: Ptr, loop: int) -> None:
         b, size = self.b, self.size
         if loop == WITHIN:
             b.store(target, b.load(source, self.dtype, 1))
@@ -84,14 +84,11 @@ class _Task(Writer):
         whole = b.and_(*near)
         with self.when(whole):
             count = b.mul(size[f"size{loop}"], self.const(self.dtype.itemsize))
-            b.line(
-                f'"llvm.intr.memcpy"({target}, {source}, {count.name}) <{{isVolatile = false}}> '
-                ": (!llvm.ptr, !llvm.ptr, i64) -> ()"
-            )
+            b.copy(target, source, count)
         with self.when(b.not_(whole)):
             self._loop(target, source, loop)
 
-    def _loop(self, target: str, source: str, loop: int) -> None:
+    def _loop(self, target: Ptr, source: Ptr, loop: int) -> None:
         b, size = self.b, self.size
         with self.loop(self.const(0), size[f"size{loop}"], self.const(1)) as i:
             places = [
@@ -121,4 +118,4 @@ def _entry() -> str:
     useful = b.select(some, w.const(1), b.div(work, w.const(WORK_PER_THREAD)))
     with w.when(b.cmp("eq", code, w.const(0))):
         w.in_parallel(useful)
-    return w.function("@place(%frame: !llvm.ptr) -> i64", f" {code.name} : i64")
+    return w.function("place", result=code)

@@ -11,8 +11,8 @@ from ingot.codegen.functions import Writer
 from ingot.codegen.jit import compile_module
 from ingot.codegen.lazy import Once
 from ingot.codegen.native import Native
-from ingot.linkage import has_symbol
-from ingot.ops.values import Val
+from ingot.linkage import declared, has_symbol
+from ingot.ops.values import Ptr, Val
 
 FIELDS = (
     "a", "lda", "b", "ldb", "by_columns", "addend", "ldadd", "c", "ldc", "m", "n", "k",
@@ -37,7 +37,7 @@ def library_function(dtype: torch.dtype) -> int:
 def _compiled(dtype: torch.dtype) -> Native:
     pointers = ", ".join(["!llvm.ptr"] * 13)
     return compile_module(
-        [f"  llvm.func @{_SYMBOLS[dtype]}({pointers})"], {"matmul": _Matmul(dtype).text()}
+        [declared(_SYMBOLS[dtype], f"({pointers})")], {"matmul": _Matmul(dtype).text()}
     )
 
 
@@ -65,11 +65,10 @@ class _Matmul(Writer):
             self.pointer["a"], self._held(numbers["lda"]),
             self._held(b.select(some, one, zero)), self.pointer["c"], self._held(numbers["ldc"]),
         ]  # fmt: skip
-        kinds = ", ".join(["!llvm.ptr"] * len(arguments))
-        b.line(f"llvm.call @{_SYMBOLS[self.dtype]}({', '.join(arguments)}) : ({kinds}) -> ()")
-        return self.function("@matmul(%frame: !llvm.ptr) -> i64", f" {self.const(0).name} : i64")
+        b.invoke(_SYMBOLS[self.dtype], arguments)
+        return self.function("matmul", result=self.const(0))
 
-    def _held(self, value: Val) -> str:
+    def _held(self, value: Val) -> Ptr:
         """The address of memory that holds the value: BLAS takes all arguments by reference."""
         place = self.stack(1, value.dtype)
         self.b.store(place, value)
@@ -81,7 +80,4 @@ class _Matmul(Writer):
         with self.loop(self.const(0), size["m"], self.const(1)) as i:
             to = self.moved(self.pointer["c"], b.mul(i, size["ldc"]), self.dtype)
             start = self.moved(self.pointer["addend"], b.mul(i, size["ldadd"]), self.dtype)
-            b.line(
-                f'"llvm.intr.memcpy"({to}, {start}, {count.name}) <{{isVolatile = false}}> '
-                ": (!llvm.ptr, !llvm.ptr, i64) -> ()"
-            )
+            b.copy(to, start, count)

@@ -14,15 +14,15 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from ingot.codegen.entry import openmp_declarations
-from ingot.codegen.epilogue import FOLLOWER_TYPE
 from ingot.codegen.functions import I64, Writer
 from ingot.codegen.gemm import DEPTH, begin_tiles, call_tile
 from ingot.codegen.jit import compile_module
 from ingot.codegen.lazy import Once
+from ingot.codegen.memory import FRAME
 from ingot.codegen.native import Native
+from ingot.codegen.openmp import openmp_declarations
 from ingot.ops.kernel_shapes import Shape, matmul_shape
-from ingot.ops.values import Val
+from ingot.ops.values import Ptr, Val
 
 BLOCK_BYTES = 1 << 18
 """Bytes of A's rows in one block: they stay in the L2 cache."""
@@ -37,8 +37,8 @@ EACH = ("words", "b", "addend", "c", "ldc", "n", "ldadd", "epilogue")
 added to all. `epilogue` is null or a function (codegen/epilogue.py) that gets every part of C as
 soon as it is done; its own frame follows."""
 _EACH_POINTERS = ("b", "addend", "c", "epilogue")
-_PANELS = "(%frame: !llvm.ptr, %each: !llvm.ptr, %low: i64, %high: i64, %top: i64, %bottom: i64)"
-_PANELS_TYPE = "(!llvm.ptr, !llvm.ptr, i64, i64, i64, i64) -> ()"
+_EDGES = ("low", "high", "top", "bottom")
+_MATMUL = Ptr("%each")
 
 
 def matmul_function(dtype: torch.dtype, stored: torch.dtype) -> int:
@@ -78,7 +78,7 @@ class _Panels(Writer):
         self.row = self.stack(shape.columns, shape.dtype)
         """The addend if there is none, or if reading it would go past its end."""
         self.read_frame(FIELDS, ("a",))
-        self.read_frame(EACH, _EACH_POINTERS, "%each")
+        self.read_frame(EACH, _EACH_POINTERS, _MATMUL)
         self.width = self.const(shape.columns)
         zero = b.const(0, shape.dtype, shape.lanes)
         for j in range(shape.vectors):
@@ -86,7 +86,8 @@ class _Panels(Writer):
 
     def text(self) -> str:
         b = self.b
-        low, high, top, bottom = (Val(f"%{n}", I64) for n in ("low", "high", "top", "bottom"))
+        edges = [Val(f"%{name}", I64) for name in _EDGES]
+        low, high, top, bottom = edges
         with self.loop(low, high, self.const(1)) as panel:
             left = b.mul(panel, self.width)
             right = b.add(left, self.width)
@@ -97,19 +98,14 @@ class _Panels(Writer):
                 self._edge(panel, left, top, bottom)
             with self.when(self.given(self.pointer["epilogue"])):
                 self._follow(top, bottom, left, b.minimum(right, self.size["n"]))
-        return self.function(f"@panels{_PANELS}")
+        return self.function("panels", [FRAME, _MATMUL, *edges])
 
     def _follow(self, *edges: Val) -> None:
         """Calls the epilogue on C between these rows and columns."""
-        frame = self.b.fresh()
-        self.b.line(
-            f"{frame} = llvm.getelementptr %each[{len(EACH)}] : (!llvm.ptr) -> !llvm.ptr, i64"
-        )
-        values = ", ".join([frame, *(edge.name for edge in edges)])
-        epilogue = self.pointer["epilogue"]
-        self.b.line(f"llvm.call {epilogue}({values}) : !llvm.ptr, {FOLLOWER_TYPE}")
+        frame = self.b.word_at(_MATMUL, len(EACH))
+        self.b.invoke(self.pointer["epilogue"], [frame, *edges])
 
-    def _addend(self, left: Val) -> tuple[Val, str, Val]:
+    def _addend(self, left: Val) -> tuple[Val, Ptr, Val]:
         """(whether there is an addend, its row at `left`, its row stride)"""
         b = self.b
         some = self.given(self.pointer["addend"])
@@ -128,8 +124,8 @@ class _Panels(Writer):
             right = self._packed(panel, deep)
 
             def tile(
-                rows: Val, at: Val, right: list[str] = right, deep: Val = deep, depth: Val = depth,
-                addend: str = addend, step: Val = step,
+                rows: Val, at: Val, right: list[Ptr] = right, deep: Val = deep, depth: Val = depth,
+                addend: Ptr = addend, step: Val = step,
             ) -> None:  # fmt: skip
                 self._call(
                     rows, self._left(at, deep), right,
@@ -175,11 +171,11 @@ class _Panels(Writer):
         with self.strips(self.shape.rows, self.b.sub(bottom, top)) as (rows, at):
             tile(rows, self.b.add(top, at))
 
-    def _left(self, row: Val, deep: Val) -> str:
+    def _left(self, row: Val, deep: Val) -> Ptr:
         offset = self.b.add(self.b.mul(row, self.size["lda"]), deep)
         return self.moved(self.pointer["a"], offset, self.shape.dtype)
 
-    def _packed(self, panel: Val, deep: Val) -> list[str]:
+    def _packed(self, panel: Val, deep: Val) -> list[Ptr]:
         """A part of the panel, and its scales."""
         b, shape = self.b, self.shape
         head = self.const(shape.head)
@@ -189,7 +185,7 @@ class _Panels(Writer):
         return [part, start] if shape.scaled else [part]
 
     def _call(
-        self, rows: Val, a: str, right: list[str], addend: str, step: Val, c: str, ldc: Val,
+        self, rows: Val, a: Ptr, right: list[Ptr], addend: Ptr, step: Val, c: Ptr, ldc: Val,
         depth: Val,
     ) -> None:  # fmt: skip
         part, *scale = right
@@ -220,20 +216,19 @@ class _Task(Writer):
             following = b.add(top, rows)
             bottom = b.select(b.cmp("lt", following, nearly), following, high_row)
 
-            def part(each: str, before: Val, panels: Val) -> None:
+            def part(each: Ptr, before: Val, panels: Val) -> None:
                 ends = (low_panel, high_panel)
                 low, high = (self._within(b.sub(end, before), panels) for end in ends)
                 with self.when(b.cmp("lt", low, high)):
-                    values = ", ".join(v.name for v in (low, high, top, bottom))
-                    b.line(f"llvm.call @panels(%frame, {each}, {values}) : {_PANELS_TYPE}")
+                    b.invoke("panels", [FRAME, each, low, high, top, bottom])
 
             self._over_products(part)
-        return self.function("@task(%frame: !llvm.ptr)")
+        return self.function("task")
 
     def _within(self, value: Val, most: Val) -> Val:
         return self.b.minimum(self.b.maximum(value, self.const(0)), most)
 
-    def _over_products(self, do: Callable[[str, Val, Val], None] | None = None) -> Val:
+    def _over_products(self, do: Callable[[Ptr, Val, Val], None] | None = None) -> Val:
         """Calls `do` with each matmul, the panels before it, and its number of panels; returns the
         total. Matmuls in step count as one: a thread has the same panels of each, one matmul after
         the other."""
@@ -242,7 +237,7 @@ class _Task(Writer):
 
         def step(_: Val, carried: Sequence[Val]) -> list[Val]:
             at, before, _ = carried
-            each = self.moved("%frame", at, I64)
+            each = self.moved(FRAME, at, I64)
             self.read_frame(EACH, _EACH_POINTERS, each)
             panels = b.div(b.add(self.size["n"], b.sub(width, self.const(1))), width)
             if do is not None:
@@ -286,4 +281,4 @@ def _entry() -> str:
     w = Writer()
     w.read_frame(FIELDS, ("a",))
     w.in_parallel(w.size["useful"])
-    return w.function("@matmul(%frame: !llvm.ptr) -> i64", f" {w.const(0).name} : i64")
+    return w.function("matmul", result=w.const(0))

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import torch
 
-from ingot.codegen.entry import has_openmp, openmp_declarations
 from ingot.codegen.functions import Writer
 from ingot.codegen.gemm import DEPTH, WORK_PER_THREAD, call_tile, packed
 from ingot.codegen.jit import compile_module
 from ingot.codegen.lazy import Once
 from ingot.codegen.native import Native
+from ingot.codegen.openmp import barrier, has_openmp, openmp_declarations
 from ingot.ops import polynomials
 from ingot.ops.kernel_shapes import GATES, matmul_shape
-from ingot.ops.values import Val
+from ingot.ops.values import Ptr, Val
 
 FIELDS = (
     "gates", "weight", "hidden", "cell", "out",
@@ -85,14 +85,14 @@ class _Task(Writer):
                         self._gate(gate, block, step, top, rows, at, stride)
                     self._units(block, step, first, top, rows)
             if has_openmp():
-                b.line("llvm.call @GOMP_barrier() : () -> ()")
-        return self.function("@task(%frame: !llvm.ptr)")
+                barrier(b)
+        return self.function("task")
 
-    def _out(self, step: Val) -> str:
+    def _out(self, step: Val) -> Ptr:
         return self.moved(self.pointer["out"], self.b.mul(step, self.state), self.dtype)
 
     def _gate(
-        self, gate: int, block: Val, step: Val, top: Val, rows: Val, hidden: str, stride: Val
+        self, gate: int, block: Val, step: Val, top: Val, rows: Val, hidden: Ptr, stride: Val
     ) -> None:
         """sums[gate] = gates + hidden · weight, for the units of the block."""
         b, dtype, k = self.b, self.dtype, self.size["units"]
@@ -159,4 +159,4 @@ def _entry() -> str:
     b, units = w.b, w.size["units"]
     work = b.mul(b.mul(w.size["batch"], units), b.mul(units, w.const(GATES)))
     w.in_parallel(b.div(work, w.const(WORK_PER_THREAD)))
-    return w.function("@lstm(%frame: !llvm.ptr) -> i64", f" {w.const(0).name} : i64")
+    return w.function("lstm", result=w.const(0))

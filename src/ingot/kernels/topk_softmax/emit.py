@@ -11,15 +11,15 @@ from dataclasses import dataclass
 
 import torch
 
-from ingot.codegen.entry import openmp_declarations
 from ingot.codegen.functions import I64, Writer
 from ingot.codegen.jit import compile_module
 from ingot.codegen.lazy import Once
 from ingot.codegen.native import Native
+from ingot.codegen.openmp import openmp_declarations
 from ingot.codegen.reduce import across_lanes
 from ingot.machine import this_machine
 from ingot.ops.polynomials.exponential import exp
-from ingot.ops.values import Val
+from ingot.ops.values import Ptr, Val
 
 MOST = 64
 """The largest k: inserting takes k steps."""
@@ -78,9 +78,9 @@ class _Task(Writer):
             scores = self._row(row)
             self._select(scores)
             self._weigh(scores, row)
-        return self.function("@task(%frame: !llvm.ptr)")
+        return self.function("task")
 
-    def _row(self, row: Val) -> str:
+    def _row(self, row: Val) -> Ptr:
         b, offset = self.b, self.const(0)
         for d in reversed(range(OUTER)):
             size = self.size[f"size{d}"]
@@ -90,7 +90,7 @@ class _Task(Writer):
 
     # -- the k largest -----------------------------------------------------------------------------
 
-    def _select(self, scores: str) -> None:
+    def _select(self, scores: Ptr) -> None:
         b, zero, one = self.b, self.const(0), self.const(1)
         with self.loop(zero, self.size["k"], one) as j:
             b.store(self._kept(j), b.const(0.0, self.dtype))
@@ -126,7 +126,7 @@ class _Task(Writer):
 
     # -- their softmax -----------------------------------------------------------------------------
 
-    def _weigh(self, scores: str, row: Val) -> None:
+    def _weigh(self, scores: Ptr, row: Val) -> None:
         b, k, one = self.b, self.size["k"], self.const(1)
         highest = b.load(self._kept(self.const(0)), self.dtype, 1)
         if not self.form.over_all:
@@ -142,7 +142,7 @@ class _Task(Writer):
             place = b.load(self._place(j), I64, 1)
             b.store(self.moved(self.pointer["indices"], at, I64), place)
 
-    def _total(self, count: Val, highest: Val, at: Callable[[Val], str], lanes: int) -> Val:
+    def _total(self, count: Val, highest: Val, at: Callable[[Val], Ptr], lanes: int) -> Val:
         """The sum of exp(x - highest) over `count` values."""
         b = self.b
         wide, zero = b.broadcast(highest, lanes), b.const(0.0, self.dtype, lanes)
@@ -158,14 +158,14 @@ class _Task(Writer):
 
     # -- addresses ---------------------------------------------------------------------------------
 
-    def _score(self, scores: str, i: Val) -> str:
+    def _score(self, scores: Ptr, i: Val) -> Ptr:
         step = self.const(1) if self.form.side_by_side else self.size["step"]
         return self.moved(scores, self.b.mul(i, step), self.dtype)
 
-    def _kept(self, j: Val) -> str:
+    def _kept(self, j: Val) -> Ptr:
         return self.moved(self.kept, j, self.dtype)
 
-    def _place(self, j: Val) -> str:
+    def _place(self, j: Val) -> Ptr:
         return self.moved(self.places, j, I64)
 
 
@@ -174,4 +174,4 @@ def _entry() -> str:
     w.read_frame(FIELDS, POINTERS)
     work = w.b.mul(w.size["rows"], w.size["n"])
     w.in_parallel(w.b.div(work, w.const(WORK_PER_THREAD)))
-    return w.function("@topk_softmax(%frame: !llvm.ptr) -> i64", f" {w.const(0).name} : i64")
+    return w.function("topk_softmax", result=w.const(0))
