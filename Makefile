@@ -10,7 +10,7 @@ export ONEDNN_MAX_CPU_ISA ?= AVX512_CORE_BF16
 MINUTES ?= 10
 FUZZ_SEED := $(or $(SEED),$(shell $(PYTHON) -c "import random; print(random.randrange(1 << 40))"))
 
-.PHONY: demo test test-all fuzz check format bench docs clean
+.PHONY: demo test test-all fuzz check format bench docs dist clean
 
 demo: .venv/.installed
 	$(BIN)/python bench/demo.py
@@ -46,6 +46,11 @@ bench: .venv/.installed-bench
 docs: .venv/.installed-docs
 	$(BIN)/mkdocs build --strict --quiet
 
+# A wheel and a source archive in dist/.
+dist: .venv/.installed-dist
+	rm -rf build dist
+	$(BIN)/python -m build --outdir dist .
+
 .venv/.installed: pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --editable ".[dev,hf]"
@@ -61,6 +66,10 @@ docs: .venv/.installed-docs
 
 .venv/.installed-docs: .venv/.installed
 	$(BIN)/python -m pip install --quiet --editable ".[dev,hf,docs]"
+	touch $@
+
+.venv/.installed-dist: .venv/.installed
+	$(BIN)/python -m pip install --quiet --editable ".[dev,hf,dist]"
 	touch $@
 
 clean:

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from ingot.options import Options
     from ingot.program.program import Program
 
+__version__ = "0.1.0"
+
 __all__ = [
     "BoundsError",
     "CaptureError",

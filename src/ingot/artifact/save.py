@@ -12,7 +12,6 @@ A plan and its kernels depend on the machine, so the program is compiled for eac
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -20,6 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ingot import __version__
 from ingot.artifact.archive import MANIFEST, TENSORS, write_archive
 from ingot.artifact.code import encode_code, encode_constants, encode_machine, used_modules
 from ingot.artifact.load import FORMAT, PLAN_TENSORS, LoadedExecutable, digest_of
@@ -63,7 +63,7 @@ def save_executable(
     written = program_members(program, constants)
     manifest = {
         "format": FORMAT,
-        "ingot": importlib.metadata.version("ingot"),
+        "ingot": __version__,
         "torch": torch.__version__,
         "compiler": compiler(),
         "state": _encode_state(exe.call_state),

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 import click
 
+import ingot
+
 SYMBOLS = ("sgemm_", "cblas_sgemm_pack", "GOMP_parallel", "Sleef_expf16_u10")
 """C symbols of PyTorch's libraries that generated code calls if they are found."""
 
@@ -48,7 +50,7 @@ class Finding:
 
 
 @click.group()
-@click.version_option(package_name="ingot")
+@click.version_option(ingot.__version__, prog_name="ingot")
 def main() -> None:
     """A compiler for PyTorch programs."""
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from ingot import __version__
 from ingot.dispatch.folders import read_tuning_file, tuning_folder, write_tuning_file
 from ingot.dispatch.narrow import expression
 from ingot.dispatch.ranges import Range, RangeTable, Row
@@ -149,7 +150,7 @@ def made_for(dispatch: Dispatch) -> dict[str, str]:
         "source": _digest("\n".join(_sources(dispatch))),
         "torch": torch.__version__,
         "torch-mlir": version("torch-mlir"),
-        "ingot": version("ingot"),
+        "ingot": __version__,
     }
 
 
