@@ -4,12 +4,15 @@ kernel for the options `dump` and `dump_assembly`."""
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ingot.codegen.listing import DISASSEMBLERS, Listing, disassembler, listing_of
+from ingot.codegen.native import compiled_function
 from ingot.listeners import Listeners
+from ingot.machine import targeting
 from ingot.options import Options
+from ingot.plan.ir import Launch, Plan, Steered, walk
 from ingot.plan.resources import Resources
 from ingot.stages import Compiled
 
@@ -36,7 +39,9 @@ def _dump(result: Compiled, options: Options) -> None:
     if result.plan is not None:
         texts["plan.txt"] = result.plan.as_text()
         texts["plan_journal.txt"] = result.plan_journal.as_text()
-    listings = {} if result.resources is None else _listings(result.resources)
+    listings: dict[str, Listing] = {}
+    if result.plan is not None and result.resources is not None:
+        listings = _listings(result.plan, result.resources)
     texts |= {f"{name}.mlir": listing.mlir() for name, listing in listings.items()}
     for name, text in texts.items():
         (folder / f"{number:03d}.{name}").write_text(text + "\n")
@@ -44,11 +49,13 @@ def _dump(result: Compiled, options: Options) -> None:
         _dump_assembly(listings, folder, number)
 
 
-def _listings(resources: Resources) -> dict[str, Listing]:
+def _listings(plan: Plan, resources: Resources) -> dict[str, Listing]:
     """The kernels of the plan under their names, and the functions of other modules that they call
     under their symbols."""
     found: dict[str, Listing] = {}
     waiting = [(name, entry.address) for name, entry in resources.kernels.items()]
+    with targeting(resources.machine):
+        waiting += _tiles(plan)
     while waiting:
         name, address = waiting.pop(0)
         listing = None if name in found else listing_of(address)
@@ -56,6 +63,24 @@ def _listings(resources: Resources) -> dict[str, Listing]:
             found[name] = listing
             waiting += listing.calls()
     return found
+
+
+def _tiles(plan: Plan) -> Iterator[tuple[str, int]]:
+    """The symbols and addresses of functions that launches pass to kernels, if sizes are known."""
+    for op in walk(plan.ops):
+        if isinstance(op, Steered):
+            for body in op.bodies:
+                yield from _tiles(body)
+        if not isinstance(op, Launch) or op.attributes is None:
+            continue
+        sizes = [size for size in op.attributes.sizes() if isinstance(size, int)]
+        if len(sizes) < len(op.attributes.sizes()):
+            continue
+        words = {word for call in op.attributes.launches(sizes) for word in call.words}
+        for word in words:
+            compiled = compiled_function(word) if isinstance(word, int) else None
+            if compiled is not None:
+                yield compiled[0].symbol(compiled[1]), word
 
 
 def _dump_assembly(listings: Mapping[str, Listing], folder: Path, number: int) -> None:

@@ -118,6 +118,12 @@ def test_functions_of_other_modules_have_files(tmp_path: Path) -> None:
     assert called and {f"{name}.mlir" for name in called} <= files.keys()
 
 
+def test_tiles_of_convolutions_have_files(tmp_path: Path) -> None:
+    _, files = dumped(images, tmp_path)
+    tiles = [text for name, text in files.items() if re.match(r"ingot_\w{32}_\w+\.mlir", name)]
+    assert tiles and any("vector<" in text for text in tiles)
+
+
 def test_a_listing_leaves_out_the_other_kernels_of_its_module(tmp_path: Path) -> None:
     def two(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         return x.exp(), y.tanh()

@@ -192,12 +192,38 @@ def test_index_copy(case: Case) -> None:
     assert_refused("index_copy", case)
 
 
+def routed(x: Tensor, **others: Any) -> Any:
+    return tuple(torch.topk(torch.softmax(x, -1), 2, **others))
+
+
+def of_shared_softmax(x: Tensor) -> Any:
+    shares = torch.softmax(x, -1)
+    return *torch.topk(shares, 2), shares
+
+
+ROUTERS: list[Case] = [
+    (lambda x: routed(x)[0], (torch.randn(4, 8),), "only one of weights and indices is used"),
+    (lambda x: routed(x, largest=False), (torch.randn(4, 8),),
+     "it is not the sorted list of the largest scores"),
+    (lambda x: routed(x, dim=0), (torch.randn(4, 8),), "it is not along the last dimension"),
+    (of_shared_softmax, (torch.randn(4, 8),), "its softmax is read by others"),
+    (lambda x: tuple(torch.topk(x, 2)), (torch.randn(4, 8),), "no rule for this op"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ROUTERS, ids=lambda case: case[2])
+def test_topk_softmax(case: Case) -> None:
+    """A top-k without a softmax is not of the family's kind."""
+    assert_refused("topk", case)
+
+
 NATIVE: dict[str, tuple[Call, tuple[Any, ...]]] = {
     "matmul": (with_weight(torch.mm, 8, 8), (x(4, 8),)),
     "batched_matmul": (torch.mm, (x(4, 8), x(8, 8))),
     "convolution": (with_weight(F.conv2d, 8, 8, 3, 3), (x(1, 8, 8, 8),)),
     "attention": (attention, (heads(),) * 3),
     "index_copy": (copied, (x(4, 3), x(1, 3))),
+    "topk_softmax": (routed, (torch.randn(4, 8),)),
     "lstm": (nn.LSTM(8, 8).eval(), (torch.randn(3, 2, 8),)),
 }
 

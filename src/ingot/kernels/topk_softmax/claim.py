@@ -11,27 +11,28 @@ from torch import fx
 
 from ingot.kernels.family import Claim, Reason
 from ingot.kernels.topk_softmax.emit import MOST, OUTER, Form
+from ingot.ops.kernel_shapes import why_not_dtype
 from ingot.program.graph import is_item
 from ingot.program.shapes import Size, shape_of, strides_of, tensor_of
 
-DTYPES = (torch.float32, torch.float64)
 
-
-def fits(scores: torch.Tensor, topk: Mapping[str, Any]) -> bool:
-    """Whether the kernel can compute this top-k of these scores."""
-    k, n = topk["k"], scores.shape[-1] if scores.ndim else 0
-    return (
-        scores.dtype in DTYPES
-        and 1 <= scores.ndim <= OUTER + 1
-        and scores.layout is torch.strided
-        and not scores.is_neg()
-        and isinstance(k, int)
-        and isinstance(n, int)
-        and 1 <= k <= min(n, MOST)
-        and topk["dim"] in (-1, scores.ndim - 1)
-        and topk["largest"]
-        and topk["sorted"]
-    )
+def why_not(scores: torch.Tensor, topk: Mapping[str, Any]) -> str | None:
+    """The reason against computing this top-k of these scores by the kernel."""
+    refusal = why_not_dtype(scores.dtype)
+    if refusal is not None:
+        return refusal
+    if not 1 <= scores.ndim <= OUTER + 1:
+        return f"scores of {scores.ndim} dimensions; the kernel takes 1 to {OUTER + 1}"
+    if scores.layout is not torch.strided or scores.is_neg():
+        return "the scores are not a plain strided tensor"
+    if not topk["largest"] or not topk["sorted"]:
+        return "it is not the sorted list of the largest scores"
+    if topk["dim"] not in (-1, scores.ndim - 1):
+        return "it is not along the last dimension"
+    k, n = topk["k"], scores.shape[-1]
+    if not isinstance(k, int) or not isinstance(n, int):
+        return "its k or the number of scores is symbolic"
+    return None if 1 <= k <= min(n, MOST) else f"its k is {k}; the kernel takes 1 to {MOST}"
 
 
 @dataclass(frozen=True)

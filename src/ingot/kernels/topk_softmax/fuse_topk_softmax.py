@@ -12,7 +12,7 @@ from typing import ClassVar
 import torch
 from torch.fx import Node
 
-from ingot.kernels.topk_softmax.claim import fits
+from ingot.kernels.topk_softmax.claim import why_not
 from ingot.kernels.topk_softmax.op import topk_softmax
 from ingot.passes.base import Pass, ProgramDraft
 from ingot.passes.normalize import val
@@ -44,28 +44,55 @@ class FuseTopkSoftmax(Pass):
         return [f"top-k and softmax as one kernel: {taken}"] if taken else []
 
 
-def _take(draft: ProgramDraft, topk: Node) -> bool:
+@dataclass(frozen=True)
+class Fusion:
+    """A top-k and the softmax before or behind it."""
+
+    softmax: Softmax
+    scores: Node
+    over_all: bool
+    values: Node
+    """The item of the top-k."""
+    weights: Node
+    indices: Node
+
+
+def fusion_of(topk: Node) -> Fusion | str | None:
+    """The fusion of a top-k, the reason against it, or None if it has no softmax."""
     items = {user.args[1]: user for user in topk.users if is_item(user)}
-    if set(items) != {0, 1} or len(topk.users) != len(items):
-        return False
     given = arguments_of(topk)
-    before, behind = softmax_at(given["self"]), _softmax_behind(items[0])
-    if before is not None and set(before.result.users) == {topk}:
-        softmax, weights = before, items[0]
-    elif behind is not None and set(items[0].users) == {*behind.calls[-2:]}:
-        softmax, weights = behind, behind.result
-    else:
+    before = softmax_at(given["self"])
+    is_own = before is not None and set(before.result.users) == {topk}
+    behind = None if is_own or 0 not in items else _softmax_behind(items[0])
+    softmax = behind or before
+    if softmax is None:
+        return None
+    if set(items) != {0, 1} or len(topk.users) != len(items):
+        return "only one of weights and indices is used"
+    if behind is None and not is_own:
+        return "its softmax is read by others"
+    if behind is not None and set(items[0].users) != {*behind.calls[-2:]}:
+        return "its values are read by others than their softmax"
+    scores = softmax.scores if is_own else given["self"]
+    refusal = why_not(val(scores), given)
+    if refusal is not None:
+        return refusal
+    weights = items[0] if behind is None else behind.result
+    return Fusion(softmax, scores, is_own, items[0], weights, items[1])
+
+
+def _take(draft: ProgramDraft, topk: Node) -> bool:
+    found = fusion_of(topk)
+    if not isinstance(found, Fusion):
         return False
-    scores = before.scores if softmax is before else given["self"]
-    if not fits(val(scores), given):
-        return False
-    args = (scores, given["k"], softmax is before)
-    values = topk_softmax(val(scores), *args[1:])
+    args = (found.scores, arguments_of(topk)["k"], found.over_all)
+    values = topk_softmax(val(found.scores), *args[1:])
     made = draft.call(topk, topk_softmax, args, values)
-    for number, replaced in enumerate((weights, items[1])):
+    for number, replaced in enumerate((found.weights, found.indices)):
         part = draft.call(topk, operator.getitem, (made, number), values[number])
         draft.swap(replaced, part)
-    _erase_unused(draft, [*softmax.calls, items[0], topk, *softmax.calls])
+    calls = found.softmax.calls
+    _erase_unused(draft, [*calls, found.values, topk, *calls])
     return True
 
 
