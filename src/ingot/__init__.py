@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ingot.dispatch.declare import dispatch
     from ingot.errors import (
         BoundsError,
+        CacheError,
         CaptureError,
         CompileError,
         DispatchError,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BoundsError",
+    "CacheError",
     "CaptureError",
     "CompileError",
     "DispatchError",
