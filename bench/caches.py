@@ -20,6 +20,8 @@ def cold_caches(folder: Path | str) -> dict[str, str]:
         "TORCHINDUCTOR_FX_GRAPH_CACHE": "0",
         "TORCHINDUCTOR_AUTOGRAD_CACHE": "0",
         "XDG_CACHE_HOME": f"{folder}/xdg",
+        "INGOT_CACHE_DIR": f"{folder}/ingot",
+        "INGOT_CACHE_MB": "2048",
         "INGOT_TUNING": f"{folder}/tuning",
         "ONEDNN_MAX_CPU_ISA": os.environ.get("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16"),
     }

@@ -134,15 +134,20 @@ def measure_here(backend: str, name: str) -> Measurement:
 def measure_cold(backend: str, name: str) -> Measurement:
     """The same in a new process with its own cache folders."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, __file__, "--child", backend, name]
-        done = subprocess.run(
-            command,
-            env={**os.environ, **cold_caches(folder)},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=1200,
-        )
+        return measure_with(folder, backend, name)
+
+
+def measure_with(folder: str, backend: str, name: str) -> Measurement:
+    """The same in a new process with the caches in a folder."""
+    command = [sys.executable, __file__, "--child", backend, name]
+    done = subprocess.run(
+        command,
+        env={**os.environ, **cold_caches(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=1200,
+    )
     if done.returncode:
         raise click.ClickException(f"{backend} on {name} failed:\n{done.stderr[-3000:]}")
     return Measurement(**json.loads(done.stdout.strip().splitlines()[-1]))

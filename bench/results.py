@@ -37,6 +37,7 @@ SECTIONS = (
     Section("Range dispatch", "dispatch", "dispatch.py"),
     Section("Sizes that move", "dynamic", "dynamic.py", has_quick=False),
     Section("Cold compile time", "compile_time", "compile_time.py", has_quick=False),
+    Section("A second process", "cache", "cache.py", has_quick=False),
     Section("Repeated layers", "layers", "compile_time.py", ("--layers",), has_quick=False),
 )
 

@@ -8,6 +8,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from ingot import extensions
+from ingot.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from ingot.ahead import compile, refresh
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from ingot.dispatch.declare import dispatch
     from ingot.errors import (
         BoundsError,
+        CacheError,
         CaptureError,
         CompileError,
         DispatchError,
@@ -38,10 +40,9 @@ if TYPE_CHECKING:
     from ingot.options import Options
     from ingot.program.program import Program
 
-__version__ = "0.1.0"
-
 __all__ = [
     "BoundsError",
+    "CacheError",
     "CaptureError",
     "CompileError",
     "DispatchError",

@@ -70,6 +70,12 @@ class FileError(IngotError, ValueError):
     headline = "the file cannot be loaded"
 
 
+class CacheError(IngotError):
+    """The cache on disk is absent, or cannot be written."""
+
+    headline = "the cache cannot be used"
+
+
 class SaveError(IngotError, ValueError):
     """A value in the program cannot be serialised."""
 

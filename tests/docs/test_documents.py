@@ -14,6 +14,7 @@ import shlex
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 
@@ -163,7 +164,10 @@ def test_ingot_commands_exist() -> None:
     calls = [(where, words) for where, words in commands("ingot") if len(words) > 1]
     assert {words[1] for _, words in calls} == set(main.commands)
     for where, words in calls:
-        command = main.commands[words[1]]
+        command, context = main.commands[words[1]], f"{where}: {' '.join(words)}"
+        if isinstance(command, click.Group) and len(words) > 2:
+            assert words[2] in command.commands, context
+            command = command.commands[words[2]]
         known = {
             name
             for parameter in command.params
@@ -171,7 +175,25 @@ def test_ingot_commands_exist() -> None:
             for name in parameter.opts
         }
         used = {word for word in words if word.startswith("-")}
-        assert used <= known, f"{where}: {' '.join(words)}"
+        assert used <= known, context
+
+
+def test_every_command_is_in_the_table() -> None:
+    section = text_of(ROOT / "docs" / "options.md").partition("\n## Command line\n")[2]
+    described = {row[0].strip("`"): row[2] for row in rows_of(section)}
+    assert described.keys() == set(dict(leaves(main)))
+    for name, command in leaves(main):
+        options = [p.opts[-1] for p in command.params if isinstance(p, click.Option)]
+        named = {word.strip("`,") for word in described[name].split()}
+        assert {o for o in options if len(o) > 2} <= named | {"--output"}, name
+
+
+def leaves(group: click.Group, before: str = "") -> Iterator[tuple[str, click.Command]]:
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from leaves(command, f"{before}{name} ")
+        else:
+            yield f"{before}{name}", command
 
 
 def test_scripts_exist() -> None:

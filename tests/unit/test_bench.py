@@ -86,6 +86,19 @@ def test_a_commit_is_slower_where_most_runs_say_so() -> None:
     assert (unable.ratio, unable.is_slow, unable.is_broken) == (None, False, False)
 
 
+def test_a_second_process_is_compared_round_by_round() -> None:
+    from cache import Pair, row
+    from compile_time import Measurement
+
+    pairs = [
+        Pair(Measurement(4.0, first, 1), Measurement(2.0, second, 1))
+        for first, second in ((1.0, 0.05), (2.0, 0.3), (4.0, 0.1))
+    ]
+    assert row("mlp", pairs) == ["mlp", "2.000", "0.100", "0.050 (met, bar 0.1)", "0.500"]
+    slow = [Pair(pair.first, pair.first) for pair in pairs]
+    assert "NOT met" in row("mlp", slow)[3]
+
+
 def test_times_have_units() -> None:
     from comparison import time_text
 

@@ -18,7 +18,9 @@ PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text
 def test_the_build_takes_the_version_of_the_package() -> None:
     assert re.fullmatch(r"\d+\.\d+\.\d+(\.dev\d+|(a|b|rc)\d+)?", ingot.__version__)
     assert "version" not in PROJECT["project"] and "version" in PROJECT["project"]["dynamic"]
-    assert PROJECT["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "ingot.__version__"}
+    assert PROJECT["tool"]["setuptools"]["dynamic"]["version"] == {
+        "attr": "ingot.version.__version__"
+    }
 
 
 def test_the_command_line_prints_it() -> None:

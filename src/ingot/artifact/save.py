@@ -19,7 +19,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ingot import __version__
 from ingot.artifact.archive import MANIFEST, TENSORS, write_archive
 from ingot.artifact.code import encode_code, encode_constants, encode_machine, used_modules
 from ingot.artifact.load import FORMAT, PLAN_TENSORS, LoadedExecutable, digest_of
@@ -33,6 +32,7 @@ from ingot.program.program import Program
 from ingot.runtime.call_state import CallState
 from ingot.runtime.executable import EagerExecutable, Executable
 from ingot.stages import Compiled
+from ingot.version import __version__
 
 
 def save_executable(

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import fx
 
+from ingot.backend.cache_artifacts import record_artifacts
 from ingot.capture.sources import forgetting_sources
 from ingot.collection import set_aside_while_compiling, with_the_rest_aside
 from ingot.exclusive import exclusively
@@ -21,6 +22,7 @@ from ingot.stages import Compiled
 
 # Dynamo has finished when it calls a backend, and no earlier hook names the backend.
 set_aside_while_compiling()
+record_artifacts()
 
 
 def ingot(

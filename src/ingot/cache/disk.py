@@ -22,7 +22,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from ingot.cache.settings import cache_bytes, cache_folder
+from ingot.cache.misses import MissLog, Run
+from ingot.cache.settings import cache_bytes, cache_folder, why_no_cache
 
 log = logging.getLogger("ingot.cache")
 
@@ -54,6 +55,16 @@ class Stats:
     """Of this process."""
     misses: int = 0
     written: int = 0
+    trouble: str = ""
+    """Why there is no cache, or why it is not written."""
+
+
+@dataclass(frozen=True)
+class Removed:
+    entries: int
+    bytes: int
+    left: int = 0
+    """Entries that could not be removed."""
 
 
 class DiskCache:
@@ -61,7 +72,9 @@ class DiskCache:
         self.folder, self.limit = folder, limit
         self.hits = self.misses = self.written = 0
         self._unmeasured = BETWEEN_SCANS
-        self._writes = True
+        self.trouble = ""
+        """Why entries are no longer written."""
+        self._misses = MissLog(folder)
 
     def path(self, key: str) -> Path:
         assert KEY.fullmatch(key), key
@@ -79,13 +92,13 @@ class DiskCache:
         return entry
 
     def keep(self, key: str, entry: bytes) -> None:
-        if not self._writes or len(entry) > MOST_ENTRY or self.path(key).exists():
+        if self.trouble or len(entry) > MOST_ENTRY or os.path.exists(self.path(key)):
             return
         try:
             self._write(self.path(key), entry)
         except OSError as error:
-            self._writes = False
-            log.info("the cache in %s is not written: %s", self.folder, error)
+            self.trouble = f"the cache in {self.folder} is not written: {error.strerror or error}"
+            log.info("%s", self.trouble)
             return
         self.written += 1
         self._unmeasured += len(entry)
@@ -111,7 +124,7 @@ class DiskCache:
         the same. It is only an advice: after PATIENCE, or where files cannot be locked, they go
         on."""
         path = self.path(key).with_suffix(_LOCK)
-        handle = _locked(path) if self._writes else None
+        handle = None if self.trouble else _locked(path)
         try:
             yield
         finally:
@@ -119,6 +132,13 @@ class DiskCache:
                 with suppress(OSError):
                     os.unlink(path)
                 os.close(handle)
+
+    def missed(self, key: str) -> None:
+        """Record that an entry was built because there was none."""
+        self._misses.add(key)
+
+    def runs(self) -> list[Run]:
+        return self._misses.runs()
 
     def entries(self) -> Iterator[tuple[Path, os.stat_result]]:
         for path, status in self._files():
@@ -149,15 +169,25 @@ class DiskCache:
             _remove(path)
             size -= status.st_size
 
-    def clear(self) -> None:
-        for path, _ in list(self._files()):
+    def clear(self) -> Removed:
+        """Remove all entries, and the log of misses."""
+        count = size = left = 0
+        for path, status in list(self._files()):
             _remove(path)
+            if not KEY.fullmatch(path.name):
+                continue
+            if os.path.lexists(path):
+                left += 1
+            else:
+                count, size = count + 1, size + status.st_size
+        self._misses.clear()
+        return Removed(count, size, left)
 
     def stats(self) -> Stats:
         sizes = [status.st_size for _, status in self.entries()]
         return Stats(
             str(self.folder), len(sizes), sum(sizes), self.limit,
-            self.hits, self.misses, self.written,
+            self.hits, self.misses, self.written, self.trouble,
         )  # fmt: skip
 
 
@@ -218,26 +248,8 @@ def _locked(path: Path) -> int | None:
 @cache
 def disk_cache() -> DiskCache | None:
     """The cache of this process; None if there is no usable folder, or the size is 0."""
-    limit, folder = cache_bytes(), cache_folder()
-    if not limit:
-        return None
-    why = "there is no home" if folder is None else _why_unusable(folder)
-    if why:
+    limit, folder, why = cache_bytes(), cache_folder(), why_no_cache()
+    if why or folder is None:
         log.info("no cache on disk: %s", why)
         return None
-    assert folder is not None
     return DiskCache(folder, limit)
-
-
-def _why_unusable(folder: Path) -> str:
-    try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except (OSError, ValueError) as error:
-        if not folder.is_dir():
-            return str(error)
-    status = os.stat(folder)
-    if hasattr(os, "getuid") and status.st_uid not in (os.getuid(), 0):
-        return f"{folder} belongs to another user"
-    if status.st_mode & stat.S_IWOTH:
-        return f"{folder} can be written by every user"
-    return ""

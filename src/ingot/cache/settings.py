@@ -6,6 +6,8 @@ size; 0 turns it off.
 from __future__ import annotations
 
 import os
+import stat
+from contextlib import suppress
 from pathlib import Path
 
 from ingot.errors import OptionError
@@ -38,3 +40,27 @@ def cache_bytes() -> int:
     if size < 0:
         raise OptionError(f"{SIZE}={given!r}", hints=["a number of megabytes; 0 turns it off"])
     return size << 20
+
+
+def why_no_cache() -> str:
+    """Empty if there is one."""
+    folder = cache_folder()
+    if not cache_bytes():
+        return f"{SIZE}=0 turns it off"
+    return "there is no home" if folder is None else _why_unusable(folder)
+
+
+def _why_unusable(folder: Path) -> str:
+    try:
+        with suppress(FileExistsError):
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        status = os.stat(folder)
+    except (OSError, ValueError) as error:
+        return str(error)
+    if not stat.S_ISDIR(status.st_mode):
+        return f"{folder} is not a folder"
+    if hasattr(os, "getuid") and status.st_uid not in (os.getuid(), 0):
+        return f"{folder} belongs to another user"
+    if status.st_mode & stat.S_IWOTH:
+        return f"{folder} can be written by every user"
+    return ""

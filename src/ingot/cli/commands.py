@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import click
 
-import ingot
+from ingot.cli.cache import cache
+from ingot.version import __version__
 
 SYMBOLS = ("sgemm_", "cblas_sgemm_pack", "GOMP_parallel", "Sleef_expf16_u10")
 """C symbols of PyTorch's libraries that generated code calls if they are found."""
@@ -50,9 +51,12 @@ class Finding:
 
 
 @click.group()
-@click.version_option(ingot.__version__, prog_name="ingot")
+@click.version_option(__version__, prog_name="ingot")
 def main() -> None:
     """A compiler for PyTorch programs."""
+
+
+main.add_command(cache)
 
 
 @main.command()
@@ -64,7 +68,7 @@ def doctor() -> None:
 
     console = Console()
     table = Table(show_header=False, box=None)
-    findings = [*_packages(), *_backend(), *_machine(), *_extras()]
+    findings = [*_packages(), *_backend(), *_machine(), _cache(), *_extras()]
     for finding in findings:
         colour = "red" if finding.fatal else "yellow" if finding.trouble else "green"
         mark = "✗" if finding.fatal else "!" if finding.trouble else "✓"
@@ -234,6 +238,15 @@ def _weight_guard() -> Finding:
         )
     tracker.close()
     return Finding("weight guard", "by the kernel's write tracking")
+
+
+def _cache() -> Finding:
+    from ingot.cache import transfer
+
+    found = transfer.stats()
+    if not found.folder:
+        return Finding("cache", "none on disk", f"every process compiles anew: {found.trouble}")
+    return Finding("cache", f"{found.folder}, {found.bytes >> 20} of {found.limit >> 20} MB")
 
 
 def _extras() -> Iterator[Finding]:

@@ -1,18 +1,19 @@
 """Machine code by content. A key is a digest of MLIR text and of all else that its code depends on:
 the lowering, the compiler's version and the instruction set. An entry is a module (its text and a
-relocatable object) or, under the key of a kernel's text, the key of the module that contains the
-kernel. Entries come from files that were loaded and from the cache on disk, which is given every
-new entry.
+relocatable object, and the other parts of its key) or, under the key of a kernel's text, the key of
+the module that contains the kernel. Entries come from files that were loaded and from the cache on
+disk, which is given every new entry.
 """
 
 from __future__ import annotations
 
 import hashlib
 import importlib.metadata
+import json
 import re
 import struct
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cache
@@ -25,13 +26,15 @@ KEY = re.compile(r"[0-9a-f]{32}", re.ASCII)
 MOST_SOURCE = 1 << 26
 """Bytes of a module's text."""
 
-_FORMAT = 2
+_FORMAT = 3
 _COMPILER = "torch-mlir"
 _PINNED = "20261001"
 """The release whose code artifacts hold; it need not be installed where they are loaded."""
-_MAGIC = b"ingotmod"
-_HEAD = struct.Struct("<8sQ")
+_MAGIC = b"ingotmo2"
+_HEAD = struct.Struct("<8sQQ")
+_MOST_ORIGIN = 1 << 12
 _provided: dict[str, bytes] = {}
+_on_use: list[Callable[[str, bytes], None]] = []
 _lock = fork_safe_lock()
 
 
@@ -40,23 +43,67 @@ class EntryError(CompileError):
 
 
 @dataclass(frozen=True)
+class Origin:
+    """The parts of a module's key beside its text, in the order in which they are compared."""
+
+    format: str
+    """Of entries, and of the code in them."""
+    compiler: str
+    isa: str
+    lowering: str
+
+    def key(self, *texts: str) -> str:
+        digest = hashlib.sha256(f"{self.format} {self.compiler} {self.isa}".encode())
+        for text in (self.lowering, *texts):
+            digest.update(b"\0")
+            digest.update(text.encode())
+        return digest.hexdigest()[:32]
+
+    def encoded(self) -> bytes:
+        return json.dumps([self.format, self.compiler, self.isa, self.lowering]).encode()
+
+
+def read_origin(data: bytes) -> Origin:
+    try:
+        parts = json.loads(data)
+    except (ValueError, RecursionError):
+        parts = None
+    if not isinstance(parts, list) or len(parts) != 4 or not all(map(_is_plain, parts)):
+        raise EntryError("a damaged origin")
+    return Origin(*parts)
+
+
+def _is_plain(part: object) -> bool:
+    return isinstance(part, str) and part.isascii() and part.isprintable()
+
+
+@dataclass(frozen=True)
 class Module:
     source: bytes
     """Its text, compressed to a tenth."""
     object: bytes
+    origin: bytes = b""
+    """An Origin, to tell entries apart; no code depends on it."""
 
     def entry(self) -> bytes:
-        return _HEAD.pack(_MAGIC, len(self.source)) + self.source + self.object
+        head = _HEAD.pack(_MAGIC, len(self.origin), len(self.source))
+        return head + self.origin + self.source + self.object
 
 
 def read_module(entry: bytes) -> Module:
     if len(entry) < _HEAD.size:
         raise EntryError("an entry without a header")
-    magic, length = _HEAD.unpack_from(entry)
-    end = _HEAD.size + length
-    if magic != _MAGIC or end > len(entry):
+    magic, origin, source = _HEAD.unpack_from(entry)
+    start = _HEAD.size + origin
+    end = start + source
+    if magic != _MAGIC or origin > _MOST_ORIGIN or end > len(entry):
         raise EntryError("an entry of another form, or cut off")
-    return Module(entry[_HEAD.size : end], entry[end:])
+    return Module(entry[start:end], entry[end:], entry[_HEAD.size : start])
+
+
+def is_module(entry: bytes) -> bool:
+    """Is it a module, or the key of one?"""
+    return entry.startswith(_MAGIC)
 
 
 def read_reference(entry: bytes) -> str:
@@ -92,12 +139,12 @@ def compiler() -> str:
     return f"{_COMPILER} {version}"
 
 
-def code_key(isa: str, *texts: str) -> str:
-    digest = hashlib.sha256(f"{_FORMAT} {compiler()} {isa}".encode())
-    for text in texts:
-        digest.update(b"\0")
-        digest.update(text.encode())
-    return digest.hexdigest()[:32]
+def origin_here(isa: str, lowering: str) -> Origin:
+    return Origin(str(_FORMAT), compiler(), isa, lowering)
+
+
+def code_key(isa: str, lowering: str, text: str) -> str:
+    return origin_here(isa, lowering).key(text)
 
 
 def text_digest(text: str | bytes) -> str:
@@ -120,13 +167,32 @@ def stored(keys: Iterable[str]) -> Iterator[tuple[str, bytes]]:
         if found is None and disk is not None:
             found = disk.find(key)
         if found is not None:
+            _used(key, found)
             yield key, found
 
 
+def on_use(function: Callable[[str, bytes], None]) -> None:
+    """Call the function with every entry that is found or made from now on."""
+    _on_use.append(function)
+
+
+def _used(key: str, entry: bytes) -> None:
+    for function in _on_use:
+        function(key, entry)
+
+
 def keep(key: str, entry: bytes) -> None:
+    _used(key, entry)
     disk = disk_cache()
     if disk is not None:
         disk.keep(key, entry)
+
+
+def missed(key: str) -> None:
+    """Record that a module was compiled because there was no entry for it."""
+    disk = disk_cache()
+    if disk is not None:
+        disk.missed(key)
 
 
 def building(key: str) -> AbstractContextManager[None]:

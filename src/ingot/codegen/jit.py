@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ingot.codegen import code_store
-from ingot.codegen.code_store import Module, code_key, packed_source
+from ingot.codegen.code_store import Module, code_key, origin_here, packed_source
 from ingot.codegen.memory import MemoryBuilder
 from ingot.codegen.mlir_c import object_code
 from ingot.codegen.native import ANCHOR, Native, Source, called_function, find, find_kernel, link
@@ -55,9 +55,10 @@ def _compiled(key: str, source: Source, text: str) -> Native:
         "\n".join(["module {", *body, "}"]), LOWERING, imported(declarations, _called_address),
         machine.level, _FEATURES.get(machine.isa, ""),
     )  # fmt: skip
-    module = Module(packed_source(text), data)
+    module = Module(packed_source(text), data, origin_here(machine.isa, LOWERING).encoded())
     native = link(key, module)
     code_store.keep(key, module.entry())
+    code_store.missed(key)
     return native
 
 

@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from ingot import __version__
 from ingot.dispatch.folders import read_tuning_file, tuning_folder, write_tuning_file
 from ingot.dispatch.narrow import expression
 from ingot.dispatch.ranges import Range, RangeTable, Row
 from ingot.document import Part, parse, shown
 from ingot.errors import FileError
 from ingot.options import Options, make_options
+from ingot.version import __version__
 
 if TYPE_CHECKING:
     from ingot.dispatch.declare import Dispatch
