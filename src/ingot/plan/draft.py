@@ -124,10 +124,9 @@ class Draft:
         if node not in self._places:
             self.own(node, self.add(node.name, Kind.ARENA, node))
 
-    def add_raw(self, name: str, like: str) -> None:
-        """Adds an eager op's result before it is copied to the layout of another buffer."""
-        known = self.buffers[like]
-        self.buffers[name] = Buffer(name, Kind.EAGER, known.dtype, alias=None)
+    def add_raw(self, name: str) -> None:
+        """Adds an eager op's result before it is copied to the layout that the program expects."""
+        self.buffers[name] = Buffer(name, Kind.OBJECT)
 
     def own(self, node: fx.Node, name: str) -> None:
         """The node occupies a whole buffer."""

@@ -292,7 +292,7 @@ class Selector:
         raw = draft.names.fresh(f"{name}_raw") if laid_out_as_traced else name
         call = call_of(node, raw, draft.refer, draft.resources)
         if laid_out_as_traced:
-            draft.add_raw(raw, name)
+            draft.add_raw(raw)
         draft.ops.append(Eager(call, pure=may_run_twice(node), step=draft.step))
         if laid_out_as_traced:
             arranged = draft.resources.target_name(laid_out)
