@@ -16,6 +16,7 @@ from ingot.dispatch.variants import Variants
 from ingot.errors import Place as SourceLine
 from ingot.fuse.accesses import Condition
 from ingot.fuse.views import base_of
+from ingot.journal import Entry
 from ingot.plan.calls import ComputationBuilder, recipe_calls, size_expr
 from ingot.plan.derived import derived, is_derived
 from ingot.plan.host_ops import plain
@@ -43,7 +44,8 @@ from ingot.plan.ir import (
 )
 from ingot.plan.places import native_view
 from ingot.plan.requirements import requirement
-from ingot.plan.resources import Entry, Resources, content
+from ingot.plan.resources import Entry as Code
+from ingot.plan.resources import Resources, content
 from ingot.program.program import SymbolRange
 from ingot.program.shapes import Size, shape_of, size_of, strides_of, tensor_of
 from ingot.program.source import node_place
@@ -93,6 +95,8 @@ class Draft:
         """The step that is being written."""
         self.covers: list[Step] = []
         """Other steps that the next launch computes."""
+        self.bodies: list[Entry] = []
+        """The journals of plans of control-flow bodies."""
         self._places: dict[fx.Node, Place] = {}
         self._lazy: set[str] = set()
         """Buffers that may be lazily negated."""
@@ -252,7 +256,7 @@ class Draft:
                 name, count = f"{stem}.{count}", count + 1
             self._parameters[key] = name
             self.kernels[name] = Kernel(name, family, digest or found, tuple(parameters))
-            self.resources.kernels[name] = Entry(address, share, owner or native)
+            self.resources.kernels[name] = Code(address, share, owner or native)
         return name
 
     def computes(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ingot.codegen.kernels import Kernels
 from ingot.dispatch.variants import Variants
@@ -65,13 +65,13 @@ def plan_versions(
     else:
         blocks = iter([_block(selector, draft) for selector in selectors])
         draft.ops += _branch(tree, blocks)
-    plan, journal = _finished(draft, inputs, _journal(selectors))
+    plan, journal = _finished(draft, inputs, selectors)
     verify(plan)  # a plan that does not verify never runs
     return Planned(plan, draft.resources, journal)
 
 
-def _journal(selectors: Sequence[Selector]) -> Journal:
-    """Decisions made before there was a plan."""
+def _journal(selectors: Sequence[Selector], draft: Draft) -> Journal:
+    """Decisions made before there was a plan, and the journals of the plans of bodies."""
     grouped = [len(s.groups) for s in selectors]
     launches = [len(set(map(id, s.groups.values()))) for s in selectors]
     notes = tuple(
@@ -85,6 +85,7 @@ def _journal(selectors: Sequence[Selector]) -> Journal:
         (
             Entry("select_kernels", 0.0, 0, 0, notes),
             Entry("fuse_horizontal", 0.0, sum(grouped), sum(launches)),
+            *draft.bodies,
         )
     )
 
@@ -108,18 +109,27 @@ def _branch(tree: Versions, blocks: Iterator[tuple[Op, ...]]) -> tuple[Op, ...]:
 
 
 def plan_body(
-    body: Fused, kernels: Kernels, epilogues: Mapping[Region, Epilogue], outer: Draft
+    body: Fused,
+    kernels: Kernels,
+    epilogues: Mapping[Region, Epilogue],
+    outer: Draft,
+    within: str,
 ) -> Plan:
-    """The plan of a control-flow body that Python executes."""
+    """The plan of a control-flow body that Python executes. The outer draft keeps its journal."""
     draft = Draft(outer.resources, outer.variants, dict(outer.ranges), outer.names)
     selector = Selector(body, kernels, epilogues, draft)
     inputs = selector.inputs()
     selector.ops()
-    plan, _ = _finished(draft, inputs, Journal())
+    plan, journal = _finished(draft, inputs, [selector])
+    for entry in journal.entries:
+        place = f"{within}/{entry.within}" if entry.within else within
+        outer.bodies.append(replace(entry, within=place))
     return plan
 
 
-def _finished(draft: Draft, inputs: Sequence[str], journal: Journal) -> tuple[Plan, Journal]:
+def _finished(
+    draft: Draft, inputs: Sequence[str], selectors: Sequence[Selector]
+) -> tuple[Plan, Journal]:
     plan = Plan(
         tuple(inputs), tuple(draft.ops), tuple(draft.buffers.values()),
         tuple(draft.kernels.values()), tuple(draft.recipes.values()), tuple(draft.symbols.values()),
@@ -134,4 +144,4 @@ def _finished(draft: Draft, inputs: Sequence[str], journal: Journal) -> tuple[Pl
         PlaceAllocations(),
         AssignArena(),
     ]
-    return run_passes(plan, passes, journal, check=draft.variants.options.verify)
+    return run_passes(plan, passes, _journal(selectors, draft), check=draft.variants.options.verify)

@@ -322,7 +322,9 @@ class Selector:
         node, draft = step.node, self.draft
         control = control_of(node)
         assert control is not None
-        bodies = tuple(self._body(body) for body in step.bodies)
+        bodies = tuple(
+            self._body(body, f"{node.name}/{number}") for number, body in enumerate(step.bodies)
+        )
         operands = tuple(argument(o, draft.refer, draft.resources) for o in control.operands())
         predicate = argument(control.predicate, draft.refer, draft.resources)
         name = self._result(node, None)
@@ -335,10 +337,10 @@ class Selector:
         draft.name_as(node, name)
         self.learn(node)
 
-    def _body(self, body: Fused) -> Plan:
+    def _body(self, body: Fused, within: str) -> Plan:
         from ingot.select.planner import plan_body
 
-        return plan_body(body, self.kernels, self.epilogues, self.draft)
+        return plan_body(body, self.kernels, self.epilogues, self.draft, within)
 
     # -- symbols -----------------------------------------------------------------------------------
 
