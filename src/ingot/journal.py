@@ -20,9 +20,12 @@ class Entry:
     nodes_after: int
     notes: tuple[str, ...] = ()
     """What it did and why, one short line each, in order."""
+    within: str = ""
+    """The control-flow body that it worked on, such as `cond/0`; empty for the program itself."""
 
     def as_text(self) -> str:
-        head = f"{self.name}: {self.nodes_before} -> {self.nodes_after} nodes, {self.ms:.1f} ms"
+        name = f"{self.within}: {self.name}" if self.within else self.name
+        head = f"{name}: {self.nodes_before} -> {self.nodes_after} nodes, {self.ms:.1f} ms"
         return "\n".join([head, *(f"  {note}" for note in self.notes)])
 
 

@@ -100,3 +100,23 @@ def test_every_pass_of_a_compilation_is_told() -> None:
     with base.listening(lambda each: passed.append(each.name)), torch.no_grad():
         ingot.compile(lambda x: x.exp().sum(), (torch.randn(4),), options={"strict": True})
     assert passed[0] == "eliminate_dead_ops" and passed[-1] == "assign_arena"
+
+
+def test_the_journal_keeps_the_plans_of_bodies() -> None:
+    """A branch inside a branch: the sorts are eager, so that Python executes both."""
+
+    def program(x: torch.Tensor) -> torch.Tensor:
+        def positive(x: torch.Tensor) -> torch.Tensor:
+            return torch.cond(x.amax() > 1, lambda x: x.sort(-1).values.exp(), torch.sin, (x,))
+
+        return torch.cond(x.sum() > 0, positive, lambda x: x.sort(-1).values * 2, (x,))
+
+    with torch.no_grad():
+        compiled = ingot.compile(program, (torch.randn(3, 4),), options={"strict": True}).compiled
+    entries = compiled.plan_journal.entries
+    passes = [entry.name for entry in entries if not entry.within]
+    bodies = list(dict.fromkeys(entry.within for entry in entries if entry.within))
+    assert bodies == ["cond/0", "cond/0/cond/0", "cond/0/cond/1", "cond/1"]
+    for body in bodies:
+        assert [entry.name for entry in entries if entry.within == body] == passes
+    assert "cond/1: assign_arena: " in compiled.plan_journal.as_text()

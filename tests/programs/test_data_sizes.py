@@ -181,3 +181,15 @@ def test_item_of_an_argument() -> None:
             args = torch.randn(N, 6), torch.tensor(n)
             torch.testing.assert_close(compiled(*args), function(*args), rtol=1e-4, atol=1e-5)
     assert len(heard) <= 4
+
+
+def test_a_region_is_not_merged_around_a_size_that_it_determines() -> None:
+    """The sum reads the region of `y` and a size that `nonzero` computes from `y`."""
+
+    def function(x: Tensor) -> Tensor:
+        y = x.sin() + 0.5
+        return y + (y > 0).nonzero().size(0)
+
+    compiled = torch.compile(function, backend="ingot", fullgraph=True, options={"strict": True})
+    for x in (torch.randn(N, 6), -torch.ones(3, 2)):
+        torch.testing.assert_close(compiled(x), function(x))

@@ -238,7 +238,8 @@ class Grouper:
         values = fitted(region, template, values, self.templates)
         if values is None:
             return False
-        if any(source.reaches(unit) for source in self._sizes_from(template.node)):
+        sizes = self._sizes_from(template.node)
+        if any(source.reaches(unit) for source in sizes):
             return False
         inlined: set[tuple[fx.Node, Point]] = set()
         space = tuple(values[v] for v in template.vars)
@@ -250,6 +251,7 @@ class Grouper:
             if other is None or other is unit or not self._is_region(other):
                 continue
             makers = {maker for node, _ in leaves if (maker := self._maker(node)) is not None}
+            makers |= sizes
             if not any(maker.reaches(other) for maker in makers - {other, unit}):
                 self._merge(other, unit, leaves)
         leaves = [(read, point) for read, point in leaves if region.members.get(read) != point]

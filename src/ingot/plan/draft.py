@@ -16,6 +16,7 @@ from ingot.dispatch.variants import Variants
 from ingot.errors import Place as SourceLine
 from ingot.fuse.accesses import Condition
 from ingot.fuse.views import base_of
+from ingot.journal import Entry
 from ingot.plan.calls import ComputationBuilder, recipe_calls, size_expr
 from ingot.plan.decisions import Decisions
 from ingot.plan.derived import derived, is_derived
@@ -44,7 +45,8 @@ from ingot.plan.ir import (
 )
 from ingot.plan.places import native_view
 from ingot.plan.requirements import requirement
-from ingot.plan.resources import Entry, Resources, content
+from ingot.plan.resources import Entry as Code
+from ingot.plan.resources import Resources, content
 from ingot.program.program import SymbolRange
 from ingot.program.shapes import Size, shape_of, size_of, strides_of, tensor_of
 from ingot.program.source import node_place
@@ -75,9 +77,8 @@ class Draft:
         variants: Variants,
         symbols: dict[str, SymbolRange],
         names: Names,
-        decisions: Decisions | None = None,
     ):
-        self.decisions = Decisions() if decisions is None else decisions
+        self.decisions = Decisions()
         self.resources, self.variants, self.names = resources, variants, names
         self.ranges = symbols
         self.buffers: dict[str, Buffer] = {}
@@ -96,6 +97,8 @@ class Draft:
         """The step that is being written."""
         self.covers: list[Step] = []
         """Other steps that the next launch computes."""
+        self.bodies: list[Entry] = []
+        """The journals of plans of control-flow bodies."""
         self._places: dict[fx.Node, Place] = {}
         self._lazy: set[str] = set()
         """Buffers that may be lazily negated."""
@@ -127,10 +130,9 @@ class Draft:
         if node not in self._places:
             self.own(node, self.add(node.name, Kind.ARENA, node))
 
-    def add_raw(self, name: str, like: str) -> None:
-        """Adds an eager op's result before it is copied to the layout of another buffer."""
-        known = self.buffers[like]
-        self.buffers[name] = Buffer(name, Kind.EAGER, known.dtype, alias=None)
+    def add_raw(self, name: str) -> None:
+        """Adds an eager op's result before it is copied to the layout that the program expects."""
+        self.buffers[name] = Buffer(name, Kind.OBJECT)
 
     def own(self, node: fx.Node, name: str) -> None:
         """The node occupies a whole buffer."""
@@ -256,7 +258,7 @@ class Draft:
                 name, count = f"{stem}.{count}", count + 1
             self._parameters[key] = name
             self.kernels[name] = Kernel(name, family, digest or found, tuple(parameters))
-            self.resources.kernels[name] = Entry(address, share, owner or native)
+            self.resources.kernels[name] = Code(address, share, owner or native)
         return name
 
     def computes(

@@ -235,11 +235,12 @@ class _Run:
     def declared(self, name: str, value: Any) -> None:
         """Raises PlanError if a tensor is not as its buffer says, once all sizes are known."""
         buffer = self.buffers[name]
-        tensor = isinstance(value, torch.Tensor)
-        if tensor != (buffer.dtype is not None):
-            raise PlanError(f"%{name} is {'a' if tensor else 'no'} tensor")
+        if buffer.kind is Kind.OBJECT:
+            return
+        if isinstance(value, torch.Tensor) != (buffer.dtype is not None):
+            raise PlanError(f"%{name} is {type(value).__name__}, declared with {buffer.dtype}")
         sizes = (*buffer.shape, *buffer.strides)
-        if not tensor or value.layout is not torch.strided or not self.known(sizes):
+        if buffer.dtype is None or value.layout is not torch.strided or not self.known(sizes):
             return
         shape, strides = self.numbers(buffer.shape), self.numbers(buffer.strides)
         steps = [(a, b) for n, a, b in zip(shape, strides, value.stride()) if n > 1]

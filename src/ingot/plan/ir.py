@@ -40,7 +40,7 @@ class Kind(Enum):
     CURSOR = "cursor"
     """Memory that changes with each iteration of a loop."""
     OBJECT = "object"
-    """No memory: a number or tuple passed between eager ops."""
+    """A value passed between eager ops: a number, a tuple, a tensor of unknown layout."""
 
 
 @dataclass(frozen=True)

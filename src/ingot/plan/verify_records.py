@@ -155,8 +155,6 @@ def _verify_recipes(plan: Plan) -> None:
         target = buffers.get(recipe.buffer)
         if target is None or target.kind not in (Kind.PACKED, Kind.FOLDED):
             raise Fault(subject, f"%{recipe.buffer} is neither packed nor folded")
-        if len(set(recipe.sources)) < len(recipe.sources):
-            raise Fault(subject, "it names a source twice")
         for name in recipe.sources:
             source = buffers.get(name)
             if source is None or source.kind not in (Kind.INPUT, Kind.CONSTANT):

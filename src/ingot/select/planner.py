@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ingot.codegen.kernels import Kernels
 from ingot.dispatch.variants import Variants
@@ -71,15 +71,15 @@ def plan_versions(
     else:
         blocks = iter([_block(selector, draft) for selector in selectors])
         draft.ops += _branch(tree, blocks)
-    plan, journal = _finished(draft, inputs, _journal(selectors, variants))
+    plan, journal = _finished(draft, inputs, selectors)
     verify(plan)  # a plan that does not verify never runs
     refusals = {step: why for s in selectors for step, why in s.claims.refused().items()}
     return Planned(plan, draft.resources, journal, refusals)
 
 
-def _journal(selectors: Sequence[Selector], variants: Variants) -> Journal:
-    """The decisions made before there was a plan; the counts are of the steps that they are about
-    and of what became of them."""
+def _journal(selectors: Sequence[Selector], draft: Draft) -> Journal:
+    """The decisions made before there was a plan, and the journals of the plans of bodies. Counts
+    are of the steps that the decisions are about and of what became of them."""
     steps = sum(len(s.fused.steps) for s in selectors)
     fused = sum(len(s.epilogues) for s in selectors)
     grouped = sum(len(s.groups) for s in selectors)
@@ -92,8 +92,9 @@ def _journal(selectors: Sequence[Selector], variants: Variants) -> Journal:
     }
     decisions = [s.decisions for s in selectors]
     notes = {name: lines_of(decisions, name) for name in counts}
-    notes["choose_variants"] += tuple(thread_choices(variants))
-    return Journal(tuple(Entry(name, 0.0, *both, notes[name]) for name, both in counts.items()))
+    notes["choose_variants"] += tuple(thread_choices(draft.variants))
+    entries = (Entry(name, 0.0, *both, notes[name]) for name, both in counts.items())
+    return Journal((*entries, *draft.bodies))
 
 
 def _block(selector: Selector, draft: Draft) -> tuple[Op, ...]:
@@ -115,18 +116,27 @@ def _branch(tree: Versions, blocks: Iterator[tuple[Op, ...]]) -> tuple[Op, ...]:
 
 
 def plan_body(
-    body: Fused, kernels: Kernels, epilogues: Mapping[Region, Epilogue], outer: Draft
+    body: Fused,
+    kernels: Kernels,
+    epilogues: Mapping[Region, Epilogue],
+    outer: Draft,
+    within: str,
 ) -> Plan:
-    """The plan of a control-flow body that Python executes."""
-    draft = Draft(outer.resources, outer.variants, dict(outer.ranges), outer.names, outer.decisions)
+    """The plan of a control-flow body that Python executes. The outer draft keeps its journal."""
+    draft = Draft(outer.resources, outer.variants, dict(outer.ranges), outer.names)
     selector = Selector(body, kernels, epilogues, draft)
     inputs = selector.inputs()
     selector.ops()
-    plan, _ = _finished(draft, inputs, Journal())
+    plan, journal = _finished(draft, inputs, [selector])
+    for entry in journal.entries:
+        place = f"{within}/{entry.within}" if entry.within else within
+        outer.bodies.append(replace(entry, within=place))
     return plan
 
 
-def _finished(draft: Draft, inputs: Sequence[str], journal: Journal) -> tuple[Plan, Journal]:
+def _finished(
+    draft: Draft, inputs: Sequence[str], selectors: Sequence[Selector]
+) -> tuple[Plan, Journal]:
     plan = Plan(
         tuple(inputs), tuple(draft.ops), tuple(draft.buffers.values()),
         tuple(draft.kernels.values()), tuple(draft.recipes.values()), tuple(draft.symbols.values()),
@@ -141,4 +151,4 @@ def _finished(draft: Draft, inputs: Sequence[str], journal: Journal) -> tuple[Pl
         PlaceAllocations(),
         AssignArena(),
     ]
-    return run_passes(plan, passes, journal, check=draft.variants.options.verify)
+    return run_passes(plan, passes, _journal(selectors, draft), check=draft.variants.options.verify)

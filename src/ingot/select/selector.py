@@ -301,7 +301,7 @@ class Selector:
         raw = draft.names.fresh(f"{name}_raw") if laid_out_as_traced else name
         call = call_of(node, raw, draft.refer, draft.resources)
         if laid_out_as_traced:
-            draft.add_raw(raw, name)
+            draft.add_raw(raw)
         draft.ops.append(Eager(call, pure=may_run_twice(node), step=draft.step))
         if laid_out_as_traced:
             arranged = draft.resources.target_name(laid_out)
@@ -331,7 +331,9 @@ class Selector:
         node, draft = step.node, self.draft
         control = control_of(node)
         assert control is not None
-        bodies = tuple(self._body(body) for body in step.bodies)
+        bodies = tuple(
+            self._body(body, f"{node.name}/{number}") for number, body in enumerate(step.bodies)
+        )
         operands = tuple(argument(o, draft.refer, draft.resources) for o in control.operands())
         predicate = argument(control.predicate, draft.refer, draft.resources)
         name = self._result(node, None)
@@ -344,10 +346,10 @@ class Selector:
         draft.name_as(node, name)
         self.learn(node)
 
-    def _body(self, body: Fused) -> Plan:
+    def _body(self, body: Fused, within: str) -> Plan:
         from ingot.select.planner import plan_body
 
-        return plan_body(body, self.kernels, self.epilogues, self.draft)
+        return plan_body(body, self.kernels, self.epilogues, self.draft, within)
 
     # -- symbols -----------------------------------------------------------------------------------
 
