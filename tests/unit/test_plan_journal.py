@@ -35,9 +35,10 @@ class Layers(nn.Module):
 
 @torch.no_grad()
 def journal(f: Callable[..., Any], *args: Tensor, sizes: Any = None, **options: Any) -> Any:
-    """The notes of a compiled program, by entry."""
+    """The notes of a compiled program, by entry; those of bodies begin with the body."""
     exe = ingot.compile(f, args, dynamic_shapes=sizes, options={"tune": 0.0, **options})
-    return {entry.name: list(entry.notes) for entry in exe.compiled.plan_journal.entries}
+    entries = exe.compiled.plan_journal.entries
+    return {": ".join(filter(None, (e.within, e.name))): list(e.notes) for e in entries}
 
 
 def x(*shape: int) -> Tensor:
@@ -126,9 +127,10 @@ def test_control_flow_and_its_bodies() -> None:
 
     native = journal(lambda x: either(x, lambda x: x.sin()), x())["select_kernels"]
     assert native == ["gt: loops", "cond: native branch", "sin: loops", "cos: loops"]
-    eager = journal(lambda x: either(x, lambda x: x.sort().values), x())["select_kernels"]
-    assert "cond: Python: a body has an eager step, or a new size" in eager
-    assert "sort: PyTorch: no rule for this op" in eager
+    eager = journal(lambda x: either(x, lambda x: x.sort().values), x())
+    assert "cond: Python: a body has an eager step, or a new size" in eager["select_kernels"]
+    assert "sort: PyTorch: no rule for this op" in eager["cond/0: select_kernels"]
+    assert eager["cond/1: select_kernels"] == ["cos: loops"]
 
 
 # -- fuse_horizontal -------------------------------------------------------------------------------

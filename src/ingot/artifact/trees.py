@@ -6,6 +6,7 @@ namedtuple with the same fields stands for it.
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Sequence
 from typing import Any
@@ -28,6 +29,8 @@ _FACTORIES: dict[str, Any] = {
 _NAMES = {kind: name for name, kind in (_PLAIN | _DICTS).items()}
 _FACTORY_NAMES = {kind: name for name, kind in _FACTORIES.items()}
 LEAF = "*"
+_CLASS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_<][\w>]*)*", re.ASCII)
+"""A qualified name, with `<locals>`."""
 
 
 class TreeWriter:
@@ -168,6 +171,8 @@ class TreeReader:
         name = given["class"].line(1000)
         kind = known_class(name)
         if kind is None:
+            if not _CLASS.fullmatch(name):
+                given["class"].fail(f"{shown(name)} is not the name of a class")
             return Record, self._layout(given["class"], context, count)
         return self._class(given["class"]), context
 

@@ -74,15 +74,16 @@ def code_as_a_keyword(file: File, text: str) -> None:
     file.call()["kwargs"] = {text: 1}
 
 
-@attack(r"program\.json: \$\.calling\.out.*\.class: no class .* is registered", "structured")
+@attack(r"program\.json: \$\.calling\.out.*\.class: .* is not the name of a class", "structured")
 @edited
 def code_as_a_class(file: File, text: str) -> None:
     file.program["calling"]["out"]["class"] = text
 
 
-@attack(r"calling\.out\.class: no class 'os.system' is registered", "structured")
+@attack(r"calling\.out\.class: \d+ children, and fields a, b, c, d, e", "structured")
 def a_function_as_a_class(file: File) -> None:
-    file.program["calling"]["out"]["class"] = "os.system"
+    """The name of a class that is not registered is data; its fields have to fit."""
+    file.program["calling"]["out"] |= {"class": "os.system", "context": ["a", "b", "c", "d", "e"]}
 
 
 @attack(r"calling\.out\.factory: unknown factory", "structured")
