@@ -108,7 +108,7 @@ def measure_here(backend: str, name: str) -> Measurement:
     """Compiles in this process, whose caches must be empty; "ingot in line" starts nothing
     early."""
     if backend == IN_LINE:
-        once = importlib.import_module("ingot.codegen.lazy")
+        once = importlib.import_module("ingot.codegen.jit.lazy")
         once.Once.begin = lambda *_: None
         backend = "ingot"
     import torch

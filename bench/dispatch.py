@@ -29,11 +29,11 @@ import torch
 from torch import Tensor
 
 import ingot
-from ingot.codegen.executor import control_flow_address, executor
+from ingot.codegen.support.executor import control_flow_address, executor
 from ingot.dispatch.ranges import Range, RangeTable, Row
 from ingot.plan.ir import Plan
 from ingot.runtime.arena_layout import ArenaLayout
-from ingot.runtime.table import ZERO, NativeStep, Segment, Word
+from ingot.runtime.table import ZERO, NativeSegment, NativeStep, Word
 from provenance import provenance
 from sorting import (
     IMPLEMENTATIONS,
@@ -193,7 +193,7 @@ def branch_us() -> float:
     def timer(step: NativeStep) -> Callable[[], float]:
         words = (Word(ZERO, TURNS), Word(ZERO, 0), Word(ZERO, 0))
         scan = NativeStep(control_flow_address("scan"), words, None, ((step,),))
-        segment = Segment(ArenaLayout(Plan((), ())), [scan])
+        segment = NativeSegment(ArenaLayout(Plan((), ())), [scan])
 
         def run() -> None:
             execute(segment.table((), ()).address, ctypes.addressof(bases))

@@ -14,7 +14,7 @@ from ingot.capture.specialization import ordinary_sizes
 from ingot.errors import CaptureError, InputError
 from ingot.exclusive import exclusively
 from ingot.fallback.boundary import Boundary
-from ingot.fallback.reproducer import Source
+from ingot.fallback.reproducer import CapturedGraph
 from ingot.frontend import NotLowered, export_to_run
 from ingot.machine_guard import protect_from_amx
 from ingot.options import Options, make_options
@@ -47,7 +47,7 @@ def compile(
             with exclusively():
                 program = _captured(model, args, kwargs, dynamic_shapes, checked)
         except NotLowered as error:
-            source = Source(error.exported.graph_module, "aten")
+            source = CapturedGraph(error.exported.graph_module, "aten")
             Boundary(source, checked).fell_back("the model runs in eager", error.failure)
             return EagerExecutable(model)
         if checked.target:
@@ -56,7 +56,7 @@ def compile(
             compiled = compile_program_for_target(program, checked)
         else:
             compiled = compile_program(program, checked)
-    boundary = Boundary(Source(program.graph_module, program.level.value), checked)
+    boundary = Boundary(CapturedGraph(program.graph_module, program.level.value), checked)
 
     def eager(error: Exception) -> Executable:
         boundary.fell_back("the graph runs through PyTorch's kernels", error)
@@ -74,7 +74,7 @@ def _compiled_program(program: Program, options: Options) -> Executable:
             hints=["compile the model with torch.compile to train it"],
         )
     call_spec(program)
-    boundary = Boundary(Source(program.graph_module, program.level.value), options)
+    boundary = Boundary(CapturedGraph(program.graph_module, program.level.value), options)
     return Executable(program, compile_program(program, options), program, boundary)
 
 

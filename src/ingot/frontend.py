@@ -17,7 +17,7 @@ from ingot.capture.tracing import capture, functional
 from ingot.errors import CaptureError, CompileError, OptionError, did_you_mean
 from ingot.exclusive import exclusively
 from ingot.fallback.boundary import Boundary
-from ingot.fallback.reproducer import Source
+from ingot.fallback.reproducer import CapturedGraph
 from ingot.options import Options, make_options
 from ingot.passes.decompositions.recurrent import whole_layers
 from ingot.program.program import Program
@@ -78,7 +78,7 @@ def export_to_run(
             raise CaptureError(uncertain)
         if uncertain is not None:
             raise NotLowered(exported, CompileError(uncertain))
-        boundary = Boundary(Source(exported.graph_module, "aten"), options)
+        boundary = Boundary(CapturedGraph(exported.graph_module, "aten"), options)
 
         def plain(error: Exception) -> Program:
             try:

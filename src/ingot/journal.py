@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Entry:
+class JournalEntry:
     """One pass or stage."""
 
     name: str
@@ -33,9 +33,9 @@ class Entry:
 class Journal:
     """Every step so far, oldest first."""
 
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[JournalEntry, ...] = ()
 
-    def with_entry(self, entry: Entry) -> Journal:
+    def with_entry(self, entry: JournalEntry) -> Journal:
         return Journal((*self.entries, entry))
 
     def total_ms(self) -> float:

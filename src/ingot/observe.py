@@ -7,12 +7,12 @@ import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from ingot.codegen.listing import DISASSEMBLERS, Listing, disassembler, listing_of
-from ingot.codegen.native import compiled_function
+from ingot.codegen.jit.listing import DISASSEMBLERS, Listing, disassembler, listing_of
+from ingot.codegen.jit.native import compiled_function
 from ingot.listeners import Listeners
 from ingot.machine import targeting
 from ingot.options import Options
-from ingot.plan.ir import Launch, Plan, Steered, walk
+from ingot.plan.ir import EagerControlFlow, Launch, Plan, walk
 from ingot.plan.resources import Resources
 from ingot.stages import Compiled
 
@@ -68,7 +68,7 @@ def _listings(plan: Plan, resources: Resources) -> dict[str, Listing]:
 def _tiles(plan: Plan) -> Iterator[tuple[str, int]]:
     """The symbols and addresses of functions that launches pass to kernels, if sizes are known."""
     for op in walk(plan.ops):
-        if isinstance(op, Steered):
+        if isinstance(op, EagerControlFlow):
             for body in op.bodies:
                 yield from _tiles(body)
         if not isinstance(op, Launch) or op.attributes is None:

@@ -15,7 +15,7 @@ from torch import fx
 from torch.utils._python_dispatch import _disable_current_modes
 
 from ingot import observe
-from ingot.codegen.kernels import Kernels, all_kernels, build_kernels
+from ingot.codegen.loops.kernels import Kernels, all_kernels, build_kernels
 from ingot.collection import without_collection
 from ingot.dispatch.dispatch_matmul import DispatchMatmul, has_symbolic_matmuls
 from ingot.dispatch.resolve import Resolve, has_dispatch
@@ -30,7 +30,7 @@ from ingot.fallback.interpreted import (
     program_run,
 )
 from ingot.fallback.recovery import recovery
-from ingot.fallback.reproducer import Source
+from ingot.fallback.reproducer import CapturedGraph
 from ingot.fuse.fused import CallStep, Fused, KernelStep, Step
 from ingot.fuse.group import fuse
 from ingot.fuse.region import Region
@@ -72,7 +72,7 @@ def compile_graph(
 ) -> Compiled:
     """Compile a graph from AOTAutograd; `static_inputs` are the module's own tensors."""
     static = tuple(static_inputs)
-    boundary = Boundary(Source(gm, "aten", static, torch.is_grad_enabled()), options)
+    boundary = Boundary(CapturedGraph(gm, "aten", static, torch.is_grad_enabled()), options)
 
     def compiled() -> Compiled:
         _require_certain(gm)
@@ -90,7 +90,7 @@ def compile_program(program: Program, options: Options) -> Compiled:
     """Compile one version of the program for each outcome of its branches on sizes, and the branch
     that selects among them."""
     level, static = program.level.value, [*_static(program)]
-    boundary = Boundary(Source(program.graph_module, level, tuple(static)), options)
+    boundary = Boundary(CapturedGraph(program.graph_module, level, tuple(static)), options)
 
     def compiled() -> Compiled:
         _require_certain(program.graph_module)
@@ -185,7 +185,7 @@ def _resolved(program: Program, variants: Variants) -> Program:
 def compile_version(program: Program, options: Options) -> Compiled:
     """Compile a program as a single version."""
     variants = Variants(options)
-    boundary = Boundary(Source(program.graph_module, program.level.value), options)
+    boundary = Boundary(CapturedGraph(program.graph_module, program.level.value), options)
     return _planned(
         program, program, [lower_version(program, variants, boundary)], variants, boundary
     )

@@ -11,12 +11,12 @@ from ingot.journal import Journal
 from ingot.program.program import Program
 
 if TYPE_CHECKING:
-    from ingot.codegen.kernels import Kernels
+    from ingot.codegen.loops.kernels import Kernels
     from ingot.dispatch.variants import Chosen
     from ingot.plan.ir import Plan
     from ingot.plan.prepared import Prepared
     from ingot.plan.resources import Resources
-    from ingot.runtime.table import Segment
+    from ingot.runtime.table import NativeSegment
 
 __all__ = ["CallStep", "Compiled", "Fused", "KernelStep", "Program", "Step"]
 
@@ -54,7 +54,7 @@ class Compiled:
     """Why no kernel family runs a call, if the call is of a family's kind."""
     prepared: tuple[Prepared, ...] = ()
     """Values computed from weights and kept, such as packed weights."""
-    segments: tuple[Segment, ...] = ()
+    segments: tuple[NativeSegment, ...] = ()
     """The plan's native segments, bound in this process."""
     choices: tuple[Chosen, ...] = ()
     """The built-in variants chosen for its steps."""

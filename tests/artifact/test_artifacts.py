@@ -49,7 +49,7 @@ def test_one_file_for_two_machines(tmp_path: Path) -> None:
 @pytest.mark.parametrize("level", ["x86-64-v3", "x86-64-v4"])
 def test_code_of_a_level_keeps_to_it(level: str, tmp_path: Path) -> None:
     from ingot.artifact.archive import read_archive
-    from ingot.codegen.code_store import read_module
+    from ingot.codegen.jit.code_store import read_module
 
     _save(CASES["mlp"](), tmp_path, targets=[level])
     members = read_archive(tmp_path / "it.ingot")

@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 
 from ingot.backend.cache_artifacts import TYPE, CodeArtifact
-from ingot.codegen import code_store
-from ingot.codegen.code_store import Module, Origin, packed_source
+from ingot.codegen.jit import code_store
+from ingot.codegen.jit.code_store import Module, Origin, packed_source
 
 PROGRAM = """
 import json, sys, threading
 from pathlib import Path
 import torch
-from ingot.codegen import jit
+from ingot.codegen.jit import jit
 
 made = []
 compiled = jit.object_code

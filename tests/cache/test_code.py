@@ -17,7 +17,7 @@ import json, sys
 import torch
 from torch import nn
 import ingot
-from ingot.codegen import jit
+from ingot.codegen.jit import jit
 
 made = []
 compiled = jit.object_code

@@ -20,7 +20,7 @@ from click.testing import CliRunner, Result
 from ingot.cache import settings
 from ingot.cache.disk import DiskCache, disk_cache
 from ingot.cli import main
-from ingot.codegen.code_store import Module, Origin, packed_source
+from ingot.codegen.jit.code_store import Module, Origin, packed_source
 
 OBJECT = b"\x7fELF"
 """Damaged: the tests that need an object compile one."""
@@ -115,7 +115,7 @@ def exported(path: Path, **entries: bytes) -> str:
 
 
 def test_export_and_import(disk: DiskCache, tmp_path: Path) -> None:
-    from ingot.codegen.jit import compile_module
+    from ingot.codegen.jit.jit import compile_module
 
     name = f"f{random.getrandbits(64):x}"
     native = compile_module([], {name: f"  llvm.func internal @{name}() {{ llvm.return }}"})

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from ingot.cache.disk import KEY, read_entry
-from ingot.codegen.stored_code import check_entry
+from ingot.codegen.jit.stored_code import check_entry
 
 PROCESSES = 8
 PROGRAM = """
@@ -21,7 +21,7 @@ import json
 import torch
 from torch import nn
 import ingot
-from ingot.codegen import jit
+from ingot.codegen.jit import jit
 
 built = []
 compiled = jit._compiled

@@ -17,7 +17,7 @@ import ingot
 from ingot import OptionError
 from ingot.dispatch.builtin_variants import BUILT_IN, CHOICES, always, tensors, up_to
 from ingot.dispatch.ranges import Range, RangeTable, Row
-from ingot.dispatch.records import Record, remember, setting_of
+from ingot.dispatch.records import TuningRecord, remember, setting_of
 from ingot.dispatch.threads import NEVER, kernel_work, matmul_work
 from ingot.dispatch.variants import MOST_SECONDS, Account, Variants, covered
 from ingot.options import Options, make_options
@@ -32,7 +32,7 @@ def known(name: str, table: RangeTable, **arguments: Any) -> None:
     operation = CHOICES[name].operation
     operation.records.clear()
     bound = tensors(**arguments)
-    remember(operation, Record(setting_of(operation, bound), table))
+    remember(operation, TuningRecord(setting_of(operation, bound), table))
 
 
 def two(bound: int, first: str, second: str) -> RangeTable:

@@ -16,7 +16,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 import ingot
 from ingot import observe
-from ingot.codegen.code_store import text_digest
+from ingot.codegen.jit.code_store import text_digest
 from ingot.dispatch.resolve import Resolve
 from ingot.plan.ir import Segment
 from ingot.program.program import Program, program_from_fx

@@ -51,7 +51,7 @@ class Entry:
         return "passes" if self.function == LISTS_PASSES else stage_of(self.file)
 
     @property
-    def is_steered(self) -> bool:
+    def is_orchestrated(self) -> bool:
         """Whether the caller is an orchestrator."""
         return self.caller == "pipeline.py" or self.caller.startswith("backend/")
 
@@ -114,9 +114,9 @@ def measured() -> list[Entry]:
 
 def walk(found: list[Entry]) -> list[tuple[str, list[Entry]]]:
     """The stages in order, each with the functions that the orchestrators call in it."""
-    steered = [each for each in found if each.is_steered and each.file != BACKGROUND]
-    steered = [each for each in steered if not re.match("_[a-z]", each.function)]
-    distinct = [each for k, each in enumerate(steered) if each not in steered[:k]]
+    orchestrated = [each for each in found if each.is_orchestrated and each.file != BACKGROUND]
+    orchestrated = [each for each in orchestrated if not re.match("_[a-z]", each.function)]
+    distinct = [each for k, each in enumerate(orchestrated) if each not in orchestrated[:k]]
     return [(stage, list(calls)) for stage, calls in groupby(distinct, lambda each: each.stage)]
 
 

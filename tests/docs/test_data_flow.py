@@ -15,7 +15,7 @@ def test_the_walk_is_that_of_the_architecture() -> None:
     assert shown.code == as_text(steps)
     assert len(returns(steps)) <= MOST_RETURNS
     assert set(nested(found)) == {
-        "codegen/epilogue.py: epilogue_nest",
-        "codegen/epilogue.py: same_memory",
-        "codegen/native.py: compiled_function",
+        "codegen/loops/epilogue.py: epilogue_nest",
+        "codegen/loops/epilogue.py: same_memory",
+        "codegen/jit/native.py: compiled_function",
     }

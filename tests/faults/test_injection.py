@@ -112,7 +112,7 @@ def test_points_are_found() -> None:
 
 def test_invalid_mlir(monkeypatch: pytest.MonkeyPatch) -> None:
     """An error of LLVM itself, not an exception of ingot."""
-    from ingot.codegen import kernels
+    from ingot.codegen.loops import kernels
 
     real = kernels.draft_kernel
 

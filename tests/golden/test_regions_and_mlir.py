@@ -17,7 +17,7 @@ from unittest.mock import patch
 
 import pytest
 
-from ingot.codegen.kernels import draft_kernel
+from ingot.codegen.loops.kernels import draft_kernel
 from ingot.fuse.fused import Fused
 from ingot.fuse.group import fuse
 from ingot.machine import this_machine
@@ -36,7 +36,7 @@ WHOLE_MLIR = ("pointwise", "row_sum_dynamic")
 @contextmanager
 def last_cache(size: int) -> Iterator[None]:
     machine = replace(this_machine(), l3_bytes=size) if size else this_machine()
-    with patch("ingot.codegen.kernels.this_machine", lambda: machine):
+    with patch("ingot.codegen.loops.kernels.this_machine", lambda: machine):
         yield
 
 

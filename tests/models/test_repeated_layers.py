@@ -70,7 +70,7 @@ def test_kernels_do_not_grow_with_depth(train: bool) -> None:
 
 def test_second_model_of_the_same_shape_compiles_nothing() -> None:
     """Kernels are shared between graphs of one process."""
-    from ingot.codegen import kernels
+    from ingot.codegen.loops import kernels
 
     compiled_graphs(2, train=False)
     torch._dynamo.reset()

@@ -21,7 +21,7 @@ from ingot.program.expressions import is_condition
 ABSENT: dict[str, Any] = {
     "Buffer.dtype": torch.float32, "Buffer.alias": "x", "Buffer.lifetime": (0, 0),
     "Buffer.offset": 0, "Parameter.dtype": torch.float32, "Loop.count": 1,
-    "Loop.flag": ir.Pointer("x"), "Steered.predicate": True, "Symbol.upper": 9,
+    "Loop.flag": ir.Pointer("x"), "EagerControlFlow.predicate": True, "Symbol.upper": 9,
 }  # fmt: skip
 """Values for fields that are None."""
 SETS = frozenset({

@@ -294,7 +294,7 @@ plan(%x, %w, %p) {
   result %same: f32[u0]
   eager %pick: f32[u0] of %same
   eager %some: f32[6]
-  object %steered
+  object %branched
   eager %chosen: f32[6]
   recipe %twice of (%w, %table) {
     %2 = aten.mul.Tensor(%s0, 2.0)
@@ -316,7 +316,7 @@ plan(%x, %w, %p) {
   %some = aten.rand.default([6], dtype=torch.float32, layout=torch.strided, \
 device=device("cpu"), pin_memory=False) impure
   aten.mul_.Tensor(%x, %twice) writes(%x) impure
-  %steered = steer branch(%p, (%x, %twice)) carried(0) sliced(0) step 0:9 {
+  %branched = control branch(%p, (%x, %twice)) carried(0) sliced(0) step 0:9 {
     plan(%a, %b) {
       input %a: f32[6]
       input %b: f32[6]
@@ -334,7 +334,7 @@ device=device("cpu"), pin_memory=False) impure
       return %c
     }
   }
-  %chosen = operator.getitem(%steered, 0)
+  %chosen = operator.getitem(%branched, 0)
   return %first, %pick, %chosen, [u0, (1,)], "text", {"k" = %sum}
 }
 """

@@ -51,7 +51,7 @@ UNNOTICED: dict[str, tuple[int, str]] = {
     "Eager.step": (6, PROFILE),
     "Loop.step": (4, PROFILE),
     "Check.step": (4, PROFILE),
-    "Steered.step": (4, PROFILE),
+    "EagerControlFlow.step": (4, PROFILE),
     "Launch.faults": (5, MESSAGE),
     "Check.message": (1, MESSAGE),
     "Affine.constant": (3, HOLDS),

@@ -93,7 +93,7 @@ WRONG = [
     (EAGER, NAMED, "%first_1", "no buffer %first_1; did you mean 'first'"),
     # mutation
     (EAGER, "return %first", WRITE_BACK + "return %x, %first", None),
-    (EAGER, "%steered =", WRITE_BACK + "%steered =", "%x is read after its content was replaced"),
+    (EAGER, "%branched =", WRITE_BACK + "%branched =", "%x is read after its content was replaced"),
     # launches
     (
         LINEAR,

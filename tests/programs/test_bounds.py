@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.export import Dim
 
 import ingot
-from ingot.codegen.bounds import Checker, bytes_of_type
+from ingot.codegen.support.range_checks import Checker, bytes_of_type
 from ingot.errors import CompileError, OptionError
 
 ROOT = Path(__file__).parents[2]
@@ -95,7 +95,7 @@ def test_equals_eager_at_other_sizes(name: str) -> None:
 
 FAULTS = {
     "a guard": """
-from ingot.codegen import nest
+from ingot.codegen.loops import nest
 nest.NestWriter._under = lambda self, condition, expr: self.value(expr)
 function = lambda x, y: torch.cat([x[:, :1], y.permute(0, 2, 3, 1).reshape(1, -1, 32)], 1)
 image = torch.randn(1, 32, 4, 4).contiguous(memory_format=torch.channels_last)
@@ -108,7 +108,7 @@ loops.ix = type("ix", (), {**vars(ix), "linear": lambda i, s, o=0: linear(i, s, 
 function, args = lambda x: x * 2, (torch.randn(5, 7),)
 """,
     "a gather": """
-from ingot.codegen import nest
+from ingot.codegen.loops import nest
 nest.NestWriter._checked = lambda self, e: self.b.cast(self.value(e.value), torch.int64)
 function, args = lambda x, i: x[i] + 1, (torch.randn(40), torch.tensor([1, 39, 40] * 20))
 """,

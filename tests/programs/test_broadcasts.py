@@ -38,10 +38,10 @@ def through_dynamo(function: Callable[..., Any], both: Both) -> Callable[..., An
     return torch.compile(function, backend="ingot", dynamic=True)
 
 
-def check(name: str, both: Both, road: Callable[..., Any], sample: int) -> int:
+def check(name: str, both: Both, entry_point: Callable[..., Any], sample: int) -> int:
     """The number of calls that returned a result."""
     function = FUNCTIONS[name]
-    compiled = road(function, both)
+    compiled = entry_point(function, both)
     others = list(shapes())
     random.Random(f"{name} {both}").shuffle(others)
     answered = 0

@@ -10,7 +10,7 @@ import torch
 
 import ingot
 from ingot import observe
-from ingot.codegen import kernels
+from ingot.codegen.loops import kernels
 from ingot.machine import this_machine
 
 

@@ -26,9 +26,9 @@ from .check import check
 def assert_native(compiled: list[Compiled]) -> None:
     """All branches and loops of all graphs run natively."""
     steps = [s for graph in compiled for s in graph.fused.steps if isinstance(s, CallStep)]
-    steered = [s for s in steps if s.bodies]
-    assert steered
-    assert all(any(s in native_call_steps(graph) for graph in compiled) for s in steered)
+    branching = [s for s in steps if s.bodies]
+    assert branching
+    assert all(any(s in native_call_steps(graph) for graph in compiled) for s in branching)
     assert not any(re.search(r"\bcontrol\d+\(", graph.source) for graph in compiled)
 
 
@@ -343,14 +343,14 @@ def both_roads(function: Callable[..., Any], *calls: tuple[Any, ...]) -> list[Co
     heard: list[Compiled] = []
     torch._dynamo.reset()
     with observe.listening(heard.append):
-        roads = [
+        entry_points = [
             torch.compile(function, backend="ingot", fullgraph=True, options={"strict": True}),
             ingot.compile(function, calls[0], options={"strict": True}),
         ]
         for args in calls:
             wanted = function(*args)
-            for road in roads:
-                torch.testing.assert_close(road(*args), wanted, rtol=1e-4, atol=1e-5)
+            for entry_point in entry_points:
+                torch.testing.assert_close(entry_point(*args), wanted, rtol=1e-4, atol=1e-5)
     return heard
 
 
@@ -447,7 +447,7 @@ def test_a_python_branch_on_a_value_says_what_to_do() -> None:
         ingot.compile(function, (torch.ones(3),))
 
 
-def test_host_steers_what_is_not_native() -> None:
+def test_control_flow_with_eager_steps() -> None:
     def function(x: Tensor) -> tuple[Tensor, ...]:
         return count(3, lambda i, x: (x.sort(0).values * 0.5 + i,), x)
 

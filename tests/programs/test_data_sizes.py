@@ -151,17 +151,17 @@ def ahead(function: Callable[..., Any], args: Any) -> Callable[..., Any]:
     return ingot.compile(function, args, options={"strict": True})
 
 
-@pytest.mark.parametrize("road", [through_dynamo, ahead], ids=["torch.compile", "ahead"])
+@pytest.mark.parametrize("entry_point", [through_dynamo, ahead], ids=["torch.compile", "ahead"])
 @pytest.mark.parametrize(
     ("function", "make"), PROGRAMS, ids=[function.__name__ for function, _ in PROGRAMS]
 )
-def test_equals_eager(function: Callable[..., Any], make: Maker, road: Any) -> None:
+def test_equals_eager(function: Callable[..., Any], make: Maker, entry_point: Any) -> None:
     torch._dynamo.reset()
     generator = torch.Generator().manual_seed(3)
     inputs = [make(generator) for _ in range(RUNS)]
     heard: list[Compiled] = []
     with observe.listening(heard.append):
-        compiled = road(function, inputs[0])
+        compiled = entry_point(function, inputs[0])
         for args in inputs:
             torch.testing.assert_close(compiled(*args), function(*args), rtol=1e-4, atol=1e-5)
     assert len(heard) == 1

@@ -223,8 +223,8 @@ def fail(*_: object) -> None:
 
 def break_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every kernel fails to be generated, and none is cached."""
-    monkeypatch.setattr("ingot.codegen.kernels.draft_kernel", fail)
-    monkeypatch.setattr("ingot.codegen.kernels._known", {}, raising=False)
+    monkeypatch.setattr("ingot.codegen.loops.kernels.draft_kernel", fail)
+    monkeypatch.setattr("ingot.codegen.loops.kernels._known", {}, raising=False)
 
 
 def test_kernel_that_fails_to_compile_falls_back(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -261,7 +261,7 @@ def test_fallback_keeps_strides_and_reductions(monkeypatch: pytest.MonkeyPatch) 
 def test_llvm_that_fails_falls_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """Kernels are compiled together, then one by one: only the failing kernel falls back to
     PyTorch."""
-    from ingot.codegen import kernels
+    from ingot.codegen.loops import kernels
 
     real, tried = kernels.compile_module, []
 

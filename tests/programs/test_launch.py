@@ -14,9 +14,9 @@ import torch
 from torch import Tensor, nn
 
 import ingot
-from ingot.codegen.launcher import UNUSUAL
+from ingot.codegen.support.launcher import UNUSUAL
 from ingot.runtime import launch as launch_module
-from ingot.runtime.launch import Bound, Launch
+from ingot.runtime.launch import Bound, SegmentLauncher
 
 
 @pytest.fixture(autouse=True)
@@ -25,22 +25,22 @@ def no_gradients() -> Iterator[None]:
         yield
 
 
-def launches(executable: ingot.Executable) -> list[Launch]:
+def launches(executable: ingot.Executable) -> list[SegmentLauncher]:
     scope = executable.compiled.run.__globals__
-    return [value for value in scope.values() if isinstance(value, Launch)]
+    return [value for value in scope.values() if isinstance(value, SegmentLauncher)]
 
 
 @pytest.fixture
 def taken(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Records each use of the slow path."""
     notes: list[str] = []
-    whole = Launch.__call__
+    whole = SegmentLauncher.__call__
 
-    def noted(self: Launch, *args: object) -> int:
+    def noted(self: SegmentLauncher, *args: object) -> int:
         notes.append("long")
         return whole(self, *args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Launch, "__call__", noted)
+    monkeypatch.setattr(SegmentLauncher, "__call__", noted)
     return notes
 
 
@@ -241,7 +241,7 @@ def test_what_pytorch_reads_is_within_its_storage(rank: int) -> None:
 
 
 def test_tensors_of_another_dtype_are_not_bound() -> None:
-    launch = Launch([(2, Bound("x", 4, 0, dtype=torch.float32))])
+    launch = SegmentLauncher([(2, Bound("x", 4, 0, dtype=torch.float32))])
     assert launch.quick is not None
     bases = array("q", [0] * 8)
     assert launch.quick(bases.buffer_info()[0], 0, torch.ones(3, dtype=torch.int32)) == UNUSUAL

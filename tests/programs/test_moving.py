@@ -32,7 +32,7 @@ def ahead(moving: Moving, args: Any) -> Callable[..., Any]:
     )
 
 
-def hosted(compiled: Compiled) -> set[str]:
+def eager_step_names(compiled: Compiled) -> set[str]:
     """Names of the ops that run in PyTorch and of eager control flow."""
     own = native_call_steps(compiled)
     calls = [s.node for s in compiled.fused.steps if isinstance(s, CallStep) and s not in own]
@@ -67,18 +67,18 @@ def test_accesses_stay_inside(name: str) -> None:
             torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("road", [through_dynamo, ahead], ids=["torch.compile", "ahead"])
+@pytest.mark.parametrize("entry_point", [through_dynamo, ahead], ids=["torch.compile", "ahead"])
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_equals_eager(name: str, road: Callable[..., Any]) -> None:
+def test_equals_eager(name: str, entry_point: Callable[..., Any]) -> None:
     moving = PROGRAMS[name]
     generator = torch.Generator().manual_seed(11)
     inputs = [moving.inputs(generator) for _ in range(RUNS)]
     heard: list[Compiled] = []
     counters.clear()
     with torch.no_grad(), observe.listening(heard.append):
-        compiled = road(moving, inputs[0])
+        compiled = entry_point(moving, inputs[0])
         for args in inputs:
             got, want = compiled(*args), moving.function(*args)
             torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-5)
-    assert len(heard) == (1 if road is ahead else moving.graphs)
-    assert hosted(heard[-1]) <= moving.host, hosted(heard[-1]) - moving.host
+    assert len(heard) == (1 if entry_point is ahead else moving.graphs)
+    assert eager_step_names(heard[-1]) <= moving.host, eager_step_names(heard[-1]) - moving.host

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 import ingot
-from ingot.codegen import kernels
+from ingot.codegen.loops import kernels
 from ingot.machine import this_machine
 
 

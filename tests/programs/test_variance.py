@@ -215,8 +215,8 @@ def test_rows_are_read_again_only_where_the_mean_outweighs_the_spread(
 ) -> None:
     """With the second pass replaced by -1, rows with a small mean keep their result. The kernel
     stays cached in the process, so its size is unique."""
-    from ingot.codegen import variance
-    from ingot.codegen.rows import RowWriter
+    from ingot.codegen.loops import variance
+    from ingot.codegen.loops.rows import RowWriter
 
     def nothing(w: RowWriter, reductions: list[object], stores: list[object]) -> None:
         for reduction in reductions:
@@ -228,7 +228,7 @@ def test_rows_are_read_again_only_where_the_mean_outweighs_the_spread(
             write(w, spreads)
 
     write = variance.write_spreads
-    monkeypatch.setattr("ingot.codegen.rows.write_spreads", without)
+    monkeypatch.setattr("ingot.codegen.loops.rows.write_spreads", without)
     x = torch.randn(4, 1237) + torch.tensor([0.0, 0.5, 3.0, 100.0])[:, None]
     got = ingot.compile(lambda x: x.var(-1, correction=0) * 1237, (x,))(x)
     torch.testing.assert_close(got[:2], x[:2].var(-1, correction=0) * 1237)

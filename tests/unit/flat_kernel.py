@@ -14,8 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ingot.codegen.builder import Builder
-from ingot.codegen.jit import FUNCTION_ATTRIBUTES, compile_module
+from ingot.codegen.jit.jit import FUNCTION_ATTRIBUTES, compile_module
+from ingot.codegen.mlir.builder import Builder
 from ingot.ops.values import Ptr, Val, Value
 
 Body = Callable[[Builder, list[Val]], Val]

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 import pytest
 import torch
 
-from ingot.codegen.blocks import BlockBuilder
-from ingot.codegen.builder import Builder
-from ingot.codegen.jit import compile_module
-from ingot.codegen.lazy import Once
-from ingot.codegen.native import Native
+from ingot.codegen.jit.jit import compile_module
+from ingot.codegen.jit.lazy import Once
+from ingot.codegen.jit.native import Native
+from ingot.codegen.mlir.blocks import BlockBuilder
+from ingot.codegen.mlir.builder import Builder
 from ingot.ops.values import Ptr, Val, Value
 
 I64 = torch.int64

@@ -14,9 +14,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 import ingot
-from ingot.codegen import listing
-from ingot.codegen.listing import listing_of
-from ingot.plan.ir import Plan, Steered, walk
+from ingot.codegen.jit import listing
+from ingot.codegen.jit.listing import listing_of
+from ingot.plan.ir import EagerControlFlow, Plan, walk
 from ingot.plan.text import parse
 from ingot.stages import Compiled
 from tests.plans import plan_of
@@ -48,7 +48,7 @@ def cache() -> tuple[Callable[..., Any], tuple[Tensor, ...]]:
     return update, (torch.randn(8, 4), torch.tensor([2]), torch.randn(1, 4))
 
 
-def steered() -> tuple[Callable[..., Any], tuple[Tensor, ...]]:
+def branching() -> tuple[Callable[..., Any], tuple[Tensor, ...]]:
     """The plan of a body has kernels of its own."""
 
     def function(x: Tensor) -> Tensor:
@@ -60,7 +60,7 @@ def steered() -> tuple[Callable[..., Any], tuple[Tensor, ...]]:
     return function, (torch.randn(16),)
 
 
-CASES = [feed_forward, images, attention, cache, steered]
+CASES = [feed_forward, images, attention, cache, branching]
 
 
 def dumped(make: Case, folder: Path, **options: Any) -> tuple[Compiled, dict[str, str]]:
@@ -74,13 +74,15 @@ def dumped(make: Case, folder: Path, **options: Any) -> tuple[Compiled, dict[str
 
 def kernels_of(plan: Plan) -> set[str]:
     """Their names, those of nested plans included."""
-    nested = [body for op in walk(plan.ops) if isinstance(op, Steered) for body in op.bodies]
+    nested = [
+        body for op in walk(plan.ops) if isinstance(op, EagerControlFlow) for body in op.bodies
+    ]
     own = {kernel.name for kernel in plan.kernels}
     return own.union(*map(kernels_of, nested))
 
 
 def function_of(compiled: Compiled, kernel: str) -> str:
-    from ingot.codegen.native import compiled_function
+    from ingot.codegen.jit.native import compiled_function
 
     assert compiled.resources is not None
     found = compiled_function(compiled.resources.kernels[kernel].address)

@@ -115,8 +115,8 @@ def test_regions_that_fail_to_compile_are_left_to_pytorch(monkeypatch: pytest.Mo
     def fail(*_: object) -> None:
         raise ingot.CompileError("no such luck")
 
-    monkeypatch.setattr("ingot.codegen.kernels.draft_kernel", fail)
-    monkeypatch.setattr("ingot.codegen.kernels._known", {}, raising=False)
+    monkeypatch.setattr("ingot.codegen.loops.kernels.draft_kernel", fail)
+    monkeypatch.setattr("ingot.codegen.loops.kernels._known", {}, raising=False)
     with pytest.warns(UserWarning, match="no such luck"):
         report = explained(lambda x: (x + 1).exp(), torch.randn(8))
     assert report.kernels == report.regions == 0
@@ -170,11 +170,11 @@ def test_control_flow_is_native_or_says_why_not() -> None:
     def sorted_or_not(x: Tensor) -> Tensor:
         return torch.cond(x.sum() > 0, lambda x: x.sort().values, lambda x: x.cos(), (x,))
 
-    native, steered = (explained(f, torch.randn(4)) for f in (either, sorted_or_not))
+    native, branching = (explained(f, torch.randn(4)) for f in (either, sorted_or_not))
     assert native.eager_steps == 0
     assert "Branches and loops that run natively: 1, of 2 regions." in native.notes
-    assert steered.eager_steps == 1
-    assert "runs in Python: a body has an eager step, or a new size" in str(steered)
+    assert branching.eager_steps == 1
+    assert "runs in Python: a body has an eager step, or a new size" in str(branching)
 
 
 def test_recompiles_are_explained(caplog: pytest.LogCaptureFixture) -> None:

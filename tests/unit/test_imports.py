@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ingot.codegen.jit import compile_module
+from ingot.codegen.jit.jit import compile_module
 from ingot.errors import CompileError
 from ingot.linkage import imported, symbol_address
 

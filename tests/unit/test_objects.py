@@ -9,12 +9,12 @@ import struct
 
 import pytest
 
-from ingot.codegen import code_store
-from ingot.codegen.code_store import EntryError, Module, read_module, unpacked_source
-from ingot.codegen.elf import ObjectError, read_object
-from ingot.codegen.jit import compile_module
-from ingot.codegen.link import Image
-from ingot.codegen.native import Native, link
+from ingot.codegen.jit import code_store
+from ingot.codegen.jit.code_store import EntryError, Module, read_module, unpacked_source
+from ingot.codegen.jit.elf import ObjectError, read_object
+from ingot.codegen.jit.jit import compile_module
+from ingot.codegen.jit.link import Image
+from ingot.codegen.jit.native import Native, link
 from ingot.linkage import symbol_address
 
 SIN = "  llvm.func @sinf(f32) -> f32"

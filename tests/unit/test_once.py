@@ -10,8 +10,8 @@ import time
 
 import pytest
 
-from ingot.codegen.jit import compile_module
-from ingot.codegen.lazy import Once
+from ingot.codegen.jit.jit import compile_module
+from ingot.codegen.jit.lazy import Once
 from ingot.errors import CompileError
 
 

@@ -14,7 +14,7 @@ from torch.export import Dim
 import ingot
 from ingot.dispatch.builtin_variants import CHOICES, tensors, up_to
 from ingot.dispatch.ranges import RangeTable, Row
-from ingot.dispatch.records import Record, remember, setting_of
+from ingot.dispatch.records import TuningRecord, remember, setting_of
 from ingot.errors import UnsupportedError
 
 SELECTION = ["fuse_epilogues", "select_kernels", "fuse_horizontal", "choose_variants"]
@@ -88,8 +88,8 @@ def test_an_epilogue_without_code(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise UnsupportedError("can fail")
 
-    monkeypatch.setattr("ingot.codegen.kernels.write_epilogue", fail)
-    monkeypatch.setattr("ingot.codegen.kernels._known_epilogues", {})
+    monkeypatch.setattr("ingot.codegen.loops.kernels.write_epilogue", fail)
+    monkeypatch.setattr("ingot.codegen.loops.kernels._known_epilogues", {})
     notes = journal(Layers(lambda x, a: a(x).tanh()), x())
     assert "addmm: its epilogue became a step again: can fail" in notes["fuse_epilogues"]
     assert "addmm (matmul): packed (built-in threshold)" in notes["choose_variants"]
@@ -189,7 +189,7 @@ def test_a_variant_from_a_tuning_record() -> None:
     table = RangeTable(tuple(Row(r.box, r.serves, 1.0, "measured 1.5 times") for r in rows))
     form = torch.float32
     bound = tensors(a=(form, (37, 32), (32, 1)), w=(form, (32, 32), (1, 32)))
-    remember(operation, Record(setting_of(operation, bound), table))
+    remember(operation, TuningRecord(setting_of(operation, bound), table))
     notes = journal(Layers(lambda x, a: a(x)), x(), sizes=(({0: N},),), tune=1e-9)
     assert notes["choose_variants"][:2] == [
         "addmm (matmul): library for sizes 0..64 (tuning record: measured 1.5 times)",

@@ -15,7 +15,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from ingot.codegen.builder import Builder
+from ingot.codegen.mlir.builder import Builder
 from ingot.ops import polynomials
 from ingot.ops.values import Val
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.fx import Graph, GraphModule, Node
 
 from ingot.errors import VerifyError
-from ingot.journal import Entry, Journal
+from ingot.journal import Journal, JournalEntry
 from ingot.program.graph import copy_graph, output_values, placeholders
 from ingot.program.program import (
     InputSpec,
@@ -250,8 +250,8 @@ def test_nodes_of_dynamo_know_their_line() -> None:
 
 
 def test_a_journal_only_grows() -> None:
-    first = Journal().with_entry(Entry("fold", 1.5, 9, 7, ("values computed: 2",)))
-    second = first.with_entry(Entry("cleanup", 0.5, 7, 6))
+    first = Journal().with_entry(JournalEntry("fold", 1.5, 9, 7, ("values computed: 2",)))
+    second = first.with_entry(JournalEntry("cleanup", 0.5, 7, 6))
     assert len(first.entries) == 1
     assert second.total_ms() == 2.0
     assert second.as_text().splitlines() == [

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch.utils import _pytree as pytree
 
-from ingot.artifact.arguments import ValueReader, ValueWriter
+from ingot.artifact.arguments import ArgumentReader, ValueWriter
 from ingot.artifact.symbol_ranges import SymbolReader, SymbolWriter
 from ingot.artifact.trees import TreeReader, TreeWriter
 from ingot.document import Part
@@ -49,7 +49,7 @@ def _described(value: Any) -> Any:
 
 def _read(tree: Any) -> pytree.TreeSpec:
     symbols = SymbolReader.of_inputs(Part([], "$"))
-    return TreeReader(ValueReader(symbols)).decode(Part(tree, "$"))
+    return TreeReader(ArgumentReader(symbols)).decode(Part(tree, "$"))
 
 
 def test_a_known_class_is_itself() -> None:

@@ -19,7 +19,7 @@ import torch._inductor.inductor_prims  # registers prims.fma
 from torch import Tensor
 
 import ingot.ops.scalar  # noqa: F401  (registers the rules)
-from ingot.codegen.builder import Builder
+from ingot.codegen.mlir.builder import Builder
 from ingot.errors import UnsupportedError
 from ingot.ops.rules import (
     apply_rule,

@@ -16,8 +16,8 @@ import pytest
 import torch
 from torch import nn
 
-from ingot.codegen import tensor_layout_probe as tensor_layout
-from ingot.codegen import weight_guard, write_tracking
+from ingot.codegen.support import tensor_layout_probe as tensor_layout
+from ingot.codegen.support import weight_guard, write_tracking
 from ingot.plan import contents, prepared
 from ingot.plan.contents import guarded
 from ingot.plan.prepared import Weights

@@ -128,7 +128,7 @@ def _float(value: float) -> Any:
     return {"float": "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"}
 
 
-class ValueReader:
+class ArgumentReader:
     def __init__(self, symbols: SymbolReader):
         self.symbols = symbols
 

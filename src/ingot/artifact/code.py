@@ -16,18 +16,19 @@ import torch
 import ingot.kernels.registry  # noqa: F401  (registers the attributes that plans name)
 from ingot.artifact.archive import CODE, MODULES, PLAN
 from ingot.artifact.operators import CallError, operator_named
-from ingot.codegen import code_store, executor, launcher, weight_guard
-from ingot.codegen.code_store import KEY, EntryError, code_key, read_module, unpacked_source
-from ingot.codegen.elf import ObjectError, read_object
-from ingot.codegen.jit import LOWERING
-from ingot.codegen.native import Native, compiled_function, find, recording, used
+from ingot.codegen.jit import code_store
+from ingot.codegen.jit.code_store import KEY, EntryError, code_key, read_module, unpacked_source
+from ingot.codegen.jit.elf import ObjectError, read_object
+from ingot.codegen.jit.jit import LOWERING
+from ingot.codegen.jit.native import Native, compiled_function, find, recording, used
+from ingot.codegen.support import executor, launcher, weight_guard
 from ingot.document import Part, parse
 from ingot.errors import FileError, IngotError, PlanError, PlanTextError, SaveError
 from ingot.machine import LEVELS, Machine
 from ingot.plan import host_ops
-from ingot.plan.ir import Call, Eager, Kind, Opaque, Plan, Return, Steered, refs, walk
+from ingot.plan.ir import Call, Eager, EagerControlFlow, Kind, Opaque, Plan, Return, refs, walk
 from ingot.plan.parser import parse as parse_plan
-from ingot.plan.resources import Entry, Resources
+from ingot.plan.resources import KernelEntry, Resources
 from ingot.plan.verify import verify
 from ingot.stages import Compiled
 
@@ -40,7 +41,7 @@ _HOST = {
 
 
 @dataclass(frozen=True)
-class Code:
+class PlanCode:
     """A plan with everything that it names, except for its constants."""
 
     plan: Plan
@@ -101,7 +102,7 @@ def called(plan: Plan) -> Iterator[str]:
     for op in walk(plan.ops):
         if isinstance(op, Eager):
             found[op.call.target] = None
-        elif isinstance(op, Steered):
+        elif isinstance(op, EagerControlFlow):
             found |= dict.fromkeys(name for body in op.bodies for name in called(body))
     for recipe in plan.recipes:
         found |= dict.fromkeys(call.target for call in recipe.calls)
@@ -141,7 +142,7 @@ def encode_machine(machine: Machine) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def decode_code(members: Mapping[str, memoryview], machine: Machine, where: str) -> Code:
+def decode_code(members: Mapping[str, memoryview], machine: Machine, where: str) -> PlanCode:
     """`members`: PLAN, CODE and MODULES."""
     plan = _plan(bytes(members[PLAN]), f"{where}/{PLAN}")
     table = parse(bytes(members[CODE]), f"{where}/{CODE}").fields("kernels", "modules")
@@ -159,7 +160,7 @@ def decode_code(members: Mapping[str, memoryview], machine: Machine, where: str)
             raise FileError(
                 f"{where}/{PLAN}: {error.why}", hints=["import what registers it before loading"]
             ) from None
-    return Code(plan, resources)
+    return PlanCode(plan, resources)
 
 
 def _plan(data: bytes, where: str) -> Plan:
@@ -215,7 +216,7 @@ def _provide(rows: Part, data: memoryview, isa: str) -> set[str]:
     return set(found)
 
 
-def _entry(row: Part, known: set[str]) -> Entry:
+def _entry(row: Part, known: set[str]) -> KernelEntry:
     fields = row.fields("module", "function", "share")
     key = fields["module"].text()
     if key not in known:
@@ -233,7 +234,7 @@ def _entry(row: Part, known: set[str]) -> Entry:
             addresses[name] = 0
         else:
             addresses[name] = part.choice(native.addresses, "function")
-    return Entry(addresses["function"], addresses["share"], native)
+    return KernelEntry(addresses["function"], addresses["share"], native)
 
 
 def encode_constants(plan: Plan, resources: Resources) -> dict[str, torch.Tensor]:
@@ -255,7 +256,7 @@ def uses_of(plan: Plan) -> set[str]:
         match op:
             case Eager():
                 found.update(refs((op.call.args, op.call.kwargs)))
-            case Steered():
+            case EagerControlFlow():
                 found.update(refs((op.predicate, op.operands)))
                 found.update(name for body in op.bodies for name in uses_of(body))
             case Return():
@@ -263,7 +264,7 @@ def uses_of(plan: Plan) -> set[str]:
     return found
 
 
-def decode_constants(code: Code, tensors: Mapping[str, torch.Tensor], where: str) -> None:
+def decode_constants(code: PlanCode, tensors: Mapping[str, torch.Tensor], where: str) -> None:
     """Give the plan its constants. Native code trusts the plan's description of them."""
     for buffer in code.plan.buffers:
         if buffer.kind is not Kind.CONSTANT or buffer.dtype is None:

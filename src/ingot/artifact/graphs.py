@@ -14,7 +14,7 @@ from torch.fx import Graph, GraphModule, Node
 from torch.fx._lazy_graph_module import _LazyGraphModule
 from torch.fx.experimental.symbolic_shapes import _free_unbacked_symbols_with_path
 
-from ingot.artifact.arguments import ValueReader, ValueWriter
+from ingot.artifact.arguments import ArgumentReader, ValueWriter
 from ingot.artifact.operators import CallError, check_call, operator_name, operator_named
 from ingot.artifact.symbol_ranges import SymbolReader
 from ingot.document import Part
@@ -115,7 +115,7 @@ class GraphReader:
         self, symbols: SymbolReader, tables: Mapping[str, Part], tensors: Mapping[str, Tensor]
     ):
         self._symbols = symbols
-        self._values = ValueReader(symbols)
+        self._values = ArgumentReader(symbols)
         self._tensors = tensors
         self._traces = [_trace(part) for part in tables["traces"].items()]
         self._scopes = [_scope(part) for part in tables["scopes"].items()]

@@ -18,12 +18,12 @@ from torch import Tensor
 from ingot.artifact.archive import CODE, MANIFEST, MODULES, PLAN, TENSORS, read_archive
 from ingot.artifact.code import decode_code, decode_constants, machine_of
 from ingot.artifact.store import ProgramFile, file_errors, under
-from ingot.codegen.code_store import compiler
-from ingot.codegen.weight_guard import digest
+from ingot.codegen.jit.code_store import compiler
+from ingot.codegen.support.weight_guard import digest
 from ingot.document import Part, parse
 from ingot.errors import FileError, InputError, did_you_mean
 from ingot.fallback.boundary import Boundary
-from ingot.fallback.reproducer import Source
+from ingot.fallback.reproducer import CapturedGraph
 from ingot.machine import LEVELS, Machine, machine_levels
 from ingot.options import make_options
 from ingot.plan.ir import Plan
@@ -166,7 +166,7 @@ class LoadedExecutable(Executable):
         }
         saved = _Saved(file)
         options = make_options()
-        boundary = Boundary(Source(interface.graph_module, interface.level.value), options)
+        boundary = Boundary(CapturedGraph(interface.graph_module, interface.level.value), options)
         super().__init__(
             interface, loaded, partial(saved, self._weights), boundary, contract, state
         )

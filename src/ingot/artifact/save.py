@@ -23,7 +23,7 @@ from ingot.artifact.archive import MANIFEST, TENSORS, write_archive
 from ingot.artifact.code import encode_code, encode_constants, encode_machine, used_modules
 from ingot.artifact.load import FORMAT, PLAN_TENSORS, LoadedExecutable, digest_of
 from ingot.artifact.store import program_members, to_json
-from ingot.codegen.code_store import compiler
+from ingot.codegen.jit.code_store import compiler
 from ingot.errors import OptionError, SaveError, did_you_mean
 from ingot.machine import LEVELS, machine_levels, machine_of_level, targeting
 from ingot.pipeline import compile_program

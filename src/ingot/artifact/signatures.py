@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.fx import Graph, Node
 
-from ingot.artifact.arguments import ValueReader, ValueWriter
+from ingot.artifact.arguments import ArgumentReader, ValueWriter
 from ingot.artifact.symbol_ranges import SymbolReader
 from ingot.artifact.trees import TreeReader, TreeWriter
 from ingot.document import Part
@@ -66,7 +66,7 @@ class SignatureReader:
         self._inputs = placeholders(graph)
         self._results = output_values(graph)
         self._tensors = tensors
-        self._values = ValueReader(symbols)
+        self._values = ArgumentReader(symbols)
         self._trees = TreeReader(self._values)
         self._kinds: list[InputKind] = []
         self._users = 0

@@ -13,7 +13,7 @@ from typing import Any
 
 from torch.utils import _pytree as pytree
 
-from ingot.artifact.arguments import ValueReader, ValueWriter
+from ingot.artifact.arguments import ArgumentReader, ValueWriter
 from ingot.capture.structures import Outline, register_structures
 from ingot.document import Part, shown
 from ingot.errors import SaveError
@@ -108,7 +108,7 @@ def _register(name: str) -> list[str]:
 
 
 class TreeReader:
-    def __init__(self, values: ValueReader):
+    def __init__(self, values: ArgumentReader):
         self._values = values
         register_structures(None)  # the caches of transformers, if it is in use
 

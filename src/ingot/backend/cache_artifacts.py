@@ -10,9 +10,9 @@ import logging
 
 from torch.compiler._cache import CacheArtifact, CacheArtifactFactory, CacheArtifactManager
 
-from ingot.codegen import code_store
-from ingot.codegen.code_store import KEY
-from ingot.codegen.stored_code import check_entry
+from ingot.codegen.jit import code_store
+from ingot.codegen.jit.code_store import KEY
+from ingot.codegen.jit.stored_code import check_entry
 from ingot.errors import CompileError
 from ingot.forks import fork_safe_lock
 

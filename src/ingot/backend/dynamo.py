@@ -48,11 +48,11 @@ def aot_compile(
 ) -> Callable[..., Any]:
     """If capture fails, Dynamo's graph runs in eager."""
     from ingot.fallback.boundary import Boundary
-    from ingot.fallback.reproducer import Source
+    from ingot.fallback.reproducer import CapturedGraph
 
     if options.target:
         return _captured(gm, example_inputs, options)
-    boundary = Boundary(Source(gm, "dynamo", grad=torch.is_grad_enabled()), options)
+    boundary = Boundary(CapturedGraph(gm, "dynamo", grad=torch.is_grad_enabled()), options)
 
     def eager(error: Exception) -> Callable[..., Any]:
         boundary.fell_back("the graph runs in eager", error)

@@ -22,7 +22,7 @@ aten = torch.ops.aten
 
 
 @dataclass(frozen=True)
-class Check:
+class CapturedCheck:
     condition: sympy.Basic
     text: str
     place: Place | None
@@ -32,21 +32,21 @@ class Check:
 
 
 @contextmanager
-def noting_checks(found: list[Check]) -> Iterator[None]:
+def noting_checks(found: list[CapturedCheck]) -> Iterator[None]:
     """Record every torch._check of a symbolic condition."""
     original: Callable[..., None] = torch._check
 
     def check(cond: Any, message: Any = None) -> None:
         if isinstance(cond, torch.SymBool):
             text = f"torch._check failed: {cond}" if message is None else str(message())
-            found.append(Check(cond.node.expr, text, running_place()))
+            found.append(CapturedCheck(cond.node.expr, text, running_place()))
         original(cond, message)
 
     with replaced(torch, "_check", check):
         yield
 
 
-def restore_texts(graph: Graph, checks: list[Check]) -> None:
+def restore_texts(graph: Graph, checks: list[CapturedCheck]) -> None:
     """Give each assertion the message of its check."""
     by_condition = {str(check.condition): check for check in reversed(checks)}
     for node in graph.nodes:

@@ -20,7 +20,7 @@ from torch.autograd import forward_ad
 from torch.export import ExportedProgram
 
 from ingot.capture.attributes import refusing_changes, writing_attributes_back
-from ingot.capture.check_messages import Check, noting_checks, restore_texts
+from ingot.capture.check_messages import CapturedCheck, noting_checks, restore_texts
 from ingot.capture.hidden_aliases import reveal_aliases, shared_by_strides
 from ingot.capture.plain_checks import plain_checks
 from ingot.capture.resized_outputs import replace_resizing_ops
@@ -50,7 +50,7 @@ def capture(
 ) -> Program:  # fmt: skip
     """The program that `make` builds from the model's trace. With `refuse`, a change of the model
     that a program cannot represent is an error."""
-    checks: list[Check] = []
+    checks: list[CapturedCheck] = []
     exported = _trace(model, tuple(args), dict(kwargs or {}), dynamic_shapes, checks, refuse)
     with dropout_between_layers():
         program = make(exported)
@@ -64,7 +64,7 @@ def _trace(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     dynamic_shapes: Any,
-    checks: list[Check],
+    checks: list[CapturedCheck],
     refuse: bool,
 ) -> ExportedProgram:
     """Fills `checks` with the messages of torch._check. With `refuse`, a change of the model that a
@@ -116,7 +116,7 @@ def _is_traced(value: Any) -> bool:
 
 
 @contextmanager
-def _seeing(module: nn.Module, checks: list[Check], refuse: bool) -> Iterator[None]:
+def _seeing(module: nn.Module, checks: list[CapturedCheck], refuse: bool) -> Iterator[None]:
     """Record what the tracer would forget."""
     with (
         noting_checks(checks),

@@ -18,7 +18,7 @@ from ingot.errors import IngotError
 if TYPE_CHECKING:
     from ingot.cache.disk import Stats
     from ingot.cache.misses import Run
-    from ingot.codegen.missed_code import Miss
+    from ingot.codegen.jit.missed_code import Miss
 
 SHOWN = 4
 """Functions of a module that are named."""
@@ -47,7 +47,7 @@ def reported() -> Iterator[None]:
 def stats(as_json: bool) -> None:
     """Show the folder, the size, and what the entries were compiled for."""
     from ingot.cache import transfer
-    from ingot.codegen.stored_code import inventory
+    from ingot.codegen.jit.stored_code import inventory
 
     with reported():
         found, stored = transfer.stats(), inventory()
@@ -116,7 +116,7 @@ def import_(file: str) -> None:
     file is refused as a whole.
     """
     from ingot.cache import transfer
-    from ingot.codegen.stored_code import check_entry
+    from ingot.codegen.jit.stored_code import check_entry
 
     with reported():
         click.echo(f"imported {transfer.import_(file, check_entry)} entries from {file}")
@@ -134,7 +134,7 @@ def why(script: str | None, as_json: bool) -> None:
     """
     from ingot.cache.disk import disk_cache
     from ingot.cache.settings import why_no_cache
-    from ingot.codegen.missed_code import last_run, misses_of
+    from ingot.codegen.jit.missed_code import last_run, misses_of
 
     with reported():
         disk = disk_cache()

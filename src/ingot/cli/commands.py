@@ -226,7 +226,7 @@ def _machine() -> Iterator[Finding]:
 
 
 def _weight_guard() -> Finding:
-    from ingot.codegen.write_tracking import open_tracker
+    from ingot.codegen.support.write_tracking import open_tracker
 
     tracker = open_tracker()
     if tracker is None:

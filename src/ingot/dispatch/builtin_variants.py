@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from ingot.codegen.lazy import Once
+from ingot.codegen.jit.lazy import Once
 from ingot.dispatch.candidates import Candidate
 from ingot.dispatch.declare import Dispatch
 from ingot.dispatch.ranges import Range, RangeTable, Row
@@ -118,7 +118,7 @@ def attention_threads(q: Tensor, kv: Tensor) -> Tensor:
 
 
 _MATMUL, _ATTENTION = (
-    ("ingot.codegen.gemm", "ingot.kernels.matmul.emit"),
+    ("ingot.codegen.loops.gemm", "ingot.kernels.matmul.emit"),
     "ingot.kernels.attention.emit",
 )
 THREADS = ("serial", "parallel")
@@ -137,11 +137,11 @@ CHOICES = {
         Choice(
             "reduction", ("whole", "split"), reduction, ("x", 1),
             (1 << 10, 1 << 12, 1 << 13, 1 << 14, 1 << 15, 1 << 16, 1 << 18),
-            ("ingot.codegen.split", "ingot.codegen.rows"),
+            ("ingot.codegen.loops.split", "ingot.codegen.loops.rows"),
         ),
         Choice(
             "kernel_threads", THREADS, kernel_threads, ("x", 0),
-            tuple(1 << k for k in range(8, 18)), ("ingot.codegen.entry",),
+            tuple(1 << k for k in range(8, 18)), ("ingot.codegen.loops.entry",),
         ),
         Choice(
             "matmul_threads", THREADS, matmul_threads, ("a", 0), (4, 8, 16, 32, 64, 128, 256),

@@ -36,7 +36,7 @@ from ingot.dispatch.size_expressions import Shapes, SizeError, SizeExpression, p
 from ingot.errors import DispatchError, Place, did_you_mean
 
 if TYPE_CHECKING:
-    from ingot.dispatch.records import Record
+    from ingot.dispatch.records import TuningRecord
 
 Function = Callable[..., Any]
 SPAN = (1, 4096)
@@ -93,7 +93,7 @@ class Dispatch:
         self.candidates: dict[str, Candidate] = {REFERENCE: Candidate(REFERENCE, reference)}
         self.generator: Callable[..., Sequence[Any]] | None = None
         self.pinned: RangeTable | None = None
-        self.records: dict[str, Record] = {}
+        self.records: dict[str, TuningRecord] = {}
         """Measurements, by setting."""
         self.files: set[Path] = set()
         """Tuning files already read."""
@@ -175,7 +175,7 @@ class Dispatch:
 
     # -- measuring ---------------------------------------------------------------------------------
 
-    def tune(self, *args: Any, budget: float | None = None, again: bool = False) -> Record:
+    def tune(self, *args: Any, budget: float | None = None, again: bool = False) -> TuningRecord:
         """Measure with arguments like these, unless the tuning file has the result; `again`
         measures in any case."""
         from ingot.dispatch.tune import record_for

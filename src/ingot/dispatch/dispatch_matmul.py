@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.fx import Node
 
-from ingot.codegen.lazy import Once
+from ingot.codegen.jit.lazy import Once
 from ingot.dispatch.declare import Dispatch, dispatch
 from ingot.dispatch.trace import call_of
 from ingot.dispatch.variants import Variants

@@ -16,7 +16,7 @@ import torch
 from torch._library.infer_schema import infer_schema
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from ingot.codegen.mlir_c import Engine
+from ingot.codegen.jit.mlir_c import Engine
 from ingot.errors import CompileError, DispatchError
 from ingot.linkage import imported
 
@@ -43,7 +43,7 @@ DTYPES = {
 
 
 @dataclass(frozen=True)
-class Kind:
+class MemrefType:
     """The type of a memref argument."""
 
     sizes: tuple[int | None, ...]
@@ -110,7 +110,7 @@ def _result_shape(dispatch: Dispatch, args: Sequence[torch.Tensor]) -> torch.Siz
         return _form(dispatch, [mode.from_tensor(arg) for arg in args]).shape
 
 
-def compiled(text: str, function: str) -> tuple[list[Kind], int, Engine]:
+def compiled(text: str, function: str) -> tuple[list[MemrefType], int, Engine]:
     """The function's memref types, its address in the calling convention of packed pointers, and
     the engine that keeps the code alive."""
     from torch_mlir import ir
@@ -135,15 +135,15 @@ def _function(module: Any, name: str) -> Any:
     raise ValueError(f"the text has no function @{name}")
 
 
-def _kind(text: str) -> Kind:
+def _kind(text: str) -> MemrefType:
     found = re.fullmatch(r"memref<((?:(?:\?|\d+)x)*)(\w+)>", text)
     if found is None or found[2] not in DTYPES:
         raise ValueError(f"{text} is not a memref with the identity layout")
     sizes = [None if n == "?" else int(n) for n in found[1].split("x")[:-1]]
-    return Kind(tuple(sizes), DTYPES[found[2]])
+    return MemrefType(tuple(sizes), DTYPES[found[2]])
 
 
-def run(address: int, kinds: Sequence[Kind], tensors: Sequence[torch.Tensor]) -> None:
+def run(address: int, kinds: Sequence[MemrefType], tensors: Sequence[torch.Tensor]) -> None:
     dense = [tensor.contiguous() for tensor in tensors]
     for tensor, kind in zip(dense, kinds, strict=True):
         if not kind.takes(tensor):

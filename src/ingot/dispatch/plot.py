@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
 from ingot.dispatch.ranges import Range
-from ingot.dispatch.records import Record
+from ingot.dispatch.records import TuningRecord
 from ingot.errors import DispatchError
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def plot(dispatch: Dispatch, path: str | Path | None) -> str:
     return text_plot(dispatch, record)
 
 
-def series(record: Record) -> dict[str, list[tuple[int, float]]]:
+def series(record: TuningRecord) -> dict[str, list[tuple[int, float]]]:
     """The (size, microseconds) pairs of each candidate."""
     found: dict[str, list[tuple[int, float]]] = {}
     for sample in sorted(record.samples, key=lambda s: s.sizes):
@@ -82,7 +82,7 @@ def _shown(part: Range, sizes: Sequence[int]) -> tuple[int, int] | None:
 # -- SVG -------------------------------------------------------------------------------------------
 
 
-def svg(dispatch: Dispatch, record: Record) -> str:
+def svg(dispatch: Dispatch, record: TuningRecord) -> str:
     lines = series(record)
     colours = dict(zip(lines, COLOURS * (1 + len(lines) // len(COLOURS))))
     sizes = sorted({size for points in lines.values() for size, _ in points})
@@ -110,7 +110,7 @@ def svg(dispatch: Dispatch, record: Record) -> str:
 
 
 def _svg_ranges(
-    record: Record, sizes: Sequence[int], x: Scale, colours: Mapping[str, str]
+    record: TuningRecord, sizes: Sequence[int], x: Scale, colours: Mapping[str, str]
 ) -> list[str]:
     """A band behind the lines for each range, in the colour of its candidate."""
     found = []
@@ -176,7 +176,7 @@ def _svg_legend(colours: Mapping[str, str]) -> list[str]:
 # -- text ------------------------------------------------------------------------------------------
 
 
-def text_plot(dispatch: Dispatch, record: Record) -> str:
+def text_plot(dispatch: Dispatch, record: TuningRecord) -> str:
     lines = series(record)
     marks = dict(zip(lines, MARKS * (1 + len(lines) // len(MARKS))))
     sizes = sorted({size for points in lines.values() for size, _ in points})

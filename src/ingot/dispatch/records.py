@@ -47,21 +47,21 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Record:
+class TuningRecord:
     setting: str
     table: RangeTable
     samples: tuple[Sample, ...] = ()
     disqualified: Mapping[str, str] = field(default_factory=dict)
     """Excluded candidates, and why."""
 
-    def joined(self, other: Record) -> Record:
+    def joined(self, other: TuningRecord) -> TuningRecord:
         """With the rows and samples of the other record, which are newer."""
         new = {row.box for row in other.table.rows}
         rows = [*(row for row in self.table.rows if row.box not in new), *other.table.rows]
         rows.sort(key=lambda row: [part.low for part in row.box])
         sizes = {sample.sizes for sample in other.samples}
         samples = [*(s for s in self.samples if s.sizes not in sizes), *other.samples]
-        return Record(
+        return TuningRecord(
             self.setting,
             RangeTable(tuple(rows)),
             tuple(sorted(samples, key=lambda s: s.sizes)),
@@ -111,7 +111,7 @@ def _example(number: Any) -> Any:
 
 def known_record(
     dispatch: Dispatch, bound: Mapping[str, Any], options: Options | None = None
-) -> Record | None:
+) -> TuningRecord | None:
     """The record, if it is known without measuring."""
     path = tuning_file(dispatch, options)
     if path is not None and path not in dispatch.files:
@@ -121,7 +121,7 @@ def known_record(
     return dispatch.records.get(setting_of(dispatch, bound))
 
 
-def remember(dispatch: Dispatch, record: Record, options: Options | None = None) -> None:
+def remember(dispatch: Dispatch, record: TuningRecord, options: Options | None = None) -> None:
     dispatch.records[record.setting] = record
     dispatch.chosen.clear()
     path = tuning_file(dispatch, options)
@@ -158,7 +158,7 @@ class _OtherThreads(Exception):
     """Of no interest to a user: the number of threads changes from run to run."""
 
 
-def _loaded(dispatch: Dispatch, path: Path) -> dict[str, Record]:
+def _loaded(dispatch: Dispatch, path: Path) -> dict[str, TuningRecord]:
     text = read_tuning_file(path)
     if text is None:
         return {}
@@ -175,7 +175,7 @@ def _loaded(dispatch: Dispatch, path: Path) -> dict[str, Record]:
     return {record.setting: record for record in records}
 
 
-def _records(dispatch: Dispatch, content: Part) -> list[Record]:
+def _records(dispatch: Dispatch, content: Part) -> list[TuningRecord]:
     given = content.entries()
     if "format" not in given or given["format"].value != FORMAT:
         content.fail(f"its format is not {FORMAT}")
@@ -190,11 +190,11 @@ def _records(dispatch: Dispatch, content: Part) -> list[Record]:
     return [_record(dispatch, each) for each in fields["records"].items(most=MOST_RECORDS)]
 
 
-def _record(dispatch: Dispatch, each: Part) -> Record:
+def _record(dispatch: Dispatch, each: Part) -> TuningRecord:
     fields = each.fields("setting", "table", "samples", "disqualified")
     rows = fields["table"].fields("rows")["rows"].items(most=MOST_RECORDS)
     samples = fields["samples"].items(most=MOST_RECORDS)
-    return Record(
+    return TuningRecord(
         fields["setting"].text(),
         RangeTable(tuple(_row(dispatch, row) for row in rows)),
         tuple(_sample(dispatch, sample) for sample in samples),

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 
 import torch
 
-from ingot.codegen.entry import WORK_PER_THREAD as KERNEL_WORK
-from ingot.codegen.gemm import WORK_PER_THREAD as MATMUL_WORK
+from ingot.codegen.loops.entry import WORK_PER_THREAD as KERNEL_WORK
+from ingot.codegen.loops.gemm import WORK_PER_THREAD as MATMUL_WORK
 from ingot.dispatch.builtin_variants import BUILT_IN, Form, up_to
 from ingot.dispatch.variants import BY_HAND, Variants
 from ingot.ops.kernel_shapes import ATTENTION_WORK

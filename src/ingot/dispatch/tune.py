@@ -17,7 +17,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 from ingot.dispatch.declared import Advance, declared_ranges
 from ingot.dispatch.measure import Bench
 from ingot.dispatch.ranges import Box, Range, RangeTable
-from ingot.dispatch.records import Record, Sample, known_record, remember, setting_of
+from ingot.dispatch.records import Sample, TuningRecord, known_record, remember, setting_of
 from ingot.dispatch.search import found_ranges
 from ingot.dispatch.symbolic_calls import symbolic_call
 from ingot.exclusive import exclusively
@@ -36,16 +36,16 @@ def record_for(
     budget: float | None = None,
     again: bool = False,
     options: Options | None = None,
-) -> Record:
+) -> TuningRecord:
     """The record for these arguments, with missing parts measured now. `needed`: the possible
     sizes."""
     options = options or make_options()
     seconds = dispatch.budget if budget is None else budget
-    record = known_record(dispatch, bound, options) or Record(
+    record = known_record(dispatch, bound, options) or TuningRecord(
         setting_of(dispatch, bound), RangeTable(())
     )
     if again:
-        record = Record(record.setting, RangeTable(()))
+        record = TuningRecord(record.setting, RangeTable(()))
     missing = _missing(dispatch, record, needed)
     if not missing or len(dispatch.candidates) == 1 or seconds <= 0:
         return record
@@ -56,7 +56,7 @@ def record_for(
 
 
 def _missing(
-    dispatch: Dispatch, record: Record, needed: Sequence[Range] | None
+    dispatch: Dispatch, record: TuningRecord, needed: Sequence[Range] | None
 ) -> list[Box] | None:
     """The boxes that are not measured yet; if ranges are searched, all or nothing."""
     declared = dispatch.boxes()
@@ -77,7 +77,7 @@ def _measured(
     missing: Sequence[Box],
     seconds: float,
     options: Options,
-) -> Record:
+) -> TuningRecord:
     setting = setting_of(dispatch, bound)
     with _disable_current_modes():
         call = symbolic_call(dispatch, bound)
@@ -89,7 +89,7 @@ def _measured(
             else:
                 rows, timed = declared_ranges(bench, missing, advance)
     samples = tuple(Sample(t.sizes, t.typical()) for t in timed)
-    return Record(setting, RangeTable(tuple(rows)), samples, dict(bench.disqualified))
+    return TuningRecord(setting, RangeTable(tuple(rows)), samples, dict(bench.disqualified))
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ingot.dispatch.plot import text_plot
 from ingot.dispatch.ranges import RangeTable, box_text
-from ingot.dispatch.records import Record
+from ingot.dispatch.records import TuningRecord
 
 if TYPE_CHECKING:
     from ingot.dispatch.declare import Dispatch
@@ -24,7 +24,7 @@ def report_text(dispatch: Dispatch) -> str:
     return "\n".join(parts)
 
 
-def _record(dispatch: Dispatch, record: Record) -> list[str]:
+def _record(dispatch: Dispatch, record: TuningRecord) -> list[str]:
     lines = _rows(record.table.merged())
     lines += [f"  {name} is not used: {why}" for name, why in record.disqualified.items()]
     if record.samples:
@@ -41,7 +41,7 @@ def _rows(table: RangeTable) -> list[str]:
     ]
 
 
-def _times(record: Record) -> list[str]:
+def _times(record: TuningRecord) -> list[str]:
     """Microseconds, with the fastest marked."""
     names = list(dict.fromkeys(name for sample in record.samples for name in sample.seconds))
     cells = [["sizes", *names]]

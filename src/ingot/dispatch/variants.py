@@ -20,7 +20,7 @@ from ingot.dispatch.builtin_variants import CHOICES, FORMER_CHOICES, THREADS, Fo
 from ingot.dispatch.declare import Dispatch
 from ingot.dispatch.folders import has_tuning_files
 from ingot.dispatch.ranges import Range, RangeTable, Row
-from ingot.dispatch.records import Record, known_record
+from ingot.dispatch.records import TuningRecord, known_record
 from ingot.errors import OptionError, did_you_mean
 from ingot.forks import fork_safe_lock
 from ingot.options import Options
@@ -160,7 +160,7 @@ class Variants:
 
     def record(
         self, operation: Dispatch, arguments: Arguments, needed: Range | None = None
-    ) -> Record | None:
+    ) -> TuningRecord | None:
         """The record of an op, measured now if there is time for it."""
         from ingot.dispatch.tune import record_for
 
@@ -176,7 +176,7 @@ class Variants:
             return record_for(operation, bound, needed=wanted, budget=seconds, options=quiet)
 
     def _noted(
-        self, name: str, setting: str, table: RangeTable, record: Record | None
+        self, name: str, setting: str, table: RangeTable, record: TuningRecord | None
     ) -> RangeTable:
         samples = {} if record is None else {s.sizes[0]: s.seconds for s in record.samples}
         chosen = Chosen(name, setting, CHOICES[name].variants, table, samples)

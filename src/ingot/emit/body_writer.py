@@ -2,8 +2,8 @@
 A BodyWriter writes one body, line by line. Each dialect's subclass adds a method for each kind of
 call (`dynamic_sizes.Sized.kind`).
 
-It shares nothing with the writer of native code (codegen/builder.py), whose values are scalars and
-vectors of a machine: these bodies compute on tensors, in dialects that other compilers take.
+It shares nothing with the writer of native code (codegen/mlir/builder.py), whose values are scalars
+and vectors of a machine: these bodies compute on tensors, in dialects that other compilers take.
 """
 
 from __future__ import annotations

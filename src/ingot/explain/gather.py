@@ -11,7 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import fx
 
-from ingot.codegen.kernels import Kernel
+from ingot.codegen.loops.kernels import CompiledKernel
 from ingot.errors import Place
 from ingot.explain.origin import module_paths, op_name, places_of, ranges_of, user_op, user_ops
 from ingot.explain.report import CallRow, ChoiceRow, KernelRow
@@ -38,7 +38,7 @@ class _Call(NamedTuple):
 
 
 def kernel_rows(graphs: Sequence[Compiled], times: StepTimes) -> tuple[KernelRow, ...]:
-    uses: dict[str, list[tuple[Kernel, float, int | None]]] = {}
+    uses: dict[str, list[tuple[CompiledKernel, float, int | None]]] = {}
     for graph, ms in zip(graphs, times):
         hints = size_hints(graph.fused.program.graph)
         for step, cost in zip(graph.fused.steps, ms):
@@ -49,7 +49,7 @@ def kernel_rows(graphs: Sequence[Compiled], times: StepTimes) -> tuple[KernelRow
     return tuple(sorted(rows, key=lambda row: -row.ms))
 
 
-def _kernel_row(group: Sequence[tuple[Kernel, float, int | None]]) -> KernelRow:
+def _kernel_row(group: Sequence[tuple[CompiledKernel, float, int | None]]) -> KernelRow:
     regions = [kernel.region for kernel, _, _ in group]
     nodes = [node for region in regions for node in region.members]
     sizes = [size for _, _, size in group]
@@ -73,7 +73,7 @@ def _domain(region: Region) -> str:
     return f"{rows} {'rows' if outer else 'row'} of {'×'.join(str(v.size) for v in inner)}"
 
 
-def _kernel(graph: Compiled, region: Region) -> Kernel | None:
+def _kernel(graph: Compiled, region: Region) -> CompiledKernel | None:
     return graph.native.by_region.get(region) if graph.native is not None else None
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import sympy
 from torch import fx
 
-from ingot.codegen.kernels import Kernel
+from ingot.codegen.loops.kernels import CompiledKernel
 from ingot.fuse.index import Gathered
 from ingot.program.graph import fake_mode
 from ingot.program.shapes import Size, shape_of, strides_of, tensor_of
@@ -27,7 +27,7 @@ def size_hints(graph: fx.Graph) -> Hints:
     return {symbol: int(value) for symbol, value in env.backed_var_to_val.items()}
 
 
-def kernel_bytes(kernel: Kernel, hints: Hints) -> int | None:
+def kernel_bytes(kernel: CompiledKernel, hints: Hints) -> int | None:
     total = 0
     for buffer in kernel.buffers:
         elements = _touched(kernel, buffer, hints)
@@ -37,7 +37,7 @@ def kernel_bytes(kernel: Kernel, hints: Hints) -> int | None:
     return total
 
 
-def _touched(kernel: Kernel, buffer: fx.Node, hints: Hints) -> int | None:
+def _touched(kernel: CompiledKernel, buffer: fx.Node, hints: Hints) -> int | None:
     held = _product([s for s, t in zip(shape_of(buffer), strides_of(buffer)) if t != 0], hints)
     if buffer in kernel.region.stored or held is None:
         return held

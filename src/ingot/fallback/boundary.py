@@ -31,7 +31,7 @@ from ingot.errors import (
     PlanError,
 )
 from ingot.fallback import events
-from ingot.fallback.reproducer import Source, write_reproducer
+from ingot.fallback.reproducer import CapturedGraph, write_reproducer
 from ingot.options import Options
 
 T = TypeVar("T")
@@ -74,7 +74,7 @@ def blamed_step(error: BaseException) -> Any:
 class Boundary:
     """The boundary of one compilation."""
 
-    def __init__(self, source: Source, options: Options):
+    def __init__(self, source: CapturedGraph, options: Options):
         self.source = source
         self.options = options
 

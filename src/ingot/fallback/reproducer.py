@@ -33,7 +33,7 @@ _CLASS = re.compile(r"^class (.+?)\(torch\.nn\.Module\):", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Source:
+class CapturedGraph:
     """The graph to be compiled."""
 
     module: fx.GraphModule
@@ -45,7 +45,9 @@ class Source:
     """Was grad enabled?"""
 
 
-def write_reproducer(source: Source, options: Options, stage: str, error: BaseException) -> Path:
+def write_reproducer(
+    source: CapturedGraph, options: Options, stage: str, error: BaseException
+) -> Path:
     """Returns the script."""
     folder = Path(tempfile.mkdtemp(prefix="ingot-reproducer-"))
     trace = "".join(traceback.format_exception(error))
@@ -75,7 +77,7 @@ def _versions() -> dict[str, str]:
     return found
 
 
-def _script(source: Source, options: Options, stage: str, error: BaseException) -> str:
+def _script(source: CapturedGraph, options: Options, stage: str, error: BaseException) -> str:
     text = source.module.print_readable(print_output=False)
     text = _CLASS.sub("class Graph(torch.nn.Module):", text, count=1)
     inputs = [_input(node) for node in placeholders(source.module.graph)]

@@ -28,7 +28,7 @@ ZERO_DIVISION, OUT_OF_RANGE, OUT_OF_BOUNDS = 1, 2, 3
 """Error codes of kernels. Eager raises IndexError for the second, RuntimeError for the third."""
 
 
-class Context(Protocol):
+class RuleContext(Protocol):
     """The interface of a rule to its operands."""
 
     def value(self, node: fx.Node, index: tuple[Index, ...]) -> Expr:
@@ -38,7 +38,7 @@ class Context(Protocol):
         """An interned expression."""
 
 
-Element = Callable[[Context, fx.Node, tuple[Index, ...]], Expr]
+Element = Callable[[RuleContext, fx.Node, tuple[Index, ...]], Expr]
 element_rules: dict[Any, Element] = {}
 
 
@@ -59,7 +59,7 @@ def is_elementwise(node: fx.Node) -> bool:
     )
 
 
-def element_of(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
+def element_of(context: RuleContext, node: fx.Node, index: tuple[Index, ...]) -> Expr:
     if node.target in pointwise_rules:
         return _pointwise(context, node, index)
     return element_rules[node.target](context, node, index)
@@ -77,7 +77,7 @@ def broadcast(
     return tuple(ix.ZERO if s == 1 else i for i, s in zip(index[lead:], operand, strict=True))
 
 
-def _pointwise(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
+def _pointwise(context: RuleContext, node: fx.Node, index: tuple[Index, ...]) -> Expr:
     target: Any = node.target
     rule, arguments = pointwise_rules[target], arguments_of(node)
     fake = {k: v.meta["val"] if isinstance(v, fx.Node) else v for k, v in arguments.items()}
@@ -94,7 +94,7 @@ def _pointwise(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Exp
 
 
 def _beside_halves(
-    context: Context, value: Any, operand: Any, half: torch.dtype, single: bool
+    context: RuleContext, value: Any, operand: Any, half: torch.dtype, single: bool
 ) -> Any:
     """Eager first converts every tensor to the half-precision dtype, but with `single` a tensor of
     one element to f32."""
@@ -104,7 +104,9 @@ def _beside_halves(
     return cast_to(context, operand, torch.float32 if keeps else half)
 
 
-def _operand(context: Context, value: Any, index: tuple[Index, ...], shape: Sequence[Size]) -> Any:
+def _operand(
+    context: RuleContext, value: Any, index: tuple[Index, ...], shape: Sequence[Size]
+) -> Any:
     if not isinstance(value, fx.Node):
         return value
     meta = value.meta["val"]
@@ -113,7 +115,7 @@ def _operand(context: Context, value: Any, index: tuple[Index, ...], shape: Sequ
     return symbolic(context, value)
 
 
-def symbolic(context: Context, value: Any) -> Any:
+def symbolic(context: RuleContext, value: Any) -> Any:
     """A scalar from the graph: a Python number, or for one made of sizes an expression in int64 or
     float64."""
     meta = value.meta["val"] if isinstance(value, fx.Node) else value
@@ -132,7 +134,7 @@ _FLOAT_ARITHMETIC = {
 }  # fmt: skip
 
 
-def _symbolic_float(context: Context, expr: Any) -> Expr:
+def _symbolic_float(context: RuleContext, expr: Any) -> Expr:
     """In double precision, as in Python."""
     double = torch.float64
     if expr.is_Number:
@@ -153,7 +155,7 @@ def _symbolic_float(context: Context, expr: Any) -> Expr:
     return total
 
 
-def cast_to(context: Context, value: Expr, dtype: torch.dtype) -> Expr:
+def cast_to(context: RuleContext, value: Expr, dtype: torch.dtype) -> Expr:
     if value.dtype is dtype:
         return value
     convert = prims.convert_element_type.default
@@ -161,7 +163,7 @@ def cast_to(context: Context, value: Expr, dtype: torch.dtype) -> Expr:
 
 
 @element(aten.contiguous.default)
-def copied(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
+def copied(context: RuleContext, node: fx.Node, index: tuple[Index, ...]) -> Expr:
     base = node.args[0]
     assert isinstance(base, fx.Node)
     return context.value(base, index)
@@ -173,7 +175,7 @@ def copied(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
 @element(
     aten.full.default, aten.full_like.default, aten.scalar_tensor.default, aten.new_full.default,
 )  # fmt: skip
-def filled(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
+def filled(context: RuleContext, node: fx.Node, index: tuple[Index, ...]) -> Expr:
     arguments = arguments_of(node)
     value = symbolic(context, arguments["s"] if "s" in arguments else arguments["fill_value"])
     dtype = tensor_of(node).dtype
@@ -189,17 +191,17 @@ def filled(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
     aten.empty_like.default, aten.new_empty.default, aten.empty_strided.default,
     aten.new_empty_strided.default, prims.empty_strided.default,
 )  # fmt: skip
-def zeros(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
+def zeros(context: RuleContext, node: fx.Node, index: tuple[Index, ...]) -> Expr:
     return context.make(Number, tensor_of(node).dtype, 0)
 
 
 @element(aten.ones.default, aten.ones_like.default, aten.new_ones.default)
-def ones(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
+def ones(context: RuleContext, node: fx.Node, index: tuple[Index, ...]) -> Expr:
     return context.make(Number, tensor_of(node).dtype, 1)
 
 
 @element(aten.arange.start_step, prims.iota.default)
-def counted(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
+def counted(context: RuleContext, node: fx.Node, index: tuple[Index, ...]) -> Expr:
     arguments = arguments_of(node)
     dtype = tensor_of(node).dtype
     start, step = arguments["start"], arguments["step"]
@@ -213,7 +215,7 @@ def counted(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
 
 
 def _looked(
-    context: Context,
+    context: RuleContext,
     indices: fx.Node,
     at: tuple[Index, ...],
     size: Size,
@@ -227,7 +229,7 @@ def _looked(
     return ix.of(ix.Gathered(*resolve(indices, at), size, (wraps, failure), checked))
 
 
-def _with_checks(context: Context, value: Expr, gathered: Sequence[Index]) -> Expr:
+def _with_checks(context: RuleContext, value: Expr, gathered: Sequence[Index]) -> Expr:
     """The value, with the checks of those indices that it does not depend on: a dimension of size
     1, an expanded one or a constant needs no index, but eager still rejects one out of range."""
     used = set(ordered([value]))
@@ -259,7 +261,7 @@ def looks_up(node: fx.Node) -> bool:
 
 
 @_lookup(aten.gather.default)
-def gather(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
+def gather(context: RuleContext, node: fx.Node, index: tuple[Index, ...]) -> Expr:
     arguments = arguments_of(node)
     base, indices = arguments["self"], arguments["index"]
     shape = shape_of(base)
@@ -275,7 +277,7 @@ def gather(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
 
 
 @_lookup(aten.index_select.default)
-def index_select(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
+def index_select(context: RuleContext, node: fx.Node, index: tuple[Index, ...]) -> Expr:
     arguments = arguments_of(node)
     base, indices = arguments["self"], arguments["index"]
     shape = shape_of(base)
@@ -288,7 +290,7 @@ def index_select(context: Context, node: fx.Node, index: tuple[Index, ...]) -> E
 
 
 @_lookup(aten.embedding.default)
-def embedding(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
+def embedding(context: RuleContext, node: fx.Node, index: tuple[Index, ...]) -> Expr:
     weight, indices = node.args[0], node.args[1]
     assert isinstance(weight, fx.Node) and isinstance(indices, fx.Node)
     found = _looked(context, indices, index[:-1], shape_of(weight)[0], wraps=False)
@@ -296,7 +298,7 @@ def embedding(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr
 
 
 @_lookup(aten.index.Tensor, aten._unsafe_index.Tensor)
-def index_tensor(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
+def index_tensor(context: RuleContext, node: fx.Node, index: tuple[Index, ...]) -> Expr:
     base, given = node.args[0], node.args[1]
     assert isinstance(base, fx.Node) and isinstance(given, Sequence)
     shape = shape_of(base)
@@ -328,7 +330,7 @@ def index_tensor(context: Context, node: fx.Node, index: tuple[Index, ...]) -> E
 
 
 @element(aten.cat.default)
-def cat(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
+def cat(context: RuleContext, node: fx.Node, index: tuple[Index, ...]) -> Expr:
     arguments = arguments_of(node)
     pieces = [p for p in arguments["tensors"] if shape_of(p) != (0,)]
     if len(pieces) > MOST_PIECES:
@@ -354,7 +356,7 @@ def cat(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
 
 
 @element(aten.constant_pad_nd.default)
-def constant_pad(context: Context, node: fx.Node, index: tuple[Index, ...]) -> Expr:
+def constant_pad(context: RuleContext, node: fx.Node, index: tuple[Index, ...]) -> Expr:
     arguments = arguments_of(node)
     base, pads = arguments["self"], [size_of(p) for p in arguments["pad"]]
     dtype = tensor_of(node).dtype

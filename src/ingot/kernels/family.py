@@ -13,11 +13,11 @@ import torch
 from torch import fx
 from torch.utils._sympy.functions import FloorDiv
 
-from ingot.codegen.openmp import has_openmp
+from ingot.codegen.mlir.openmp import has_openmp
 from ingot.fuse.accesses import Condition, equal
 from ingot.ops.kernel_shapes import why_not_dtype
 from ingot.passes.base import Pass
-from ingot.plan.draft import Draft
+from ingot.plan.draft import PlanDraft
 from ingot.plan.ir import Op, Parameter
 from ingot.program.program import Program
 from ingot.program.shapes import Size, tensor_of
@@ -77,7 +77,7 @@ class Family(ABC, Generic[C]):
         the same in every call, and values derived from them."""
 
     @abstractmethod
-    def launch(self, claim: C, draft: Draft) -> list[Op]:
+    def launch(self, claim: C, draft: PlanDraft) -> list[Op]:
         """The claim as ops of a plan; memory for its result is already assigned."""
 
     def merge(self, claims: Sequence[C]) -> Sequence[C]:

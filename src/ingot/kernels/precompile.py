@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from ingot.codegen import executor, launcher, weight_guard
+from ingot.codegen.support import executor, launcher, weight_guard
 from ingot.kernels.registry import FAMILIES
 from ingot.ops.kernel_shapes import DTYPES
 

@@ -16,7 +16,7 @@ import torch
 from torch.fx import Graph, Node
 
 from ingot.exclusive import exclusively
-from ingot.journal import Entry, Journal
+from ingot.journal import Journal, JournalEntry
 from ingot.passes.offsets import refresh_offsets
 from ingot.program.graph import copy_module, memory_root, output_values, placeholders, view_chain
 from ingot.program.program import Level, Program, Signature
@@ -165,7 +165,7 @@ def run_passes(program: Program, passes: Sequence[Pass], verify: bool = False) -
         level = step.leaves or level
         draft.level = level
         journal = journal.with_entry(
-            Entry(step.name, ms, before, len(draft.graph.nodes), tuple(notes))
+            JournalEntry(step.name, ms, before, len(draft.graph.nodes), tuple(notes))
         )
         if verify:
             check(draft.close(journal, level))

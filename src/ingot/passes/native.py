@@ -67,8 +67,8 @@ def check_passes(program: Program) -> list[Pass]:
 
 def control_passes(program: Program) -> list[Pass]:
     """For branches and loops."""
-    steered = any(control_of(node) is not None for node in program.graph.nodes)
-    return [Counters(), PrepareControlFlow()] if steered else []
+    controlled = any(control_of(node) is not None for node in program.graph.nodes)
+    return [Counters(), PrepareControlFlow()] if controlled else []
 
 
 def image_passes(program: Program) -> list[Pass]:

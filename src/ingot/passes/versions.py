@@ -17,7 +17,7 @@ from torch.fx import Node
 from torch.utils._sympy.numbers import int_oo
 from torch.utils._sympy.value_ranges import ValueRanges
 
-from ingot.journal import Entry
+from ingot.journal import JournalEntry
 from ingot.passes.base import ProgramDraft
 from ingot.passes.facts import Known, opposite
 from ingot.passes.inline import inline_branch, replace_call
@@ -92,7 +92,7 @@ def _resolved(program: Program, known: Known, symbols: Mapping[sympy.Symbol, Any
     draft.graph.eliminate_dead_code()
     journal = program.journal
     if notes:
-        entry = Entry("versions", 0.0, before, len(draft.graph.nodes), tuple(notes))
+        entry = JournalEntry("versions", 0.0, before, len(draft.graph.nodes), tuple(notes))
         journal = journal.with_entry(entry)
     return draft.close(journal, program.level)
 
@@ -101,7 +101,7 @@ def _noted(program: Program, known: Known) -> Program:
     """Record the learned facts in the program's symbol ranges and its journal."""
     nodes = len(program.graph.nodes)
     facts = " and ".join(map(str, known.facts)) or "all sizes"
-    entry = Entry("versions", 0.0, nodes, nodes, (f"the version for {facts}",))
+    entry = JournalEntry("versions", 0.0, nodes, nodes, (f"the version for {facts}",))
     symbols = MappingProxyType(_narrowed(program, known))
     return replace(program, symbols=symbols, journal=program.journal.with_entry(entry))
 

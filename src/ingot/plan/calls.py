@@ -12,10 +12,11 @@ from torch import fx
 
 from ingot.errors import UnsupportedError
 from ingot.fuse.reductions import reduction_of
-from ingot.fuse.views import base_of, is_view
+from ingot.fuse.views import is_view
 from ingot.plan.ir import Call, Computation, Entries, Items, Opaque, Operand, Ref
 from ingot.plan.resources import Resources
 from ingot.plan.sizes import is_printable
+from ingot.program.graph import chain_root
 from ingot.program.shapes import shape_of, size_of, strides_of
 from ingot.program.spec import is_pure
 
@@ -139,9 +140,8 @@ class ComputationBuilder:
         return Call(name, made, layout, (("dtype", value.dtype),))
 
     def _is_inside(self, node: fx.Node) -> bool:
-        while node not in self._members and is_view(node):
-            node = base_of(node)
-        return node in self._members
+        owner = chain_root(node, lambda n: n not in self._members and is_view(n))
+        return owner in self._members
 
     def _is_pair(self, node: fx.Node) -> bool:
         """Is it an op with several results, such as max.dim, of which only the results are

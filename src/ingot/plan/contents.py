@@ -2,11 +2,11 @@
 counter that moves on when its bytes have changed, whoever wrote them.
 
 Bytes are compared by a digest of all of them. Storages that stay the same for some calls are armed:
-their pages are write-protected (codegen/write_tracking.py), and a scan of the page flags replaces
-the digest. A flag tells about a page, not about a storage, so storages that are neighbours in
-memory are armed together, as a Span, with one scan. Only `Guarded._track` clears flags, and it
-compares every storage of the span afterwards: a write that one program has seen cannot be lost to
-another.
+their pages are write-protected (codegen/support/write_tracking.py), and a scan of the page flags
+replaces the digest. A flag tells about a page, not about a storage, so storages that are neighbours
+in memory are armed together, as a Span, with one scan. Only `GuardedContents._track` clears flags,
+and it compares every storage of the span afterwards: a write that one program has seen cannot be
+lost to another.
 
 A storage that is written while armed is compared by its digest for longer before it is armed again,
 because the first write to each armed page costs a page fault.
@@ -26,8 +26,8 @@ from weakref import WeakSet, WeakValueDictionary
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from ingot.codegen.weight_guard import digest
-from ingot.codegen.write_tracking import (
+from ingot.codegen.support.weight_guard import digest
+from ingot.codegen.support.write_tracking import (
     PAGE,
     PageRange,
     WriteTracker,
@@ -173,7 +173,7 @@ def _runs(contents: Iterable[Contents]) -> list[list[Contents]]:
     return runs
 
 
-class Guarded:
+class GuardedContents:
     """The contents of all storages that anything was made from, for this process."""
 
     def __init__(self) -> None:
@@ -333,5 +333,5 @@ def _spans_of(contents: Iterable[Contents]) -> list[Span]:
     return list(dict.fromkeys(each.span for each in contents if each.span is not None))
 
 
-guarded = Guarded()
+guarded = GuardedContents()
 os.register_at_fork(after_in_child=guarded.after_fork)

@@ -16,7 +16,7 @@ from ingot.dispatch.variants import Variants
 from ingot.errors import Place as SourceLine
 from ingot.fuse.accesses import Condition
 from ingot.fuse.views import base_of
-from ingot.journal import Entry
+from ingot.journal import JournalEntry
 from ingot.plan.calls import ComputationBuilder, recipe_calls, size_expr
 from ingot.plan.decisions import Decisions
 from ingot.plan.derived import derived, is_derived
@@ -45,7 +45,7 @@ from ingot.plan.ir import (
 )
 from ingot.plan.places import native_view
 from ingot.plan.requirements import requirement
-from ingot.plan.resources import Entry as Code
+from ingot.plan.resources import KernelEntry as Code
 from ingot.plan.resources import Resources, content
 from ingot.program.program import SymbolRange
 from ingot.program.shapes import Size, shape_of, size_of, strides_of, tensor_of
@@ -70,7 +70,7 @@ class Names:
         return name
 
 
-class Draft:
+class PlanDraft:
     def __init__(
         self,
         resources: Resources,
@@ -97,7 +97,7 @@ class Draft:
         """The step that is being written."""
         self.covers: list[Step] = []
         """Other steps that the next launch computes."""
-        self.bodies: list[Entry] = []
+        self.bodies: list[JournalEntry] = []
         """The journals of plans of control-flow bodies."""
         self._places: dict[fx.Node, Place] = {}
         self._lazy: set[str] = set()

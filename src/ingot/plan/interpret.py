@@ -12,7 +12,7 @@ import sympy
 import torch
 
 from ingot.errors import PlanError
-from ingot.plan.interpret_memory import Memory, poisoned
+from ingot.plan.interpret_memory import BufferMemory, poisoned
 from ingot.plan.ir import (
     Allocate,
     AtMost,
@@ -23,6 +23,7 @@ from ingot.plan.ir import (
     Computation,
     Define,
     Eager,
+    EagerControlFlow,
     Entries,
     Fold,
     Free,
@@ -42,13 +43,12 @@ from ingot.plan.ir import (
     Return,
     Segment,
     Sliced,
-    Steered,
 )
 from ingot.plan.requirements import check as check_requirement
 from ingot.program.shapes import Size
 
 
-class Resources(Protocol):
+class InterpreterResources(Protocol):
     """Resolves the names in a plan."""
 
     @property
@@ -62,7 +62,7 @@ class Resources(Protocol):
     def target(self, name: str) -> Any: ...
 
 
-def interpret(plan: Plan, resources: Resources, inputs: Sequence[Any]) -> list[Any]:
+def interpret(plan: Plan, resources: InterpreterResources, inputs: Sequence[Any]) -> list[Any]:
     """The results of the plan. Inputs that it writes are modified."""
     with torch.no_grad():
         return _Run(plan, resources, inputs).result()
@@ -75,7 +75,7 @@ class _Return(Exception):
 
 
 class _Run:
-    def __init__(self, plan: Plan, resources: Resources, inputs: Sequence[Any]):
+    def __init__(self, plan: Plan, resources: InterpreterResources, inputs: Sequence[Any]):
         if len(inputs) != len(plan.inputs):
             raise PlanError(f"{len(inputs)} inputs given, the plan takes {len(plan.inputs)}")
         self.plan, self.resources = plan, resources
@@ -87,7 +87,7 @@ class _Run:
         """Tensors and objects that eager ops see."""
         self.given = [(name, self.values[name]) for name in plan.inputs]
         """Tensors that the plan did not allocate."""
-        self.memory: dict[str, Memory] = {}
+        self.memory: dict[str, BufferMemory] = {}
         """Memory of the arena, and the memory that cursors point to."""
 
     def result(self) -> list[Any]:
@@ -154,12 +154,12 @@ class _Run:
 
     # -- memory ------------------------------------------------------------------------------------
 
-    def memory_of(self, name: str) -> Memory:
+    def memory_of(self, name: str) -> BufferMemory:
         if name not in self.memory:
             buffer = self.buffers[name]
             if buffer.kind is not Kind.ARENA:
-                return Memory.of(self.object(name))
-            self.memory[name] = Memory.of(self.fresh(name))
+                return BufferMemory.of(self.object(name))
+            self.memory[name] = BufferMemory.of(self.fresh(name))
         return self.memory[name]
 
     def fresh(self, name: str) -> torch.Tensor:
@@ -172,7 +172,7 @@ class _Run:
         memory = self.memory_of(operand.buffer)
         return memory.view(operand.dtype, self.number(operand.offset), shape, strides)
 
-    def whole(self, name: str, memory: Memory) -> torch.Tensor:
+    def whole(self, name: str, memory: BufferMemory) -> torch.Tensor:
         """Other memory viewed with a buffer's layout."""
         buffer = self.buffers[name]
         assert buffer.dtype is not None
@@ -212,8 +212,8 @@ class _Run:
         match op:
             case Eager():
                 self.result_of(op.call.result, self.call(op.call))
-            case Steered():
-                self.result_of(op.result, self.steered(op))
+            case EagerControlFlow():
+                self.result_of(op.result, self.eager_control_flow(op))
             case Define():
                 self.define(op)
             case Allocate():
@@ -319,14 +319,14 @@ class _Run:
             if carried.result is not None:
                 self.view(carried.result).copy_(self.whole(carried.old, old))
 
-    def begin(self, carried: Carried, memory: Memory) -> None:
+    def begin(self, carried: Carried, memory: BufferMemory) -> None:
         self.whole(carried.old, memory).copy_(self.view(carried.start))
 
-    def slice(self, piece: Sliced, number: int) -> Memory:
+    def slice(self, piece: Sliced, number: int) -> BufferMemory:
         behind = self.number(piece.memory.offset) + number * self.number(piece.stride)
         return self.memory_of(piece.memory.buffer).behind(behind)
 
-    def steered(self, op: Steered) -> Any:
+    def eager_control_flow(self, op: EagerControlFlow) -> Any:
         operands = [self.value(each) for each in op.operands]
 
         def run(body: int, *given: Any) -> list[Any]:

@@ -12,18 +12,20 @@ POISON = 0xCC
 
 
 @dataclass(frozen=True)
-class Memory:
+class BufferMemory:
     storage: torch.UntypedStorage
     start: int
     """Bytes."""
 
     @staticmethod
-    def of(tensor: torch.Tensor) -> Memory:
+    def of(tensor: torch.Tensor) -> BufferMemory:
         plain = tensor.detach()
-        return Memory(plain.untyped_storage(), int(plain.storage_offset()) * plain.element_size())
+        return BufferMemory(
+            plain.untyped_storage(), int(plain.storage_offset()) * plain.element_size()
+        )
 
-    def behind(self, nbytes: int) -> Memory:
-        return Memory(self.storage, self.start + nbytes)
+    def behind(self, nbytes: int) -> BufferMemory:
+        return BufferMemory(self.storage, self.start + nbytes)
 
     def view(
         self, dtype: torch.dtype, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]

@@ -383,7 +383,7 @@ class Eager:
 
 
 @dataclass(frozen=True)
-class Steered:
+class EagerControlFlow:
     """Control flow executed by Python because its bodies have eager ops: each is a plan of its own.
     `kind`: branch, loop, scan."""
 
@@ -441,8 +441,8 @@ class Return:
 
 
 Op = (
-    Launch | Parallel | Branch | Loop | Segment | Require | Eager | Steered | Define | Allocate
-    | Fold | Check | Free | Return
+    Launch | Parallel | Branch | Loop | Segment | Require | Eager | EagerControlFlow | Define
+    | Allocate | Fold | Check | Free | Return
 )  # fmt: skip
 
 

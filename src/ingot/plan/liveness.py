@@ -2,8 +2,8 @@
 in use.
 
 The position of an op is its index in the order of `ir.walk`: an op comes before the ops inside it,
-and the blocks of a Branch or Loop follow each other. The body of a Steered is a plan of its own,
-with positions of its own.
+and the blocks of a Branch or Loop follow each other. The body of an EagerControlFlow is a plan of
+its own, with positions of its own.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from ingot.plan.ir import (
     Check,
     Define,
     Eager,
+    EagerControlFlow,
     Entries,
     Fold,
     Free,
@@ -28,7 +29,6 @@ from ingot.plan.ir import (
     Pointer,
     Ref,
     Return,
-    Steered,
     blocks,
     refs,
 )
@@ -62,7 +62,7 @@ def uses(op: Op) -> Iterator[tuple[str, Access]]:
             yield from _loop(op)
         case Eager():
             yield from _eager(op)
-        case Steered():
+        case EagerControlFlow():
             yield from ((name, "r") for name in names_in((op.predicate, op.operands)))
             yield op.result, "w"
         case Define():
@@ -154,7 +154,7 @@ def tensors(op: Op) -> Iterator[str]:
             values = (op.call.args, tuple(v for _, v in op.call.kwargs))
         case Check():
             values = op.condition
-        case Steered():
+        case EagerControlFlow():
             values = (op.predicate, op.operands)
         case Return():
             values = op.values

@@ -15,6 +15,7 @@ from ingot.plan.ir import (
     Computation,
     Define,
     Eager,
+    EagerControlFlow,
     Fold,
     Free,
     Launch,
@@ -27,7 +28,6 @@ from ingot.plan.ir import (
     Return,
     Segment,
     Sliced,
-    Steered,
 )
 from ingot.plan.value_reader import ValueReader
 from ingot.plan.values import NOTHING, OP_WORDS
@@ -73,9 +73,9 @@ class OpReader(ValueReader):
             result = self.buffer()
             self.expect("=")
         word = self.peek_word()
-        if word == "steer":
+        if word == "control":
             self.accept(word)
-            return self._steered(result)
+            return self._eager_control_flow(result)
         if word not in OP_WORDS:
             return self._eager(result)
         if result:
@@ -92,7 +92,7 @@ class OpReader(ValueReader):
         impure = self.accept_word("impure")
         return Eager(call, writes, not impure, self.step())
 
-    def _steered(self, result: str) -> Steered:
+    def _eager_control_flow(self, result: str) -> EagerControlFlow:
         kind = self.word()
         self.expect("(")
         predicate = self.value()
@@ -107,7 +107,9 @@ class OpReader(ValueReader):
         bodies = []
         while not self.accept("}"):
             bodies.append(self.plan())
-        return Steered(kind, result, predicate, operands, carried, sliced, tuple(bodies), step)
+        return EagerControlFlow(
+            kind, result, predicate, operands, carried, sliced, tuple(bodies), step
+        )
 
     def _count(self, word: str) -> int:
         self.expect_word(word)

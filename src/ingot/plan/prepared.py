@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 
 import torch
 
-from ingot.codegen.weight_guard import (
+from ingot.codegen.support.weight_guard import (
     FRAME,
     ITEMS,
     NO_VERSION,
@@ -22,7 +22,7 @@ from ingot.codegen.weight_guard import (
     guard_function,
     note,
 )
-from ingot.codegen.write_tracking import REGION_WORDS, PageRange
+from ingot.codegen.support.write_tracking import REGION_WORDS, PageRange
 from ingot.plan.contents import guarded
 from ingot.plan.samples import sampled_ranges
 from ingot.program.plain_tensor import require_memory

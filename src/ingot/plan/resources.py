@@ -8,12 +8,12 @@ from typing import Any
 
 import torch
 
-from ingot.codegen.native import Native, compiled_function
+from ingot.codegen.jit.native import Native, compiled_function
 from ingot.machine import Machine, this_machine
 
 
 @dataclass(frozen=True)
-class Entry:
+class KernelEntry:
     """The machine code of a kernel."""
 
     address: int
@@ -29,7 +29,7 @@ class Resources:
     weight_guard: str = "exact"
     machine: Machine = field(default_factory=this_machine)
     """Attributes of launches and packings are evaluated for it: it determines layouts."""
-    kernels: dict[str, Entry] = field(default_factory=dict)
+    kernels: dict[str, KernelEntry] = field(default_factory=dict)
     constants: dict[str, torch.Tensor] = field(default_factory=dict)
     """By name of the buffer."""
     objects: dict[str, Any] = field(default_factory=dict)

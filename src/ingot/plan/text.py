@@ -48,6 +48,7 @@ from ingot.plan.ir import (
     Computation,
     Define,
     Eager,
+    EagerControlFlow,
     Fold,
     Free,
     Kernel,
@@ -65,7 +66,6 @@ from ingot.plan.ir import (
     Return,
     Segment,
     Sliced,
-    Steered,
     Symbol,
 )
 from ingot.plan.parser import parse
@@ -242,8 +242,8 @@ class _Ops:
                 yield from self._branch(op, depth)
             case Loop():
                 yield from self._loop(op, depth)
-            case Steered():
-                yield from _steered(op, depth, self._printed is _lenient)
+            case EagerControlFlow():
+                yield from _eager_control_flow(op, depth, self._printed is _lenient)
             case _:
                 yield Line(depth, _short(op))
 
@@ -347,11 +347,11 @@ def _sliced(sliced: Sliced) -> str:
     return f"slice {buffer_name(sliced.cursor)} = {memory} by {stride} {word(sliced.access)}"
 
 
-def _steered(op: Steered, depth: int, lenient: bool) -> Iterator[Line]:
+def _eager_control_flow(op: EagerControlFlow, depth: int, lenient: bool) -> Iterator[Line]:
     result = f"{buffer_name(op.result)} = " if op.result else ""
     given = f"{value_text(op.predicate)}, {value_text(op.operands)}"
     counts = f"carried({op.carried}) sliced({op.sliced}){step_text(op.step)}"
-    yield Line(depth, f"{result}steer {word(op.kind)}({given}) {counts} {{")
+    yield Line(depth, f"{result}control {word(op.kind)}({given}) {counts} {{")
     for body in op.bodies:
         for line in plan_lines(body, depth + 1, lenient):
             yield Line(line.depth, line.text)

@@ -41,8 +41,8 @@ WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 TARGET = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 
 OP_WORDS = frozenset(
-    {"launch", "parallel", "if", "loop", "segment", "steer", "define", "allocate", "fold", "check",
-     "free", "require", "return"}
+    {"launch", "parallel", "if", "loop", "segment", "control", "define", "allocate", "fold",
+     "check", "free", "require", "return"}
 )  # fmt: skip
 DECLARATIONS = frozenset(
     {"symbol", "kernel", "recipe", "input", "constant", "packed", "folded", "arena", "result",

@@ -18,9 +18,9 @@ from collections.abc import Mapping
 
 from ingot.errors import PlanError
 from ingot.plan.invariants import FINAL, Invariant
-from ingot.plan.ir import Plan, Steered, walk
+from ingot.plan.ir import EagerControlFlow, Plan, walk
 from ingot.plan.text import Line, plan_lines, plan_to_text
-from ingot.plan.verify_context import Context, Fault
+from ingot.plan.verify_context import Fault, VerifyContext
 from ingot.plan.verify_flow import verify_flow
 from ingot.plan.verify_launches import verify_launches
 from ingot.plan.verify_memory import verify_memory
@@ -51,14 +51,14 @@ def verify(
 def _verify(plan: Plan, sizes: Mapping[str, int] | None, holds: frozenset[Invariant]) -> None:
     try:
         verify_records(plan)
-        context = Context(plan, sizes, holds)
+        context = VerifyContext(plan, sizes, holds)
         for check in (verify_flow, verify_launches, verify_memory):
             check(context)
     except Fault as fault:
         fault.plan = plan
         raise
     for op in walk(plan.ops):
-        if isinstance(op, Steered):
+        if isinstance(op, EagerControlFlow):
             for body in op.bodies:
                 _verify(body, None, FINAL)
 

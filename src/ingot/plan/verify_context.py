@@ -10,7 +10,7 @@ import sympy
 
 from ingot.errors import did_you_mean
 from ingot.plan.invariants import FINAL, Invariant
-from ingot.plan.ir import Buffer, Eager, Kind, Loop, Op, Operand, Plan, Steered, walk
+from ingot.plan.ir import Buffer, Eager, EagerControlFlow, Kind, Loop, Op, Operand, Plan, walk
 from ingot.plan.liveness import lifetimes, uses
 from ingot.program.shapes import Size
 
@@ -24,10 +24,10 @@ class Fault(Exception):
         super().__init__(why)
         self.subject, self.why = subject, why
         self.plan: Plan | None = None
-        """The plan that has the subject: a body of steered control flow, or the whole."""
+        """The plan that has the subject: a body of eager control flow, or the whole."""
 
 
-class Context:
+class VerifyContext:
     def __init__(
         self, plan: Plan, sizes: Mapping[str, int] | None, holds: frozenset[Invariant] = FINAL
     ):
@@ -120,4 +120,4 @@ class Context:
 def result_of(op: Op) -> str:
     if isinstance(op, Eager):
         return op.call.result
-    return op.result if isinstance(op, Steered) else ""
+    return op.result if isinstance(op, EagerControlFlow) else ""

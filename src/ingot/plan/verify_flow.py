@@ -20,6 +20,7 @@ from ingot.plan.ir import (
     Check,
     Define,
     Eager,
+    EagerControlFlow,
     Fold,
     Free,
     Kind,
@@ -30,12 +31,11 @@ from ingot.plan.ir import (
     Pointer,
     Return,
     Segment,
-    Steered,
     is_native,
 )
 from ingot.plan.liveness import names_in, overwrites, tensors, uses
 from ingot.plan.record_fields import symbols_in
-from ingot.plan.verify_context import WRITABLE, Context, Fault
+from ingot.plan.verify_context import WRITABLE, Fault, VerifyContext
 from ingot.plan.verify_ops import verify_check, verify_eager, verify_loop_parts
 from ingot.program.expressions import is_condition
 
@@ -77,12 +77,12 @@ class State:
         self.ended = one.ended and other.ended
 
 
-def verify_flow(context: Context) -> None:
+def verify_flow(context: VerifyContext) -> None:
     _Flow(context).run()
 
 
 class _Flow:
-    def __init__(self, context: Context):
+    def __init__(self, context: VerifyContext):
         self.context = context
         self.next = 0
         self.at = 0
@@ -204,7 +204,7 @@ class _Flow:
             self.write((name for name, access in found if access == "w"), state)
         elif isinstance(op, Eager):
             self.eager(op, state)
-        elif isinstance(op, Steered):
+        elif isinstance(op, EagerControlFlow):
             self.result(op.result, state)
         elif isinstance(op, Check):
             verify_check(op, self.at)

@@ -10,6 +10,7 @@ import torch
 
 from ingot.errors import did_you_mean
 from ingot.plan.ir import (
+    EagerControlFlow,
     Function,
     Kind,
     Launch,
@@ -20,14 +21,13 @@ from ingot.plan.ir import (
     Pointer,
     Ref,
     Return,
-    Steered,
 )
-from ingot.plan.verify_context import WRITABLE, Context, Fault
+from ingot.plan.verify_context import WRITABLE, Fault, VerifyContext
 from ingot.plan.verify_records import named_refs, verify_call
 from ingot.program.expressions import is_condition
 
 
-def verify_launches(context: Context) -> None:
+def verify_launches(context: VerifyContext) -> None:
     for position, op in enumerate(context.ops):
         if isinstance(op, Launch):
             _Launch(context, op, position).verify()
@@ -36,12 +36,12 @@ def verify_launches(context: Context) -> None:
                 raise Fault(position, "a parallel region without launches or without threads")
         elif isinstance(op, Loop):
             _verify_loop(context, op, position)
-        elif isinstance(op, Steered):
-            _verify_steered(op, position)
+        elif isinstance(op, EagerControlFlow):
+            _verify_control_flow(op, position)
 
 
 class _Launch:
-    def __init__(self, context: Context, launch: Launch, position: int):
+    def __init__(self, context: VerifyContext, launch: Launch, position: int):
         self.context, self.launch, self.at = context, launch, position
         self.pointers: list[tuple[Parameter, Pointer]] = []
 
@@ -176,10 +176,10 @@ class _Launch:
                 self.fail(f"the kernel reads %{name}, but the computation does not")
 
 
-# -- loops and steered control flow ----------------------------------------------------------------
+# -- loops and eager control flow ----------------------------------------------------------------
 
 
-def _verify_loop(context: Context, op: Loop, position: int) -> None:
+def _verify_loop(context: VerifyContext, op: Loop, position: int) -> None:
     for carried in op.carried:
         sides = [carried.start] if carried.result is None else [carried.start, carried.result]
         names = (carried.old, carried.new, *carried.memory)
@@ -208,7 +208,7 @@ def _all_static(shapes: set[tuple[Any, ...]]) -> bool:
 _BODIES = {"branch": 2, "loop": 2, "scan": 1}
 
 
-def _verify_steered(op: Steered, position: int) -> None:
+def _verify_control_flow(op: EagerControlFlow, position: int) -> None:
     if _BODIES.get(op.kind) != len(op.bodies):
         raise Fault(position, f"no control flow {op.kind!r} with {len(op.bodies)} bodies")
     if op.carried < 0 or op.sliced < 0 or op.carried + op.sliced > len(op.operands):

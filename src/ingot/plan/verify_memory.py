@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from ingot.plan.arena import LINE, Lifetime, arranged
 from ingot.plan.invariants import Invariant
 from ingot.plan.ir import Branch, Buffer, Kind, Launch, Loop, Operand, Pointer, Return
-from ingot.plan.verify_context import Context, Fault
+from ingot.plan.verify_context import Fault, VerifyContext
 
 
-def verify_memory(context: Context) -> None:
+def verify_memory(context: VerifyContext) -> None:
     for position, op in enumerate(context.ops):
         match op:
             case Launch():
@@ -36,7 +36,7 @@ def verify_memory(context: Context) -> None:
         raise Fault(None, "a lifetime or an offset before the arena is assigned")
 
 
-def _operand(context: Context, operand: Operand, position: int) -> None:
+def _operand(context: VerifyContext, operand: Operand, position: int) -> None:
     buffer = context.buffer(operand.buffer, position)
     extent, offset = context.extent(operand), context.number(operand.offset)
     if offset is not None and (offset < 0 or offset % operand.dtype.itemsize):
@@ -52,7 +52,7 @@ def _operand(context: Context, operand: Operand, position: int) -> None:
         )
 
 
-def _pointer(context: Context, pointer: Pointer, position: int) -> None:
+def _pointer(context: VerifyContext, pointer: Pointer, position: int) -> None:
     """The size of packed memory is determined by its packing and is not checked."""
     buffer = context.buffer(pointer.buffer, position)
     offset = context.number(pointer.offset)
@@ -63,11 +63,11 @@ def _pointer(context: Context, pointer: Pointer, position: int) -> None:
         raise Fault(position, f"a pointer to byte {offset} of %{buffer.name}, which has {size}")
 
 
-def _nbytes(context: Context, buffer: Buffer) -> int | None:
+def _nbytes(context: VerifyContext, buffer: Buffer) -> int | None:
     return None if buffer.dtype is None else context.extent(buffer)
 
 
-def _in_place(context: Context, op: Launch, position: int) -> None:
+def _in_place(context: VerifyContext, op: Launch, position: int) -> None:
     """Outputs of a launch are disjoint from its inputs, or exactly the same view."""
     for _, source in op.computes.inputs:
         if not isinstance(source, Operand):
@@ -83,7 +83,7 @@ def _in_place(context: Context, op: Launch, position: int) -> None:
                 raise Fault(position, f"it reads and writes overlapping views of %{source.buffer}")
 
 
-def _loop(context: Context, op: Loop, position: int) -> None:
+def _loop(context: VerifyContext, op: Loop, position: int) -> None:
     for carried in op.carried:
         wanted = _nbytes(context, context.buffers[carried.old])
         for operand in (carried.start, carried.result):
@@ -117,7 +117,7 @@ def _differ(a: int | None, b: int | None) -> bool:
 # -- the arena -------------------------------------------------------------------------------------
 
 
-def _lifetimes(context: Context) -> None:
+def _lifetimes(context: VerifyContext) -> None:
     for buffer in context.plan.buffers:
         if buffer.kind is not Kind.ARENA or buffer.lifetime is None:
             continue
@@ -129,7 +129,7 @@ def _lifetimes(context: Context) -> None:
             raise Fault(f"%{buffer.name}", f"%{buffer.name} is in use at {needed[0]}..{needed[1]}")
 
 
-def _arena(context: Context) -> None:
+def _arena(context: VerifyContext) -> None:
     arena = [b for b in context.plan.buffers if b.kind is Kind.ARENA]
     placed = [b for b in arena if b.lifetime is not None]
     for buffer in arena:

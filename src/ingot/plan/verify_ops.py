@@ -10,12 +10,12 @@ import torch
 from ingot.plan.ir import Check, Eager, Kind, Loop, Operand, Pointer
 from ingot.plan.liveness import names_in
 from ingot.plan.schemas import op_overload, verify_schema
-from ingot.plan.verify_context import Context, Fault
+from ingot.plan.verify_context import Fault, VerifyContext
 from ingot.plan.verify_records import verify_target
 from ingot.program.expressions import is_condition
 
 
-def verify_eager(context: Context, op: Eager, at: int) -> None:
+def verify_eager(context: VerifyContext, op: Eager, at: int) -> None:
     """`writes` must be the buffers that the schema of the op mutates."""
     verify_target(op.call, at)
     verify_schema(op.call, at)
@@ -40,7 +40,7 @@ def verify_check(op: Check, at: int) -> None:
         raise Fault(at, "the checked value is not a condition")
 
 
-def verify_loop_parts(context: Context, op: Loop, at: int) -> None:
+def verify_loop_parts(context: VerifyContext, op: Loop, at: int) -> None:
     if (op.count is None) != (op.flag is not None) or (op.flag is None) != (not op.test):
         raise Fault(at, "a loop has a count, or a test and its flag")
     if op.flag is not None and context.buffers[op.flag.buffer].dtype is not torch.bool:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from torch import Tensor
 
-from ingot.codegen.launcher import apartness
+from ingot.codegen.support.launcher import apartness
 
 MOST = 4096
 """Most pairs that are compared one by one; beyond it, storages are compared as sets."""

@@ -17,8 +17,8 @@ from torch._C._dynamo.guards import TensorGuards
 from torch.autograd import forward_ad
 from torch.utils import _pytree as pytree
 
-from ingot.codegen.launcher import thread_state
-from ingot.codegen.thread_state import GRAD
+from ingot.codegen.support.launcher import thread_state
+from ingot.codegen.support.thread_state import GRAD
 from ingot.plan.sizes import SizePrinter
 from ingot.program.call import call_spec
 from ingot.program.graph import placeholders

@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from ingot.codegen.bounds_checks import MOST_RANGES
-from ingot.codegen.bounds_runtime import (
+from ingot.codegen.support.bounds_checks import MOST_RANGES
+from ingot.codegen.support.bounds_runtime import (
     Buffers,
     checked_function,
     enter_function,
 )
-from ingot.codegen.executor import is_control_flow
+from ingot.codegen.support.executor import is_control_flow
 from ingot.kernels.native_call import NativeCall
 from ingot.plan.ir import Buffer, Kind, Launch
 from ingot.program.shapes import Size

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch.utils._device import DeviceContext
 
-from ingot.codegen.launcher import thread_state
-from ingot.codegen.thread_state import (
+from ingot.codegen.support.launcher import thread_state
+from ingot.codegen.support.thread_state import (
     AUTOCAST,
     DISPATCH_MODE,
     FUNCTION_MODE,

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 
 import torch
 
-from ingot.codegen.bounds_runtime import run_checked
+from ingot.codegen.support.bounds_runtime import run_checked
 from ingot.runtime.bounds import SHIFT
-from ingot.runtime.launch import Base, Launch
+from ingot.runtime.launch import Base, SegmentLauncher
 from ingot.runtime.memory import extent
 
 
-class CheckedLaunch(Launch):
+class CheckedLaunch(SegmentLauncher):
     """The slow path of Launch, which also sets the ends of the memory behind bases."""
 
     def __init__(self, bases: Sequence[tuple[int, Base]]):

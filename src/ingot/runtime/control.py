@@ -10,7 +10,7 @@ import torch
 Run = Callable[[list[Any]], Sequence[Any]]
 
 
-def steered(
+def eager_control_flow(
     kind: str, carried: int, sliced: int, runs: Sequence[Run]
 ) -> Callable[..., Sequence[Any]]:
     """A function of the predicate and the operands. The first `carried` operands pass from

@@ -21,7 +21,7 @@ from torch.utils import _pytree as pytree
 from ingot.errors import IngotError, InputError
 from ingot.extensions import extension
 from ingot.fallback.boundary import Boundary
-from ingot.fallback.reproducer import Source
+from ingot.fallback.reproducer import CapturedGraph
 from ingot.options import Options, make_options
 from ingot.plan.prepared import refresh
 from ingot.plan.sizes import evaluator, symbols_in
@@ -82,7 +82,7 @@ class Executable:
     ):
         """`contract`: that of the program, if its graph is not at hand. `state`: the thread state
         under which it was made, if that is not the current one."""
-        source = Source(program.graph_module, program.level.value)
+        source = CapturedGraph(program.graph_module, program.level.value)
         self._boundary = boundary or Boundary(source, make_options())
         self.contract = contract or Contract.of(program)
         self.compiled = compiled

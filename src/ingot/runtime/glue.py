@@ -15,7 +15,7 @@ import sympy
 import torch
 from torch._C._dynamo.guards import _empty_strided_cpu  # type: ignore[attr-defined]
 
-from ingot.codegen.launcher import UNUSUAL, presence
+from ingot.codegen.support.launcher import UNUSUAL, presence
 from ingot.fallback.recovery import RUNNER, no_recovery
 from ingot.options import Options
 from ingot.plan.ir import (
@@ -26,6 +26,7 @@ from ingot.plan.ir import (
     Check,
     Define,
     Eager,
+    EagerControlFlow,
     Entries,
     Fold,
     Free,
@@ -38,7 +39,6 @@ from ingot.plan.ir import (
     Ref,
     Return,
     Segment,
-    Steered,
     refs,
     walk,
 )
@@ -50,15 +50,14 @@ from ingot.program.shapes import Size
 from ingot.runtime.arena_layout import ArenaLayout
 from ingot.runtime.bounds import SHIFT, Extents, with_checks
 from ingot.runtime.checked import CheckedLaunch
-from ingot.runtime.control import steered
+from ingot.runtime.control import eager_control_flow
 from ingot.runtime.launch import Base, Bound, Unbound, Use
-from ingot.runtime.launch import Launch as Binding
+from ingot.runtime.launch import SegmentLauncher as Binding
 from ingot.runtime.lowering import FIRST_BASE, Bases, Lowering
 from ingot.runtime.memory import LARGE, empty_kept, empty_large, extent
 from ingot.runtime.outcome import broken, failed
 from ingot.runtime.presence import Look
-from ingot.runtime.table import AnyStep
-from ingot.runtime.table import Segment as NativeSegment
+from ingot.runtime.table import AnyStep, NativeSegment
 from ingot.runtime.workspace import LARGE as LARGE_ARENA
 from ingot.runtime.workspace import borrow, borrow_any, give_back, give_back_any
 
@@ -263,8 +262,8 @@ class _Glue:
                 self.add(f"if not {self.argument(op.condition)}: broken({op.message!r})")
             case Branch():
                 self._branch(op)
-            case Steered():
-                self._steered(op)
+            case EagerControlFlow():
+                self._eager_control_flow(op)
             case Return():
                 if self._borrows:
                     self.add(f"{'give_back_any' if self._any_size else 'give_back'}(workspace)")
@@ -338,13 +337,13 @@ class _Glue:
         self.indent = outer
         self._ops(op.otherwise)
 
-    def _steered(self, op: Steered) -> None:
+    def _eager_control_flow(self, op: EagerControlFlow) -> None:
         runs = []
         for body in op.bodies:
             runner = emit(body, self.resources, self.options)
             self.prepared += runner.prepared
             runs.append(runner.run)
-        function = self.capture("control", steered(op.kind, op.carried, op.sliced, runs))
+        function = self.capture("control", eager_control_flow(op.kind, op.carried, op.sliced, runs))
         predicate, operands = self.argument(op.predicate), self.argument(op.operands)
         self.add(f"{self.variable(op.result)} = {function}({predicate}, {operands})", writes=True)
 
@@ -441,7 +440,7 @@ def _eager_inputs(plan: Plan, buffers: Mapping[str, Buffer]) -> set[str]:
     """Strided inputs that eager ops read or write, directly or through views."""
     found: set[str] = set()
     for op in walk(plan.ops):
-        if isinstance(op, Steered):
+        if isinstance(op, EagerControlFlow):
             found.update(_roots(op.operands, buffers))
         elif isinstance(op, Eager) and not _makes_view(op, buffers):
             found.update(_roots((op.call.args, tuple(v for _, v in op.call.kwargs)), buffers))

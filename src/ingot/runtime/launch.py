@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import torch
 
-from ingot.codegen.executor import executor, executor_address
-from ingot.codegen.launcher import ANY, FRAME, launcher
-from ingot.codegen.tensor_layout_probe import dtype_number
-from ingot.codegen.weight_guard import guard_address
+from ingot.codegen.support.executor import executor, executor_address
+from ingot.codegen.support.launcher import ANY, FRAME, launcher
+from ingot.codegen.support.tensor_layout_probe import dtype_number
+from ingot.codegen.support.weight_guard import guard_address
 from ingot.errors import CompileError, InputError
 from ingot.forks import fork_safe_lock
 from ingot.plan.prepared import Prepared, Seen
@@ -55,7 +55,7 @@ Base = Use | Bound | Unbound
 _publishing = fork_safe_lock()
 
 
-class Launch:
+class SegmentLauncher:
     """Called with the addresses of the bases and of the table, the weights and the tensors."""
 
     def __init__(self, bases: Sequence[tuple[int, Base]]):

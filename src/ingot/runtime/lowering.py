@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from ingot.codegen.executor import control_flow_address
+from ingot.codegen.support.executor import control_flow_address
 from ingot.kernels.native_call import NativeCall
 from ingot.machine import targeting
 from ingot.plan.ir import (
@@ -112,7 +112,7 @@ class Lowering:
     def _parallel(self, op: Parallel) -> NativeStep:
         inside = tuple(self._launch(launch).as_share() for launch in op.launches)
         words = (Word(ZERO, op.threads),)
-        return NativeStep(control_flow_address("team"), words, op, (inside,))
+        return NativeStep(control_flow_address("parallel_region"), words, op, (inside,))
 
     def _branch(self, op: Branch) -> NativeStep:
         tables = tuple(tuple(self.steps(block)) for block in (op.then, op.otherwise))
@@ -128,26 +128,32 @@ class Lowering:
     def _loop(self, op: Loop) -> Iterator[NativeStep]:
         for each in op.carried:
             for cursor, memory in zip((each.old, each.new), each.memory, strict=True):
-                yield self._steer("point", op, [self._bases.of(cursor), Pointer(memory)])
+                yield self._control_flow_step(
+                    "point", op, [self._bases.of(cursor), Pointer(memory)]
+                )
             size = self._buffers[each.old].nbytes
-            yield self._steer("copy", op, [Pointer(each.memory[0]), _start(each.start), size])
+            yield self._control_flow_step(
+                "copy", op, [Pointer(each.memory[0]), _start(each.start), size]
+            )
         for piece in op.sliced:
-            yield self._steer("point", op, [self._bases.of(piece.cursor), piece.memory])
+            yield self._control_flow_step("point", op, [self._bases.of(piece.cursor), piece.memory])
         pairs = [self._bases.of(c) for each in op.carried for c in (each.old, each.new)]
         if op.count is None:
             assert op.flag is not None
             tables = (tuple(self.steps(op.test)), tuple(self.steps(op.body)))
-            yield self._steer("loop", op, [op.flag, len(op.carried), *pairs], tables)
+            yield self._control_flow_step("loop", op, [op.flag, len(op.carried), *pairs], tables)
         else:
             moved = [w for p in op.sliced for w in (self._bases.of(p.cursor), p.stride)]
             words = [op.count, len(op.carried), len(op.sliced), *pairs, *moved]
-            yield self._steer("scan", op, words, (tuple(self.steps(op.body)),))
+            yield self._control_flow_step("scan", op, words, (tuple(self.steps(op.body)),))
         for each in op.carried:
             if each.result is not None:
                 size = self._buffers[each.old].nbytes
-                yield self._steer("copy", op, [_start(each.result), Pointer(each.old), size])
+                yield self._control_flow_step(
+                    "copy", op, [_start(each.result), Pointer(each.old), size]
+                )
 
-    def _steer(
+    def _control_flow_step(
         self, name: str, op: Op, words: Sequence[Argument], tables: tuple[Table, ...] = ()
     ) -> NativeStep:
         return NativeStep(control_flow_address(name), tuple(map(self._word, words)), op, tables)

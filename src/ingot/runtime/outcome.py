@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ingot.codegen.control_flow import INTERRUPTED, raise_interrupt
-from ingot.codegen.executor import STEP_SHIFT
+from ingot.codegen.support.executor import STEP_SHIFT
+from ingot.codegen.support.native_control_flow import INTERRUPTED, raise_interrupt
 from ingot.fuse.elements import OUT_OF_BOUNDS, OUT_OF_RANGE, ZERO_DIVISION
 from ingot.plan.ir import Launch, Op, walk
 from ingot.runtime.table import AnyStep

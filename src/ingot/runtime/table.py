@@ -147,7 +147,7 @@ class Table:
         return word.base, start + next(self._sizes)
 
 
-class Segment:
+class NativeSegment:
     """Consecutive native steps, with no Python between them."""
 
     def __init__(

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from ingot.codegen.executor import MOST_ARGUMENTS
+from ingot.codegen.support.executor import MOST_ARGUMENTS
 from ingot.fuse.fused import CallStep
 from ingot.program.graph import output_values, placeholders, same_numbers
 from ingot.program.higher_order import Control

@@ -11,18 +11,18 @@ from dataclasses import dataclass, replace
 
 from torch import fx
 
-from ingot.codegen.epilogue import EpilogueNest, epilogue_nest, same_memory
-from ingot.codegen.kernels import Kernels
+from ingot.codegen.loops.epilogue import EpilogueNest, epilogue_nest, same_memory
+from ingot.codegen.loops.kernels import Kernels
 from ingot.errors import UnsupportedError
 from ingot.fuse.fused import CallStep, Fused, KernelStep, Step
 from ingot.fuse.region import Region
-from ingot.fuse.views import base_of, is_view
+from ingot.fuse.views import is_view
 from ingot.kernels.matmul.claim import Matmul, matmul_of
 from ingot.ops.kernel_shapes import matmul_shape
 from ingot.plan.decisions import Decisions
 from ingot.plan.derived import is_derived
 from ingot.plan.passes.base import Notes
-from ingot.program.graph import output_values
+from ingot.program.graph import chain_root, output_values
 from ingot.program.shapes import tensor_of
 from ingot.select.reorder import Unit, made_adjacent
 
@@ -91,10 +91,10 @@ def with_code(
 
 def _matmuls(fused: Fused) -> dict[Step, Matmul]:
     """The calls that compute a matmul."""
-    lasting = fused.program.frozen_inputs()
-    lasting |= {node for node in fused.program.graph.nodes if is_derived(node)}
+    frozen = fused.program.frozen_inputs()
+    frozen |= {node for node in fused.program.graph.nodes if is_derived(node)}
     calls = [step for step in fused.steps if isinstance(step, CallStep)]
-    found = {step: matmul_of(step.node, lasting) for step in calls}
+    found = {step: matmul_of(step.node, frozen) for step in calls}
     return {step: matmul for step, matmul in found.items() if isinstance(matmul, Matmul)}
 
 
@@ -171,6 +171,4 @@ def _readers(fused: Fused) -> dict[object, list[Step]]:
 
 def _base(node: object) -> object:
     """The node that owns the memory that `node` is a view of."""
-    while isinstance(node, fx.Node) and is_view(node):
-        node = base_of(node)
-    return node
+    return chain_root(node, is_view) if isinstance(node, fx.Node) else node

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 
 from torch import fx
 
-from ingot.codegen.epilogue import row_step
-from ingot.codegen.executor import MOST_ARGUMENTS
-from ingot.codegen.kernels import Kernels
+from ingot.codegen.loops.epilogue import row_step
+from ingot.codegen.loops.kernels import Kernels
+from ingot.codegen.support.executor import MOST_ARGUMENTS
 from ingot.fuse.fused import CallStep, Fused, KernelStep, Step
 from ingot.fuse.region import Region
 from ingot.kernels.matmul.claim import Matmul
 from ingot.kernels.matmul.emit import EACH, FIELDS
 from ingot.kernels.matmul.family import is_packed, stored_dtype
-from ingot.plan.draft import Draft
+from ingot.plan.draft import PlanDraft
 from ingot.plan.places import native_view
 from ingot.program.shapes import Size, same_size
 from ingot.select.fallback import region_inputs
@@ -62,7 +62,7 @@ class Grouping:
         claims: Claims,
         kernels: Kernels,
         epilogues: Mapping[Region, Epilogue],
-        draft: Draft,
+        draft: PlanDraft,
     ):
         self._claims, self._kernels = claims, kernels
         self._notes = draft.decisions.fuse_horizontal

@@ -7,8 +7,8 @@ from typing import Any
 
 from torch import fx
 
-from ingot.codegen.code_store import text_digest
-from ingot.codegen.kernels import Kernel
+from ingot.codegen.jit.code_store import text_digest
+from ingot.codegen.loops.kernels import CompiledKernel
 from ingot.dispatch.threads import kernel_work
 from ingot.errors import Place
 from ingot.fuse.elements import looks_up
@@ -18,7 +18,7 @@ from ingot.kernels.choose_variants import choose_variants, note_variants
 from ingot.kernels.family import useful_threads
 from ingot.kernels.matmul.family import FusedEpilogue, Member
 from ingot.ops.rules import pointwise_rules
-from ingot.plan.draft import Draft
+from ingot.plan.draft import PlanDraft
 from ingot.plan.ir import Argument, Launch, Op, Parameter
 from ingot.program.shapes import tensor_of
 from ingot.program.source import node_place
@@ -26,7 +26,7 @@ from ingot.select.fuse_epilogues import Epilogue
 from ingot.select.reductions import length_of, reduction_table
 
 
-def region_launch(region: Region, kernel: Kernel, draft: Draft) -> list[Op]:
+def region_launch(region: Region, kernel: CompiledKernel, draft: PlanDraft) -> list[Op]:
     for node in region.stored:
         draft.make(node)
     if not region.needs_split:
@@ -44,7 +44,7 @@ def region_launch(region: Region, kernel: Kernel, draft: Draft) -> list[Op]:
     return choose_variants(name, draft.decisions, table, length_of(region), makers)
 
 
-def with_epilogue(epilogue: Epilogue, kernel: Kernel, draft: Draft) -> Member:
+def with_epilogue(epilogue: Epilogue, kernel: CompiledKernel, draft: PlanDraft) -> Member:
     """A matmul and its epilogue, after giving memory to both."""
     region, matmul = epilogue.region, epilogue.matmul
     for node in region.stored:
@@ -75,7 +75,7 @@ def native_nodes(region: Region) -> dict[fx.Node, None]:
     return found
 
 
-def _launch(kernel: Kernel, draft: Draft) -> Launch:
+def _launch(kernel: CompiledKernel, draft: PlanDraft) -> Launch:
     region = kernel.region
     name, arguments = _called(kernel, draft)
     threads = None
@@ -86,7 +86,7 @@ def _launch(kernel: Kernel, draft: Draft) -> Launch:
     return draft.launch(name, arguments, computes, threads=threads, faults=_faults(region))
 
 
-def _called(kernel: Kernel, draft: Draft) -> tuple[str, tuple[Argument, ...]]:
+def _called(kernel: CompiledKernel, draft: PlanDraft) -> tuple[str, tuple[Argument, ...]]:
     arguments: list[Argument] = [draft.pointer(node) for node in kernel.buffers]
     stored = kernel.region.stored
     parameters = [

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from ingot.codegen.kernels import Kernels
+from ingot.codegen.loops.kernels import Kernels
 from ingot.fuse.fused import CallStep, Fused, KernelStep
 from ingot.fuse.region import Region
 from ingot.fuse.views import is_view

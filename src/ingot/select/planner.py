@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ingot.codegen.kernels import Kernels
+from ingot.codegen.loops.kernels import Kernels
 from ingot.dispatch.variants import Variants
 from ingot.fuse.fused import Fused, Step
 from ingot.fuse.region import Region
-from ingot.journal import Entry, Journal
+from ingot.journal import Journal, JournalEntry
 from ingot.kernels.choose_variants import thread_choices
 from ingot.passes.versions import Question, Versions
 from ingot.plan.decisions import Decisions, lines_of
-from ingot.plan.draft import Draft, Names
+from ingot.plan.draft import Names, PlanDraft
 from ingot.plan.ir import NOWHERE, Branch, Op, Plan
 from ingot.plan.passes.assign_arena import AssignArena
 from ingot.plan.passes.assign_buffers import AssignBuffers
@@ -55,7 +55,7 @@ def plan_versions(
     program: Program, tree: Versions, versions: Sequence[Version], variants: Variants
 ) -> Planned:
     """`versions` are in the order of the tree's leaves."""
-    draft = Draft(
+    draft = PlanDraft(
         Resources(variants.options.weight_guard), variants, dict(program.symbols), Names()
     )
     selectors = []
@@ -77,7 +77,7 @@ def plan_versions(
     return Planned(plan, draft.resources, journal, refusals)
 
 
-def _journal(selectors: Sequence[Selector], draft: Draft) -> Journal:
+def _journal(selectors: Sequence[Selector], draft: PlanDraft) -> Journal:
     """The decisions made before there was a plan, and the journals of the plans of bodies. Counts
     are of the steps that the decisions are about and of what became of them."""
     steps = sum(len(s.fused.steps) for s in selectors)
@@ -93,11 +93,11 @@ def _journal(selectors: Sequence[Selector], draft: Draft) -> Journal:
     decisions = [s.decisions for s in selectors]
     notes = {name: lines_of(decisions, name) for name in counts}
     notes["choose_variants"] += tuple(thread_choices(draft.variants))
-    entries = (Entry(name, 0.0, *both, notes[name]) for name, both in counts.items())
+    entries = (JournalEntry(name, 0.0, *both, notes[name]) for name, both in counts.items())
     return Journal((*entries, *draft.bodies))
 
 
-def _block(selector: Selector, draft: Draft) -> tuple[Op, ...]:
+def _block(selector: Selector, draft: PlanDraft) -> tuple[Op, ...]:
     """The ops of one version."""
     outer, known = draft.ops, set(draft.known)
     draft.ops, draft.plain, draft.decisions = [], {}, selector.decisions
@@ -119,11 +119,11 @@ def plan_body(
     body: Fused,
     kernels: Kernels,
     epilogues: Mapping[Region, Epilogue],
-    outer: Draft,
+    outer: PlanDraft,
     within: str,
 ) -> Plan:
     """The plan of a control-flow body that Python executes. The outer draft keeps its journal."""
-    draft = Draft(outer.resources, outer.variants, dict(outer.ranges), outer.names)
+    draft = PlanDraft(outer.resources, outer.variants, dict(outer.ranges), outer.names)
     selector = Selector(body, kernels, epilogues, draft)
     inputs = selector.inputs()
     selector.ops()
@@ -135,7 +135,7 @@ def plan_body(
 
 
 def _finished(
-    draft: Draft, inputs: Sequence[str], selectors: Sequence[Selector]
+    draft: PlanDraft, inputs: Sequence[str], selectors: Sequence[Selector]
 ) -> tuple[Plan, Journal]:
     plan = Plan(
         tuple(inputs), tuple(draft.ops), tuple(draft.buffers.values()),

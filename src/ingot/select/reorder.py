@@ -12,9 +12,10 @@ from torch import fx
 
 from ingot.fuse.fused import CallStep, Step
 from ingot.fuse.region import Region
-from ingot.fuse.views import base_of, is_view
+from ingot.fuse.views import is_view
 from ingot.kernels.matmul.claim import Matmul, root_of
 from ingot.plan.passes.base import Notes
+from ingot.program.graph import view_chain
 from ingot.program.shapes import size_of, tensor_of
 
 NEAR = 4
@@ -98,7 +99,4 @@ def _read(region: Region) -> list[fx.Node]:
 
 def seen_through(node: fx.Node) -> Iterator[fx.Node]:
     """A value and, if it is a view, the values that it is a view of."""
-    yield node
-    while is_view(node):
-        node = base_of(node)
-        yield node
+    return view_chain(node, is_view)

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from ingot.codegen.kernels import Kernels
+from ingot.codegen.loops.kernels import Kernels
 from ingot.fallback.boundary import blaming
 from ingot.fuse.fused import CallStep, Fused, KernelStep, Step
 from ingot.kernels.family import Claim, Family

@@ -14,7 +14,7 @@ import sympy
 import torch
 from torch import fx
 
-from ingot.codegen.kernels import Kernels
+from ingot.codegen.loops.kernels import Kernels
 from ingot.fallback.boundary import blaming
 from ingot.fuse.accesses import conditions_of
 from ingot.fuse.fused import CallStep, Fused, KernelStep, Step
@@ -24,7 +24,7 @@ from ingot.kernels.choose_variants import note_variants
 from ingot.kernels.matmul.family import Member, packed_launch, table_of
 from ingot.plan.calls import argument, call_of, size_expr, symbol_of
 from ingot.plan.derived import is_derived
-from ingot.plan.draft import Draft, is_memory
+from ingot.plan.draft import PlanDraft, is_memory
 from ingot.plan.host_ops import laid_out
 from ingot.plan.ir import (
     NOWHERE,
@@ -32,13 +32,13 @@ from ingot.plan.ir import (
     Check,
     Define,
     Eager,
+    EagerControlFlow,
     Items,
     Kind,
     Op,
     Plan,
     Ref,
     Return,
-    Steered,
 )
 from ingot.plan.places import native_view
 from ingot.program.graph import output_node, output_values, placeholders
@@ -66,7 +66,7 @@ class Selector:
         fused: Fused,
         kernels: Kernels,
         epilogues: Mapping[Region, Epilogue],
-        draft: Draft,
+        draft: PlanDraft,
         version: int = 0,
     ):
         self.fused, self.kernels, self.draft, self.version = fused, kernels, draft, version
@@ -278,7 +278,7 @@ class Selector:
         if self._inside:
             return  # views and sizes: native ops see through them
         if step.bodies:
-            self._steered(step)
+            self._eager_control_flow(step)
             return
         if is_count(node) and size_expr(node, draft.known) is not None:
             return
@@ -326,7 +326,7 @@ class Selector:
         draft.ops.append(Eager(call, writes=(written,), pure=False, step=draft.step))
         self._place_in_input([node])
 
-    def _steered(self, step: CallStep) -> None:
+    def _eager_control_flow(self, step: CallStep) -> None:
         """Control flow with eager steps inside: each body is a plan of its own."""
         node, draft = step.node, self.draft
         control = control_of(node)
@@ -338,7 +338,7 @@ class Selector:
         predicate = argument(control.predicate, draft.refer, draft.resources)
         name = self._result(node, None)
         draft.ops.append(
-            Steered(
+            EagerControlFlow(
                 control.kind, name, predicate, operands, len(control.carried),
                 len(control.sliced), bodies, draft.step,
             )

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from ingot.codegen.kernels import draft_kernel
+from ingot.codegen.loops.kernels import draft_kernel
 from ingot.fuse.group import fuse
 from ingot.fuse.region import Region
 from ingot.fuse.structural_key import structural_key

@@ -34,7 +34,7 @@ class ViewStep:
 
 
 @dataclass(eq=False)
-class Memory:
+class CellStorage:
     cells: list[Cell] = field(default_factory=list)
     inference: bool = False
     """Allocated under inference_mode: must not be written to outside of it."""
@@ -44,7 +44,7 @@ class Memory:
 
 @dataclass(eq=False)
 class Cell:
-    memory: Memory
+    memory: CellStorage
     data: Node
     history: Node
     path: tuple[ViewStep, ...] = ()
@@ -90,19 +90,19 @@ class Memories:
     """All memories, by eager's storages."""
 
     def __init__(self) -> None:
-        self.by_storage: dict[int, Memory] = {}
+        self.by_storage: dict[int, CellStorage] = {}
         self.by_tensor: dict[int, Value] = {}
         self.alive: list[Any] = []
         """Keeps tensors alive, so that their addresses are not reused."""
 
-    def memory_of(self, eager: Tensor) -> Memory | None:
+    def memory_of(self, eager: Tensor) -> CellStorage | None:
         return self.by_storage.get(_storage(eager))
 
     def value_of(self, eager: Tensor) -> Value | None:
         return self.by_tensor.get(id(eager))
 
     def add_fresh(self, eager: Tensor, node: Node, inference: bool) -> Value:
-        memory = Memory(inference=inference)
+        memory = CellStorage(inference=inference)
         cell = Cell(memory, node, node)
         memory.cells.append(cell)
         self.by_storage[_storage(eager)] = memory

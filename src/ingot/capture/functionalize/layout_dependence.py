@@ -15,13 +15,13 @@ from torch import Tensor
 from torch._ops import OpOverload
 from torch.utils import _pytree as pytree
 
-from ingot.capture.functionalize.cells import Memory, Value
+from ingot.capture.functionalize.cells import CellStorage, Value
 from ingot.program.program import Assumption
 
 
 @dataclass
 class Layouts:
-    decisions: list[tuple[Memory, Memory]] = field(default_factory=list)
+    decisions: list[tuple[CellStorage, CellStorage]] = field(default_factory=list)
     """The memories of the argument and of the result."""
 
     def note(self, source: Value, results: Sequence[Any]) -> None:
@@ -29,7 +29,9 @@ class Layouts:
             if isinstance(leaf, Value):
                 self.decisions.append((source.cell.memory, leaf.cell.memory))
 
-    def assumed(self, inputs: Collection[Memory], returned: Sequence[Memory]) -> set[Assumption]:
+    def assumed(
+        self, inputs: Collection[CellStorage], returned: Sequence[CellStorage]
+    ) -> set[Assumption]:
         """`inputs`: the memories that the caller has; `returned`: one per output."""
         if not self.decisions:
             return set()
@@ -38,7 +40,10 @@ class Layouts:
 
 
 def _is_seen(
-    source: Memory, made: Memory, inputs: Collection[Memory], returned: Sequence[Memory]
+    source: CellStorage,
+    made: CellStorage,
+    inputs: Collection[CellStorage],
+    returned: Sequence[CellStorage],
 ) -> bool:
     if source.written_at is not None or made.written_at is not None:
         return True

@@ -39,7 +39,7 @@ from ingot.capture.functionalize.interpreter import Functionalizer, Handlers
 from ingot.capture.functionalize.leaves import SymbolicNumber
 from ingot.capture.functionalize.writes import run_silent_write, run_write
 from ingot.errors import CaptureError
-from ingot.journal import Entry, Journal
+from ingot.journal import Journal, JournalEntry
 from ingot.program.call import call_spec
 from ingot.program.from_exported import program_from_exported
 from ingot.program.graph import composite_ops, fake_mode, output_values, placeholders
@@ -111,7 +111,7 @@ def _journal(
     notes += [f"{text} ({count}×)" for text, count in run.counts.items()]
     ms = 1e3 * (time.perf_counter() - start)
     sizes = len(exported.graph.nodes), len(program.graph.nodes)
-    return Journal((Entry("functionalize", ms, *sizes, tuple(notes)),))
+    return Journal((JournalEntry("functionalize", ms, *sizes, tuple(notes)),))
 
 
 def _functional(

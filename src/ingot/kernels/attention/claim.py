@@ -15,7 +15,7 @@ from ingot.program.shapes import Size, shape_of, strides_of
 
 
 @dataclass(frozen=True)
-class Attention(Claim):
+class AttentionClaim(Claim):
     """out = softmax(scale · q · kᵀ + mask) · v"""
 
     query: fx.Node
@@ -63,9 +63,9 @@ class Attention(Claim):
         return [0] * (4 - len(steps)) + steps
 
 
-def attention_of(node: fx.Node) -> Attention | Reason:
+def attention_of(node: fx.Node) -> AttentionClaim | Reason:
     if node.target is FLASH:  # passes/attention.py left it
         return Reason(why_not_native(node) or "its result is not read")
     if strides_of(node)[-1] != 1:
         return Reason("the rows of the result are not contiguous")
-    return Attention(node, *node.args)  # type: ignore[arg-type]
+    return AttentionClaim(node, *node.args)  # type: ignore[arg-type]

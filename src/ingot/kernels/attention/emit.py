@@ -13,14 +13,14 @@ from collections.abc import Sequence
 
 import torch
 
-from ingot.codegen.functions import Writer
-from ingot.codegen.gemm import call_tile
-from ingot.codegen.jit import compile_module
-from ingot.codegen.lazy import Once
-from ingot.codegen.native import Native
-from ingot.codegen.openmp import openmp_declarations
-from ingot.codegen.reduce import across_lanes
-from ingot.codegen.transpose_tile import transposed
+from ingot.codegen.jit.jit import compile_module
+from ingot.codegen.jit.lazy import Once
+from ingot.codegen.jit.native import Native
+from ingot.codegen.loops.gemm import call_tile
+from ingot.codegen.loops.reduce import across_lanes
+from ingot.codegen.loops.transpose_tile import transposed
+from ingot.codegen.mlir.functions import Writer
+from ingot.codegen.mlir.openmp import openmp_declarations
 from ingot.linkage import declared
 from ingot.ops.kernel_shapes import Shape, dividing_shape, matmul_shape
 from ingot.ops.polynomials.exponential import exp

@@ -9,13 +9,13 @@ import torch.nn.functional as F
 from torch import fx
 
 from ingot.dispatch.threads import attention_work
-from ingot.kernels.attention.claim import Attention, attention_of
+from ingot.kernels.attention.claim import AttentionClaim, attention_of
 from ingot.kernels.attention.emit import FIELDS, attention_function
 from ingot.kernels.attention.variants import attention_table
 from ingot.kernels.choose_variants import choose_variants
 from ingot.kernels.family import Family, Reason, fields
 from ingot.passes.attention import FLASH
-from ingot.plan.draft import Draft
+from ingot.plan.draft import PlanDraft
 from ingot.plan.ir import Launch, Op
 from ingot.program.native_ops import attention
 from ingot.program.shapes import shape_of, tensor_of
@@ -23,15 +23,15 @@ from ingot.program.shapes import shape_of, tensor_of
 aten = torch.ops.aten
 
 
-class AttentionFamily(Family[Attention]):
+class AttentionFamily(Family[AttentionClaim]):
     name = "attention"
     targets = (attention, FLASH)
 
-    def match(self, node: fx.Node, frozen: set[fx.Node]) -> Sequence[Attention] | Reason:
+    def match(self, node: fx.Node, frozen: set[fx.Node]) -> Sequence[AttentionClaim] | Reason:
         found = attention_of(node)
         return found if isinstance(found, Reason) else [found]
 
-    def launch(self, claim: Attention, draft: Draft) -> list[Op]:
+    def launch(self, claim: AttentionClaim, draft: PlanDraft) -> list[Op]:
         table = attention_table(draft.variants, claim, draft.ranges)
         makers = {
             "few": lambda: [_launch(claim, draft, True)],
@@ -52,7 +52,7 @@ class AttentionFamily(Family[Attention]):
         attention.begin(dtype)
 
 
-def _launch(claim: Attention, draft: Draft, few: bool) -> Launch:
+def _launch(claim: AttentionClaim, draft: PlanDraft, few: bool) -> Launch:
     dtype = tensor_of(claim.node).dtype
     width = shape_of(claim.query)[3]
     assert isinstance(width, int)

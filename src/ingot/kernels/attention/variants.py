@@ -5,13 +5,13 @@ from __future__ import annotations
 from ingot.dispatch.builtin_variants import up_to
 from ingot.dispatch.ranges import RangeTable
 from ingot.dispatch.variants import Variants
-from ingot.kernels.attention.claim import Attention
+from ingot.kernels.attention.claim import AttentionClaim
 from ingot.kernels.attention.emit import FEW
 from ingot.kernels.ranges import ANY, Symbols, needed_rows, range_of
 from ingot.program.shapes import shape_of, tensor_of
 
 
-def attention_table(variants: Variants, call: Attention, symbols: Symbols) -> RangeTable:
+def attention_table(variants: Variants, call: AttentionClaim, symbols: Symbols) -> RangeTable:
     """The variants for ranges of the number of queries."""
     _, heads, queries, width = shape_of(call.query)
     if not isinstance(heads, int) or not isinstance(width, int):

@@ -12,7 +12,7 @@ from ingot.fuse import index as ix
 from ingot.kernels.batched_matmul.claim import Batch, batch_of
 from ingot.kernels.batched_matmul.emit import FIELDS, batched_function, batched_share
 from ingot.kernels.family import Family, Reason, fields, useful_threads
-from ingot.plan.draft import Draft
+from ingot.plan.draft import PlanDraft
 from ingot.plan.ir import Op
 from ingot.program.shapes import tensor_of
 
@@ -27,7 +27,7 @@ class BatchedMatmul(Family[Batch]):
         found = batch_of(node)
         return found if isinstance(found, Reason) else [found]
 
-    def launch(self, claim: Batch, draft: Draft) -> list[Op]:
+    def launch(self, claim: Batch, draft: PlanDraft) -> list[Op]:
         dtype = tensor_of(claim.node).dtype
         pointers = {name: ("r", dtype) for name in ("a", "b", "addend")} | {"c": ("w", dtype)}
         share = batched_share(dtype)

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from ingot.codegen.gemm import packed
+from ingot.codegen.loops.gemm import packed
 from ingot.kernels.convolution.emit import FIELDS, convolution_functions
 from ingot.kernels.convolution.geometry import Geometry, border_ranges, offsets
 from ingot.kernels.convolution.tiles import Tile, tile_function
@@ -207,11 +207,11 @@ class FilterPanels(Packing):
         return -(-self.count // width) * width
 
 
-def convolutions_of(node: fx.Node, lasting: set[fx.Node]) -> list[Convolution] | Reason:
+def convolutions_of(node: fx.Node, frozen: set[fx.Node]) -> list[Convolution] | Reason:
     given = arguments_of(node)
     image, weight, bias = (given[n] for n in ("image", "weight", "bias"))
     made = [n for n in (weight, bias) if n is not None]
-    if not all(root in lasting for n in made for root in derived(n).roots):
+    if not all(root in frozen for n in made for root in derived(n).roots):
         return Reason("its weight is not frozen")
     if any(given["padding"]):
         return Reason("its image was not padded beforehand")

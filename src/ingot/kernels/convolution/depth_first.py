@@ -15,7 +15,7 @@ from itertools import pairwise
 import torch
 from torch import fx
 
-from ingot.codegen.gemm import DEPTH
+from ingot.codegen.loops.gemm import DEPTH
 from ingot.kernels.convolution.claim import Convolution, DirectConvolution, bits, tile_numbers
 from ingot.kernels.convolution.emit_depth_first import FIELDS, ROW, STAGE, chain_functions
 from ingot.kernels.convolution.geometry import Geometry, offsets

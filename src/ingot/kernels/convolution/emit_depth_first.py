@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import torch
 
-from ingot.codegen.functions import I64
-from ingot.codegen.jit import compile_module
-from ingot.codegen.lazy import Once
-from ingot.codegen.memory import FRAME
-from ingot.codegen.native import Native
-from ingot.codegen.openmp import openmp_declarations
+from ingot.codegen.jit.jit import compile_module
+from ingot.codegen.jit.lazy import Once
+from ingot.codegen.jit.native import Native
+from ingot.codegen.mlir.functions import I64
+from ingot.codegen.mlir.memory import FRAME
+from ingot.codegen.mlir.openmp import openmp_declarations
 from ingot.kernels.convolution.emit import FrameTask, addresses, launch
 from ingot.kernels.convolution.tiles import ARGUMENTS
 from ingot.ops.values import Ptr, Val, Value

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 
 import torch
 
-from ingot.codegen.functions import I64
-from ingot.codegen.gemm import packed
-from ingot.codegen.jit import compile_module
-from ingot.codegen.lazy import Once
-from ingot.codegen.native import Native
-from ingot.codegen.openmp import openmp_declarations
+from ingot.codegen.jit.jit import compile_module
+from ingot.codegen.jit.lazy import Once
+from ingot.codegen.jit.native import Native
+from ingot.codegen.loops.gemm import packed
+from ingot.codegen.mlir.functions import I64
+from ingot.codegen.mlir.openmp import openmp_declarations
 from ingot.kernels.convolution.emit import FrameTask, addresses, launch
 from ingot.kernels.convolution.tiles import ARGUMENTS, clamped
 from ingot.ops.kernel_shapes import tile_shape

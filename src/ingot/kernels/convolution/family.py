@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import fx
 
-from ingot.codegen.gemm import WORK_PER_THREAD
+from ingot.codegen.loops.gemm import WORK_PER_THREAD
 from ingot.kernels.convolution.claim import Convolution, convolutions_of, why_not_converted
 from ingot.kernels.convolution.depth_first import Chain, chains_of
 from ingot.kernels.convolution.emit import convolution_functions
@@ -15,7 +15,7 @@ from ingot.kernels.convolution.emit_depth_first import chain_functions
 from ingot.kernels.convolution.emit_winograd import winograd_functions
 from ingot.kernels.convolution.winograd import Winograd, faster
 from ingot.kernels.family import Family, Reason, useful_threads
-from ingot.plan.draft import Draft
+from ingot.plan.draft import PlanDraft
 from ingot.plan.ir import Argument, Launch, Op, Parameter, Pointer
 from ingot.program import native_ops
 
@@ -34,7 +34,7 @@ class ConvolutionFamily(Family[Convolution | Chain]):
         found = convolutions_of(node, frozen)
         return found if isinstance(found, Reason) else [faster(each) for each in found]
 
-    def launch(self, claim: Convolution | Chain, draft: Draft) -> list[Op]:
+    def launch(self, claim: Convolution | Chain, draft: PlanDraft) -> list[Op]:
         return [_chain(claim, draft) if isinstance(claim, Chain) else _alone(claim, draft)]
 
     def merge(self, claims: Sequence[Convolution | Chain]) -> Sequence[Chain]:
@@ -57,7 +57,7 @@ class ConvolutionFamily(Family[Convolution | Chain]):
             winograd.begin(dtype)
 
 
-def _alone(claim: Convolution, draft: Draft) -> Launch:
+def _alone(claim: Convolution, draft: PlanDraft) -> Launch:
     itemsize = claim.dtype.itemsize
     image, result, _ = (start * itemsize for start in claim.starts)
     named: Named = {
@@ -77,7 +77,7 @@ def _alone(claim: Convolution, draft: Draft) -> Launch:
     return draft.launch(kernel, arguments, computes, threads=threads, attributes=claim.code)
 
 
-def _chain(claim: Chain, draft: Draft) -> Launch:
+def _chain(claim: Chain, draft: PlanDraft) -> Launch:
     first, last = claim.stages[0], claim.stages[-1]
     itemsize = last.dtype.itemsize
     named: Named = {
@@ -95,7 +95,7 @@ def _chain(claim: Chain, draft: Draft) -> Launch:
     return draft.launch(kernel, arguments, computes, threads=threads, attributes=claim.code)
 
 
-def _weights(claim: Convolution, draft: Draft) -> Named:
+def _weights(claim: Convolution, draft: PlanDraft) -> Named:
     """All arguments but the image and the result."""
     itemsize = claim.dtype.itemsize
     packed = draft.packed(claim.panels, *claim.filters())
@@ -109,7 +109,7 @@ def _weights(claim: Convolution, draft: Draft) -> Named:
     return named
 
 
-def _kernel(draft: Draft, family: str, functions: tuple[int, int], named: Named) -> str:
+def _kernel(draft: PlanDraft, family: str, functions: tuple[int, int], named: Named) -> str:
     parameters = [
         Parameter(name, access, None, optional=name.startswith("addend"))
         for name, (_, access) in named.items()

@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import pairwise, product
 from weakref import WeakValueDictionary
 
-from ingot.codegen.gemm import DEPTH
+from ingot.codegen.loops.gemm import DEPTH
 from ingot.plan.attributes import register
 from ingot.plan.ir import Attributes
 from ingot.program.shapes import Size

@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from ingot.codegen.builder import Builder
-from ingot.codegen.functions import I64, Writer
-from ingot.codegen.jit import FUNCTION_ATTRIBUTES, compile_module
-from ingot.codegen.lazy import Once
-from ingot.codegen.native import Native
+from ingot.codegen.jit.jit import FUNCTION_ATTRIBUTES, compile_module
+from ingot.codegen.jit.lazy import Once
+from ingot.codegen.jit.native import Native
+from ingot.codegen.mlir.builder import Builder
+from ingot.codegen.mlir.functions import I64, Writer
 from ingot.ops.kernel_shapes import Shape, tile_shape
 from ingot.ops.values import Ptr, Val, Value
 

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 
 import torch
 
-from ingot.codegen.functions import I64, Writer
-from ingot.codegen.jit import compile_module
-from ingot.codegen.lazy import Once
-from ingot.codegen.native import Native
-from ingot.codegen.openmp import openmp_declarations
+from ingot.codegen.jit.jit import compile_module
+from ingot.codegen.jit.lazy import Once
+from ingot.codegen.jit.native import Native
+from ingot.codegen.mlir.functions import I64, Writer
+from ingot.codegen.mlir.openmp import openmp_declarations
 from ingot.ops.values import Ptr, Val
 
 WITHIN = 4

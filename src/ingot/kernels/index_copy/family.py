@@ -11,7 +11,7 @@ from torch import fx
 from ingot.kernels.family import Family, Reason, fields
 from ingot.kernels.index_copy.claim import IndexCopy, index_copy_of
 from ingot.kernels.index_copy.emit import FIELDS, index_copy_function
-from ingot.plan.draft import Draft
+from ingot.plan.draft import PlanDraft
 from ingot.plan.ir import Argument, Call, Computation, Launch, Op, Pointer, Ref
 from ingot.program.shapes import Size, tensor_of
 
@@ -24,7 +24,7 @@ class IndexCopyFamily(Family[IndexCopy]):
         found = index_copy_of(node)
         return found if isinstance(found, Reason) else [found]
 
-    def launch(self, claim: IndexCopy, draft: Draft) -> list[Op]:
+    def launch(self, claim: IndexCopy, draft: PlanDraft) -> list[Op]:
         """A copy of `given`, unless its memory is the result's, then the slices."""
         target = draft.pointer(claim.node)
         whole = draft.computes([claim.node], [claim.node])
@@ -40,14 +40,14 @@ class IndexCopyFamily(Family[IndexCopy]):
         return ops
 
 
-def _copy(draft: Draft, claim: IndexCopy) -> Computation:
+def _copy(draft: PlanDraft, claim: IndexCopy) -> Computation:
     given, made = draft.operand(claim.given), draft.operand(claim.node)
     assert given is not None and made is not None
     clone = draft.resources.target_name(torch.ops.aten.clone.default)
     return Computation((("v0", given),), (Call("v1", clone, (Ref("v0"),)),), (("v1", made),))
 
 
-def _on_copy(draft: Draft, claim: IndexCopy, whole: Computation) -> Computation:
+def _on_copy(draft: PlanDraft, claim: IndexCopy, whole: Computation) -> Computation:
     """The same computation, reading `given` from the result's memory."""
     given, made = draft.operand(claim.given), draft.operand(claim.node)
     assert made is not None
@@ -56,7 +56,7 @@ def _on_copy(draft: Draft, claim: IndexCopy, whole: Computation) -> Computation:
 
 
 def _launch(
-    draft: Draft,
+    draft: PlanDraft,
     claim: IndexCopy,
     pointers: Sequence[Pointer | int],
     sizes: Sequence[Size],

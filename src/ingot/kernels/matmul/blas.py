@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import torch
 
-from ingot.codegen.functions import Writer
-from ingot.codegen.jit import compile_module
-from ingot.codegen.lazy import Once
-from ingot.codegen.native import Native
+from ingot.codegen.jit.jit import compile_module
+from ingot.codegen.jit.lazy import Once
+from ingot.codegen.jit.native import Native
+from ingot.codegen.mlir.functions import Writer
 from ingot.linkage import declared, has_symbol
 from ingot.ops.values import Ptr, Val
 

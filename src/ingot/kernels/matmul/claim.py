@@ -11,12 +11,12 @@ from typing import Any
 import torch
 from torch import fx
 
-from ingot.fuse.views import base_of
 from ingot.kernels.family import Claim, Pair, Reason, why_not_frozen, why_not_operands
 from ingot.ops.dtypes import HALVES
 from ingot.passes.widen import CONVERT, WIDE
 from ingot.plan.derived import derived, is_derived
 from ingot.plan.places import native_view
+from ingot.program.graph import chain_root
 from ingot.program.shapes import Size, arguments_of, same_size, shape_of, strides_of, tensor_of
 
 aten = torch.ops.aten
@@ -74,29 +74,29 @@ class Weight:
         return tensor.as_strided(self.shape, self.strides, start)
 
 
-def matmul_of(node: fx.Node, lasting: set[fx.Node]) -> Matmul | Reason | None:
+def matmul_of(node: fx.Node, frozen: set[fx.Node]) -> Matmul | Reason | None:
     """The matmul that computes the node, the reason against it, or None if the node is no matmul.
-    `lasting` are the inputs whose memory is the same tensor's in every call."""
+    `frozen` are the inputs whose memory is the same tensor's in every call."""
     if node.target is aten.mm.default:
         left, weight = node.args
-        return _of_matrices(node, left, weight, None, lasting)  # type: ignore[arg-type]
+        return _of_matrices(node, left, weight, None, frozen)  # type: ignore[arg-type]
     if node.target is aten.addmm.default:
         given = arguments_of(node)
         if given["beta"] != 1 or given["alpha"] != 1:
             return Reason(SCALED)
-        return _of_matrices(node, given["mat1"], given["mat2"], given["self"], lasting)
+        return _of_matrices(node, given["mat1"], given["mat2"], given["self"], frozen)
     if node.target is aten.convolution.default:
-        return _of_images(node, lasting)
+        return _of_images(node, frozen)
     return None
 
 
 def _of_matrices(
-    node: fx.Node, left: fx.Node, right: fx.Node, addend: fx.Node | None, lasting: set[fx.Node]
+    node: fx.Node, left: fx.Node, right: fx.Node, addend: fx.Node | None, frozen: set[fx.Node]
 ) -> Matmul | Reason:
     refusal = why_not_operands(node, left, right, addend)
     if refusal is not None:
         return Reason(refusal)
-    weight = _weight(right, tuple(shape_of(right)), tuple(strides_of(right)), lasting)
+    weight = _weight(right, tuple(shape_of(right)), tuple(strides_of(right)), frozen)
     if isinstance(weight, Reason):
         return weight
     m, k = shape_of(left)
@@ -117,7 +117,7 @@ def _of_matrices(
     return Matmul(node, left, addend, (m, weight.shape[1], k), rows, weight)
 
 
-def _of_images(node: fx.Node, lasting: set[fx.Node]) -> Matmul | Reason | None:
+def _of_images(node: fx.Node, frozen: set[fx.Node]) -> Matmul | Reason | None:
     """A 1×1 convolution of images with innermost channels: pixels are rows."""
     given = arguments_of(node)
     left, filters, bias = given["input"], given["weight"], given["bias"]
@@ -140,7 +140,7 @@ def _of_images(node: fx.Node, lasting: set[fx.Node]) -> Matmul | Reason | None:
         return Reason("the images are not channels-last")
     n, channels = shape_of(filters)[:2]
     outer, inner = strides_of(filters)[:2]
-    weight = _weight(filters, (channels, n), (inner, outer), lasting)
+    weight = _weight(filters, (channels, n), (inner, outer), frozen)
     if isinstance(weight, Reason):
         return weight
     images, _, height, width = shape_of(node)
@@ -162,10 +162,10 @@ def _weight(
     node: fx.Node,
     shape: tuple[Any, ...],
     strides: tuple[Any, ...],
-    lasting: set[fx.Node],
+    frozen: set[fx.Node],
 ) -> Weight | Reason:
     root = root_of(node)
-    if root not in lasting:
+    if root not in frozen:
         return Reason(why_not_frozen(root, "the second operand"))
     if not all(isinstance(s, int) for s in (*shape, *strides)):
         return Reason("the weight has a symbolic size or stride")
@@ -177,6 +177,4 @@ def _weight(
 
 def root_of(node: fx.Node) -> fx.Node:
     """The node whose memory `node` is a view of."""
-    while native_view(node) and not is_derived(node):
-        node = base_of(node)
-    return node
+    return chain_root(node, lambda n: native_view(n) and not is_derived(n))

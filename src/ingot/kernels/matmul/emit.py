@@ -1,6 +1,6 @@
 """Matmuls of one matrix with several others: C = A · B + addend for each B, in f32 and f64. A and C
-are row-major; every B is packed into panels (codegen/gemm.py). Sizes are arguments, so one function
-serves all.
+are row-major; every B is packed into panels (codegen/loops/gemm.py). Sizes are arguments, so one
+function serves all.
 
 Threads share the panels of all B, so that none waits between one matmul and the next, and cached
 rows of A serve them all. A panel's part of B stays in the L1 cache while A's rows pass by it. Sums
@@ -14,13 +14,13 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from ingot.codegen.functions import I64, Writer
-from ingot.codegen.gemm import DEPTH, begin_tiles, call_tile
-from ingot.codegen.jit import compile_module
-from ingot.codegen.lazy import Once
-from ingot.codegen.memory import FRAME
-from ingot.codegen.native import Native
-from ingot.codegen.openmp import openmp_declarations
+from ingot.codegen.jit.jit import compile_module
+from ingot.codegen.jit.lazy import Once
+from ingot.codegen.jit.native import Native
+from ingot.codegen.loops.gemm import DEPTH, begin_tiles, call_tile
+from ingot.codegen.mlir.functions import I64, Writer
+from ingot.codegen.mlir.memory import FRAME
+from ingot.codegen.mlir.openmp import openmp_declarations
 from ingot.ops.kernel_shapes import Shape, matmul_shape
 from ingot.ops.values import Ptr, Val
 
@@ -34,8 +34,8 @@ FIELDS = ("a", "lda", "m", "k", "useful", "in_step", "count")
 have the same number of columns, and an epilogue may read the same part of earlier results."""
 EACH = ("words", "b", "addend", "c", "ldc", "n", "ldadd", "epilogue")
 """A matmul in the frame, `words` in all. `addend` may be null; `ldadd` is 0 for one row that is
-added to all. `epilogue` is null or a function (codegen/epilogue.py) that gets every part of C as
-soon as it is done; its own frame follows."""
+added to all. `epilogue` is null or a function (codegen/loops/epilogue.py) that gets every part of C
+as soon as it is done; its own frame follows."""
 _EACH_POINTERS = ("b", "addend", "c", "epilogue")
 _EDGES = ("low", "high", "top", "bottom")
 _MATMUL = Ptr("%each")

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import fx
 
-from ingot.codegen.gemm import packed_as
+from ingot.codegen.loops.gemm import packed_as
 from ingot.dispatch.builtin_variants import always
 from ingot.dispatch.ranges import RangeTable
 from ingot.dispatch.threads import matmul_work
@@ -22,7 +22,7 @@ from ingot.kernels.matmul.claim import Matmul, Weight, matmul_of
 from ingot.kernels.matmul.emit import EACH, FIELDS, matmul_function, share_function
 from ingot.kernels.matmul.variants import matmul_table
 from ingot.plan.attributes import register
-from ingot.plan.draft import Draft
+from ingot.plan.draft import PlanDraft
 from ingot.plan.ir import Argument, Function, Launch, Op, Packing, Parameter, Pointer
 from ingot.program.shapes import tensor_of
 
@@ -72,7 +72,7 @@ class MatmulFamily(Family[Matmul]):
             return found
         return [] if found is None else [found]
 
-    def launch(self, claim: Matmul, draft: Draft) -> list[Op]:
+    def launch(self, claim: Matmul, draft: PlanDraft) -> list[Op]:
         makers = {
             "packed": lambda: [packed_launch(draft, [(claim, None)])],
             "library": lambda: [_library(draft, claim)],
@@ -92,23 +92,23 @@ class MatmulFamily(Family[Matmul]):
         begin(dtype)
 
 
-def table_of(draft: Draft, matmul: Matmul) -> RangeTable:
+def table_of(draft: PlanDraft, matmul: Matmul) -> RangeTable:
     if is_narrow(draft, matmul):
         return always("packed", INT8)
     return matmul_table(draft.variants, matmul, draft.ranges)
 
 
-def is_packed(draft: Draft, matmul: Matmul) -> bool:
+def is_packed(draft: PlanDraft, matmul: Matmul) -> bool:
     """Whether it always runs on its packed weight."""
     return {row.serves for row in table_of(draft, matmul).rows} == {"packed"}
 
 
-def is_narrow(draft: Draft, matmul: Matmul) -> bool:
+def is_narrow(draft: PlanDraft, matmul: Matmul) -> bool:
     """Whether its weight is packed as 8-bit integers."""
     return draft.variants.options.weights == "int8" and matmul.is_linear
 
 
-def stored_dtype(draft: Draft, matmul: Matmul) -> torch.dtype:
+def stored_dtype(draft: PlanDraft, matmul: Matmul) -> torch.dtype:
     """The dtype of its packed weight."""
     return torch.int8 if is_narrow(draft, matmul) else matmul.weight.exact
 
@@ -118,7 +118,7 @@ def panels_of(weight: Weight, stored: torch.dtype) -> Panels:
     return Panels(dtype, stored, weight.shape, weight.strides, weight.offset)
 
 
-def packed_launch(draft: Draft, members: Sequence[Member], in_step: bool = False) -> Launch:
+def packed_launch(draft: PlanDraft, members: Sequence[Member], in_step: bool = False) -> Launch:
     """Matmuls of the same rows in one launch, each with its epilogue. `in_step`: an epilogue reads
     the result of an earlier matmul that the same thread has just computed."""
     first, _ = members[0]
@@ -160,7 +160,7 @@ def _computed(
 
 
 def _member(
-    draft: Draft, matmul: Matmul, epilogue: FusedEpilogue | None, stored: torch.dtype
+    draft: PlanDraft, matmul: Matmul, epilogue: FusedEpilogue | None, stored: torch.dtype
 ) -> tuple[list[Argument], list[Parameter]]:
     _, rows, addend_rows = matmul.row_strides
     dtype = tensor_of(matmul.node).dtype
@@ -183,11 +183,11 @@ def _member(
     return arguments, parameters
 
 
-def _addend(draft: Draft, addend: fx.Node | None) -> Argument:
+def _addend(draft: PlanDraft, addend: fx.Node | None) -> Argument:
     return 0 if addend is None else draft.pointer(addend)
 
 
-def _library(draft: Draft, matmul: Matmul) -> Launch:
+def _library(draft: PlanDraft, matmul: Matmul) -> Launch:
     node, weight = matmul.node, matmul.weight
     dtype = tensor_of(node).dtype
     left_rows, rows, addend_rows = matmul.row_strides

@@ -39,12 +39,12 @@ class Recurrence(Claim):
         return [steps, batch, shape_of(self.hidden)[1], *rows, int(self.backward)]
 
 
-def recurrence_of(node: fx.Node, lasting: set[fx.Node]) -> Recurrence | Reason:
+def recurrence_of(node: fx.Node, frozen: set[fx.Node]) -> Recurrence | Reason:
     if node.target is LAYER:  # passes/recur.py left it
         return Reason(why_not_native(node) or "its results are not read")
     call = Recurrence(node, *node.args)  # type: ignore[arg-type]
     if 0 in (*shape_of(call.gates), *shape_of(call.hidden)):
         return Reason("its sequence or its state is empty")
-    if not all(root in lasting for root in derived(call.weight).roots):
+    if not all(root in frozen for root in derived(call.weight).roots):
         return Reason("its recurrent weight is not frozen")
     return call

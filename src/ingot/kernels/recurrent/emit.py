@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import torch
 
-from ingot.codegen.functions import Writer
-from ingot.codegen.gemm import DEPTH, WORK_PER_THREAD, call_tile, packed
-from ingot.codegen.jit import compile_module
-from ingot.codegen.lazy import Once
-from ingot.codegen.native import Native
-from ingot.codegen.openmp import barrier, has_openmp, openmp_declarations
+from ingot.codegen.jit.jit import compile_module
+from ingot.codegen.jit.lazy import Once
+from ingot.codegen.jit.native import Native
+from ingot.codegen.loops.gemm import DEPTH, WORK_PER_THREAD, call_tile, packed
+from ingot.codegen.mlir.functions import Writer
+from ingot.codegen.mlir.openmp import barrier, has_openmp, openmp_declarations
 from ingot.ops import polynomials
 from ingot.ops.kernel_shapes import GATES, matmul_shape
 from ingot.ops.values import Ptr, Val

@@ -13,7 +13,7 @@ from ingot.kernels.recurrent.claim import Recurrence, recurrence_of
 from ingot.kernels.recurrent.emit import FIELDS, lstm_function, packed_gates
 from ingot.passes.recur import LAYER
 from ingot.plan.attributes import register
-from ingot.plan.draft import Draft
+from ingot.plan.draft import PlanDraft
 from ingot.plan.ir import Op, Packing
 from ingot.program.native_ops import lstm
 from ingot.program.shapes import tensor_of
@@ -36,7 +36,7 @@ class Lstm(Family[Recurrence]):
         found = recurrence_of(node, frozen)
         return found if isinstance(found, Reason) else [found]
 
-    def launch(self, claim: Recurrence, draft: Draft) -> list[Op]:
+    def launch(self, claim: Recurrence, draft: PlanDraft) -> list[Op]:
         dtype = tensor_of(claim.node).dtype
         names = ("gates", "weight", "hidden", "cell")
         pointers = {name: ("r", dtype) for name in names} | {"out": ("w", dtype)}

@@ -10,7 +10,7 @@ import torch
 from torch import fx
 
 from ingot.kernels.family import Claim, Reason
-from ingot.kernels.topk_softmax.emit import MOST, OUTER, Form
+from ingot.kernels.topk_softmax.emit import MOST, OUTER, TopkForm
 from ingot.ops.kernel_shapes import why_not_dtype
 from ingot.program.graph import is_item
 from ingot.program.shapes import Size, shape_of, strides_of, tensor_of
@@ -50,9 +50,9 @@ class Routing(Claim):
         return self.weights, self.indices
 
     @property
-    def form(self) -> Form:
+    def form(self) -> TopkForm:
         side_by_side = strides_of(self.scores)[-1] == 1
-        return Form(tensor_of(self.scores).dtype, self.over_all, side_by_side)
+        return TopkForm(tensor_of(self.scores).dtype, self.over_all, side_by_side)
 
     def sizes(self) -> list[Size]:
         """The arguments after the pointers."""

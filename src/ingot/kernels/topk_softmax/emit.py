@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import torch
 
-from ingot.codegen.functions import I64, Writer
-from ingot.codegen.jit import compile_module
-from ingot.codegen.lazy import Once
-from ingot.codegen.native import Native
-from ingot.codegen.openmp import openmp_declarations
-from ingot.codegen.reduce import across_lanes
+from ingot.codegen.jit.jit import compile_module
+from ingot.codegen.jit.lazy import Once
+from ingot.codegen.jit.native import Native
+from ingot.codegen.loops.reduce import across_lanes
+from ingot.codegen.mlir.functions import I64, Writer
+from ingot.codegen.mlir.openmp import openmp_declarations
 from ingot.machine import this_machine
 from ingot.ops.polynomials.exponential import exp
 from ingot.ops.values import Ptr, Val
@@ -37,7 +37,7 @@ WORK_PER_THREAD = 1 << 13
 
 
 @dataclass(frozen=True)
-class Form:
+class TopkForm:
     """The parameters of the generated code."""
 
     dtype: torch.dtype
@@ -47,13 +47,13 @@ class Form:
     """Whether the scores of a row are contiguous."""
 
 
-def routing_function(form: Form) -> int:
+def routing_function(form: TopkForm) -> int:
     """The address of the kernel, in the executor's calling convention."""
     return _compiled(form).addresses["topk_softmax"]
 
 
 @Once
-def _compiled(form: Form) -> Native:
+def _compiled(form: TopkForm) -> Native:
     task = _Task(form)
     functions = {"task": task.text(), "topk_softmax": _entry()}
     declared = {**openmp_declarations(), **task.b.declarations}
@@ -63,7 +63,7 @@ def _compiled(form: Form) -> Native:
 class _Task(Writer):
     """The function of each thread: its share of the rows."""
 
-    def __init__(self, form: Form):
+    def __init__(self, form: TopkForm):
         super().__init__()
         self.form, self.dtype = form, form.dtype
         self.lanes = this_machine().vector_bits // 8 // form.dtype.itemsize

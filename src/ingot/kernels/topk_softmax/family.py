@@ -13,7 +13,7 @@ from ingot.kernels.topk_softmax.emit import FIELDS, routing_function
 from ingot.kernels.topk_softmax.fuse_topk_softmax import FuseTopkSoftmax, fusion_of
 from ingot.kernels.topk_softmax.op import topk_softmax
 from ingot.passes.base import Pass
-from ingot.plan.draft import Draft
+from ingot.plan.draft import PlanDraft
 from ingot.plan.ir import Op
 from ingot.program.program import Program
 from ingot.program.shapes import tensor_of
@@ -35,7 +35,7 @@ class TopkSoftmax(Family[Routing]):
         found = routing(node)
         return found if isinstance(found, Reason) else [found]
 
-    def launch(self, claim: Routing, draft: Draft) -> list[Op]:
+    def launch(self, claim: Routing, draft: PlanDraft) -> list[Op]:
         dtype = tensor_of(claim.scores).dtype
         access = {
             "scores": ("r", dtype), "weights": ("w", dtype), "indices": ("w", torch.int64),

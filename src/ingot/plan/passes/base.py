@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from ingot.journal import Entry, Journal
+from ingot.journal import Journal, JournalEntry
 from ingot.listeners import Listeners
 from ingot.plan.invariants import Invariant
 from ingot.plan.ir import Branch, Op, Plan, is_native, walk
@@ -60,7 +60,7 @@ def run_passes(
         if check:
             verify(plan, holds=holds, after=each.name)
         ms = 1e3 * (time.perf_counter() - start)
-        entry = Entry(each.name, ms, before, len(plan.ops), tuple(notes.lines))
+        entry = JournalEntry(each.name, ms, before, len(plan.ops), tuple(notes.lines))
         journal = journal.with_entry(entry)
         _passed.tell(Passed(each.name, plan, holds))
     return plan, journal
