@@ -113,11 +113,14 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, caplog: pytest.LogCaptu
     assert cache.stats().entries == 0
 
 
-def test_folders_of_others_are_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    open_to_all = tmp_path / "open"
-    open_to_all.mkdir()
-    open_to_all.chmod(0o777)
-    for folder in (open_to_all, tmp_path / "file" / "x"):
+@pytest.mark.parametrize("mode", [0o777, 0o770, 0o722])
+def test_folders_of_others_are_not_used(
+    mode: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(mode)
+    for folder in (shared, tmp_path / "file" / "x"):
         (tmp_path / "file").touch()
         monkeypatch.setenv(settings.FOLDER, str(folder))
         monkeypatch.setenv(settings.SIZE, "4")

@@ -61,6 +61,6 @@ def _why_unusable(folder: Path) -> str:
         return f"{folder} is not a folder"
     if hasattr(os, "getuid") and status.st_uid not in (os.getuid(), 0):
         return f"{folder} belongs to another user"
-    if status.st_mode & stat.S_IWOTH:
-        return f"{folder} can be written by every user"
+    if status.st_mode & (stat.S_IWOTH | stat.S_IWGRP):
+        return f"{folder} can be written by other users; chmod go-w makes it usable"
     return ""
