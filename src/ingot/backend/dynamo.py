@@ -102,12 +102,18 @@ def _through_autograd(
 ) -> Callable[..., Any]:
     from ingot.backend.alias_guard import guard_aliases
     from ingot.backend.direct import shortened
+    from ingot.backend.input_views import return_input_views
     from ingot.capture.autograd import through_aot_autograd
     from ingot.capture.partition import partition
 
     inference: list[Compiled] = []
 
+    def compile_forward(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
+        return_input_views(graph)
+        return compile_fx_forward(graph, inputs, options)
+
     def compile_inference(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
+        return_input_views(graph)
         boxed = compile_fx_forward(graph, inputs, options, _static_inputs())
         if hasattr(boxed, "compiled"):  # not if another target runs the graph
             inference.append(boxed.compiled)
@@ -116,7 +122,7 @@ def _through_autograd(
     wrapped = through_aot_autograd(
         gm,
         inputs,
-        fw_compiler=lambda g, x: compile_fx_forward(g, x, options),
+        fw_compiler=compile_forward,
         bw_compiler=lambda g, x: compile_fx_forward(g, x, options),
         inference_compiler=compile_inference,
         decompositions=decompositions,
