@@ -111,7 +111,7 @@ def buffers_of_written_constants(exported: ExportedProgram) -> ExportedProgram:
     written = {
         _source(value).name
         for node in exported.graph.nodes
-        for value in _written_values(node)
+        for value in written_values(node)
         if isinstance(value, Node)
     }
     for node, spec in zip(placeholders(exported.graph), exported.graph_signature.input_specs):
@@ -123,7 +123,7 @@ def buffers_of_written_constants(exported: ExportedProgram) -> ExportedProgram:
     return exported
 
 
-def _written_values(node: Node) -> list[Any]:
+def written_values(node: Node) -> list[Any]:
     schema = getattr(node.target, "_schema", None)
     if node.op != "call_function" or schema is None:
         return []
@@ -137,10 +137,10 @@ def _written_values(node: Node) -> list[Any]:
 
 def _source(node: Node) -> Node:
     """The node whose memory it is, as far as views and writes tell."""
-    return chain_root(node, _passes_memory_on)
+    return chain_root(node, passes_memory_on)
 
 
-def _passes_memory_on(node: Node) -> bool:
+def passes_memory_on(node: Node) -> bool:
     return shares_first_argument(node) or (_writes_first(node) and isinstance(node.args[0], Node))
 
 

@@ -32,6 +32,7 @@ from ingot.capture.shared_outputs import (
 )
 from ingot.capture.structures import register_structures
 from ingot.capture.trouble import capture_error, error_place, quiet
+from ingot.capture.unfold_writes import refuse_unfold_writes
 from ingot.capture.unseen import data_is_detached
 from ingot.errors import CaptureError
 from ingot.exclusive import exporting_here
@@ -228,6 +229,7 @@ def functional(exported: ExportedProgram, table: Mapping[Any, Any], train: bool)
     _forget_bases(exported)
     table = {**random_decompositions, **table}
     exported = reveal_aliases(replace_resizing_ops(exported))
+    refuse_unfold_writes(exported)
     exported = buffers_of_written_constants(exported)
     shared = {} if train else shared_outputs(exported)
     same = {} if train else same_objects(exported)
