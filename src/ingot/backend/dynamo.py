@@ -72,6 +72,7 @@ def _captured(
     from ingot.capture.single_trace import single_trace, static_inputs
     from ingot.kernels import precompile
     from ingot.passes.decompose import decomposition_table, early_table
+    from ingot.passes.decompositions.dropout import inactive_dropout
     from ingot.passes.decompositions.random_ops import order_random_ops
     from ingot.passes.decompositions.recurrent import dropout_between_layers, trained_layers
     from ingot.pipeline import compile_graph
@@ -87,6 +88,7 @@ def _captured(
         inductor_config.patch(fallback_random=True),
         trained_layers(),
         dropout_between_layers(),
+        inactive_dropout(),
     ):
         if options.target or not _is_plain(gm):
             return _through_autograd(gm, example_inputs, options, decomposition_table())
