@@ -73,7 +73,7 @@ def _captured(
     from ingot.kernels import precompile
     from ingot.passes.decompose import decomposition_table, early_table
     from ingot.passes.decompositions.dropout import inactive_dropout
-    from ingot.passes.decompositions.random_ops import order_random_ops
+    from ingot.passes.decompositions.random_ops import keeping_control_flow, order_random_ops
     from ingot.passes.decompositions.recurrent import dropout_between_layers, trained_layers
     from ingot.pipeline import compile_graph
 
@@ -89,6 +89,7 @@ def _captured(
         trained_layers(),
         dropout_between_layers(),
         inactive_dropout(),
+        keeping_control_flow(),
     ):
         if options.target or not _is_plain(gm):
             return _through_autograd(gm, example_inputs, options, decomposition_table())

@@ -37,7 +37,11 @@ from ingot.capture.unseen import data_is_detached
 from ingot.errors import CaptureError
 from ingot.exclusive import exporting_here
 from ingot.passes.composites import casting_parts, composite_table
-from ingot.passes.decompositions.random_ops import order_random_ops, random_decompositions
+from ingot.passes.decompositions.random_ops import (
+    keeping_control_flow,
+    order_random_ops,
+    random_decompositions,
+)
 from ingot.passes.decompositions.recurrent import dropout_between_layers
 from ingot.program.from_exported import program_from_exported
 from ingot.program.program import Level, Program
@@ -85,6 +89,7 @@ def _trace(
                 seeing,
                 named,
                 plain_checks(),
+                _keeping_random_ops(),
             ):
                 exported = torch.export.export(
                     module, args, kwargs, dynamic_shapes=dynamic_shapes, strict=strict
@@ -106,6 +111,13 @@ def _trace(
     if isinstance(first, CaptureError):
         raise first
     raise capture_error(first) from first
+
+
+@contextmanager
+def _keeping_random_ops() -> Iterator[None]:
+    """Otherwise random ops without a use are dropped, and the generator is not advanced."""
+    with inductor_config.patch(fallback_random=True), keeping_control_flow():
+        yield
 
 
 def _is_traced(value: Any) -> bool:
@@ -234,9 +246,7 @@ def functional(exported: ExportedProgram, table: Mapping[Any, Any], train: bool)
     shared = {} if train else shared_outputs(exported)
     same = {} if train else same_objects(exported)
     by_strides = shared_by_strides(exported)
-    # Otherwise random ops without a use are dropped, and the generator is not advanced.
-    keeping_random_ops = inductor_config.patch(fallback_random=True)
-    with quiet(), plain_checks(), exporting_here(), keeping_random_ops:
+    with quiet(), plain_checks(), exporting_here(), _keeping_random_ops():
         if train:
             functional = with_gradients(exported, table)
         else:
