@@ -74,7 +74,8 @@ def _captured(
     from ingot.capture.single_trace import single_trace, static_inputs
     from ingot.kernels import precompile
     from ingot.passes.decompose import decomposition_table, early_table
-    from ingot.passes.decompositions.random_ops import order_random_ops
+    from ingot.passes.decompositions.dropout import inactive_dropout
+    from ingot.passes.decompositions.random_ops import keeping_control_flow, order_random_ops
     from ingot.passes.decompositions.recurrent import dropout_between_layers, trained_layers
     from ingot.pipeline import compile_graph
 
@@ -89,6 +90,8 @@ def _captured(
         inductor_config.patch(fallback_random=True),
         trained_layers(),
         dropout_between_layers(),
+        inactive_dropout(),
+        keeping_control_flow(),
     ):
         if options.target or not _is_plain(gm):
             return _through_autograd(gm, example_inputs, options, decomposition_table())
@@ -104,12 +107,21 @@ def _through_autograd(
 ) -> Callable[..., Any]:
     from ingot.backend.alias_guard import guard_aliases
     from ingot.backend.direct import shortened
+    from ingot.backend.input_views import return_input_views
     from ingot.capture.autograd import through_aot_autograd
     from ingot.capture.partition import partition
+    from ingot.capture.unfold_writes import refuse_lost_elements
 
     inference: list[Compiled] = []
 
+    def compile_forward(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
+        refuse_lost_elements(graph.graph, gm.graph)
+        return_input_views(graph)
+        return compile_fx_forward(graph, inputs, options)
+
     def compile_inference(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
+        refuse_lost_elements(graph.graph, gm.graph)
+        return_input_views(graph)
         boxed = compile_fx_forward(graph, inputs, options, _static_inputs())
         if hasattr(boxed, "compiled"):  # not if another target runs the graph
             inference.append(boxed.compiled)
@@ -118,7 +130,7 @@ def _through_autograd(
     wrapped = through_aot_autograd(
         gm,
         inputs,
-        fw_compiler=lambda g, x: compile_fx_forward(g, x, options),
+        fw_compiler=compile_forward,
         bw_compiler=lambda g, x: compile_fx_forward(g, x, options),
         inference_compiler=compile_inference,
         decompositions=decompositions,

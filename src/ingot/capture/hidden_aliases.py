@@ -7,7 +7,6 @@ own kernels made.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Mapping
 from typing import Any
 
@@ -169,15 +168,3 @@ def shared_by_strides(exported: ExportedProgram) -> set[str]:
             if isinstance(p.meta.get("val"), torch.Tensor) and shares_storage(given, p.meta["val"])
         }
     return found
-
-
-def view_of(node: Node) -> Node | None:
-    """The node of which `node` is a view by one op, or an item of several such views."""
-    source = node.args[0] if node.args else None
-    if node.op != "call_function" or not isinstance(source, Node):
-        return None
-    if node.target is operator.getitem:
-        return source if is_view(source) else None
-    others: list[Node] = []
-    map_arg((node.args[1:], node.kwargs), others.append)
-    return source if is_view(node) and not others else None

@@ -12,8 +12,8 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind as TorchInputKind
 from torch.fx import Node
 
-from ingot.capture.hidden_aliases import shares_storage, view_of
-from ingot.program.from_exported import OUTPUT_KINDS, Shared
+from ingot.capture.hidden_aliases import shares_storage
+from ingot.program.from_exported import OUTPUT_KINDS
 from ingot.program.graph import (
     chain_root,
     output_values,
@@ -21,6 +21,7 @@ from ingot.program.graph import (
     returned_argument,
     shares_first_argument,
 )
+from ingot.program.shared_views import BY_SIZES, Shared
 
 
 def shared_outputs(exported: ExportedProgram) -> dict[int, Shared]:
@@ -31,7 +32,7 @@ def shared_outputs(exported: ExportedProgram) -> dict[int, Shared]:
         result, views = source, []
         while isinstance(source, Node):
             written = returned_argument(source)
-            if written is None and not _is_fixed_view(source):
+            if written is None and not _is_known_view(source):
                 break
             if written is None:
                 views.append(source)
@@ -74,15 +75,19 @@ def _by_storage(exported: ExportedProgram, result: Node) -> Shared | None:
         if isinstance(given, torch.Tensor) and shares_storage(value, given):
             if given.dtype is not value.dtype or given.is_conj() or given.is_neg():
                 return None
-            geometry = (list(value.shape), list(value.stride()), value.storage_offset())
+            start = value.storage_offset() - given.storage_offset()
+            geometry = (list(value.shape), list(value.stride()), start)
             return Shared(node.name, (), geometry)
     return None
 
 
-def _is_fixed_view(node: Node) -> bool:
-    """Whether it is certainly a view of its first argument, with static arguments."""
-    source = view_of(node)
-    if source is None:
+def _is_known_view(node: Node) -> bool:
+    """Whether it is certainly a view of its first argument, and of no other tensor."""
+    source = node.args[0] if node.args else None
+    if not shares_first_argument(node) or not isinstance(source, Node):
+        return False
+    others = [n for n in node.all_input_nodes if n is not source]
+    if node.target not in BY_SIZES and any(_is_tensor(n) for n in others):
         return False
     result, given = node.meta.get("val"), source.meta.get("val")
     if isinstance(result, list | tuple):  # the parts are checked one by one
@@ -96,13 +101,17 @@ def _is_fixed_view(node: Node) -> bool:
     )
 
 
+def _is_tensor(node: Node) -> bool:
+    return isinstance(node.meta.get("val"), torch.Tensor)
+
+
 def buffers_of_written_constants(exported: ExportedProgram) -> ExportedProgram:
     """Turn tensors that the model holds but did not register into buffers if they are written:
     torch.export lowers no program that writes to a constant, or to a tensor with a history."""
     written = {
         _source(value).name
         for node in exported.graph.nodes
-        for value in _written_values(node)
+        for value in written_values(node)
         if isinstance(value, Node)
     }
     for node, spec in zip(placeholders(exported.graph), exported.graph_signature.input_specs):
@@ -114,7 +123,7 @@ def buffers_of_written_constants(exported: ExportedProgram) -> ExportedProgram:
     return exported
 
 
-def _written_values(node: Node) -> list[Any]:
+def written_values(node: Node) -> list[Any]:
     schema = getattr(node.target, "_schema", None)
     if node.op != "call_function" or schema is None:
         return []
@@ -128,10 +137,10 @@ def _written_values(node: Node) -> list[Any]:
 
 def _source(node: Node) -> Node:
     """The node whose memory it is, as far as views and writes tell."""
-    return chain_root(node, _passes_memory_on)
+    return chain_root(node, passes_memory_on)
 
 
-def _passes_memory_on(node: Node) -> bool:
+def passes_memory_on(node: Node) -> bool:
     return shares_first_argument(node) or (_writes_first(node) and isinstance(node.args[0], Node))
 
 

@@ -32,11 +32,16 @@ from ingot.capture.shared_outputs import (
 )
 from ingot.capture.structures import register_structures
 from ingot.capture.trouble import capture_error, error_place, quiet
+from ingot.capture.unfold_writes import refuse_unfold_writes
 from ingot.capture.unseen import data_is_detached
 from ingot.errors import CaptureError
 from ingot.exclusive import exporting_here
 from ingot.passes.composites import casting_parts, composite_table
-from ingot.passes.decompositions.random_ops import order_random_ops, random_decompositions
+from ingot.passes.decompositions.random_ops import (
+    keeping_control_flow,
+    order_random_ops,
+    random_decompositions,
+)
 from ingot.passes.decompositions.recurrent import dropout_between_layers
 from ingot.program.from_exported import program_from_exported
 from ingot.program.program import Level, Program
@@ -84,6 +89,7 @@ def _trace(
                 seeing,
                 named,
                 plain_checks(),
+                _keeping_random_ops(),
             ):
                 exported = torch.export.export(
                     module, args, kwargs, dynamic_shapes=dynamic_shapes, strict=strict
@@ -105,6 +111,13 @@ def _trace(
     if isinstance(first, CaptureError):
         raise first
     raise capture_error(first) from first
+
+
+@contextmanager
+def _keeping_random_ops() -> Iterator[None]:
+    """Otherwise random ops without a use are dropped, and the generator is not advanced."""
+    with inductor_config.patch(fallback_random=True), keeping_control_flow():
+        yield
 
 
 def _is_traced(value: Any) -> bool:
@@ -228,13 +241,12 @@ def functional(exported: ExportedProgram, table: Mapping[Any, Any], train: bool)
     _forget_bases(exported)
     table = {**random_decompositions, **table}
     exported = reveal_aliases(replace_resizing_ops(exported))
+    refuse_unfold_writes(exported)
     exported = buffers_of_written_constants(exported)
     shared = {} if train else shared_outputs(exported)
     same = {} if train else same_objects(exported)
     by_strides = shared_by_strides(exported)
-    # Otherwise random ops without a use are dropped, and the generator is not advanced.
-    keeping_random_ops = inductor_config.patch(fallback_random=True)
-    with quiet(), plain_checks(), exporting_here(), keeping_random_ops:
+    with quiet(), plain_checks(), exporting_here(), _keeping_random_ops():
         if train:
             functional = with_gradients(exported, table)
         else:

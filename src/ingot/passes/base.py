@@ -18,7 +18,14 @@ from torch.fx import Graph, Node
 from ingot.exclusive import exclusively
 from ingot.journal import Journal, JournalEntry
 from ingot.passes.offsets import refresh_offsets
-from ingot.program.graph import copy_module, memory_root, output_values, placeholders, view_chain
+from ingot.program.graph import (
+    copy_module,
+    is_item,
+    memory_root,
+    output_values,
+    placeholders,
+    view_chain,
+)
 from ingot.program.program import Level, Program, Signature
 
 Rule = Callable[["ProgramDraft", Node], Node | None]
@@ -130,8 +137,13 @@ class ProgramDraft:
 
 
 def _memory_chain(value: Any) -> Iterator[Node]:
-    """The value and every base it is a view of."""
-    return view_chain(value) if isinstance(value, Node) else iter(())
+    """The value, every base it is a view of, and the call that the last is an item of."""
+    if not isinstance(value, Node):
+        return
+    for node in view_chain(value):
+        yield node
+    if is_item(node):
+        yield node.args[0]  # type: ignore[misc]
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ symbols have their ranges. The given program is not changed.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -43,9 +42,8 @@ from ingot.program.program import (
     graph_symbols,
     tensor_attributes,
 )
-from ingot.program.written_sizes import written_sizes
+from ingot.program.shared_views import Shared, viewed
 
-aten = torch.ops.aten
 _INPUT_KINDS: dict[TorchInputKind, InputKind] = {
     TorchInputKind.PARAMETER: "parameter",
     TorchInputKind.BUFFER: "buffer",
@@ -62,18 +60,6 @@ OUTPUT_KINDS: dict[TorchOutputKind, OutputKind] = {
     TorchOutputKind.GRADIENT_TO_USER_INPUT: "gradient",
 }
 _ORDER: tuple[OutputKind, ...] = ("user", "mutation", "gradient")
-
-
-@dataclass(frozen=True)
-class Shared:
-    """A user output in the memory of an input."""
-
-    source: str
-    """The input's name."""
-    views: tuple[Node, ...]
-    """The views from the input to the output, in the graph they were read from."""
-    geometry: tuple[Any, ...] | None = None
-    """If no views lead to the output: its size, strides and offset in that memory."""
 
 
 def program_from_exported(
@@ -163,7 +149,8 @@ def _order_outputs(
     for i, (value, kind, target) in enumerate(rows):
         source = nodes.get(shared[i].source) if kind == "user" and i in shared else None
         if source is not None and order[source] in overwritten:  # None: a constant that was folded
-            value = _viewed(graph, source, shared[i]) or value
+            with graph.inserting_before(output_node(graph)):
+                value = viewed(graph, source, shared[i]) or value
         values.append(value)
         if kind == "user":
             known = same.get(i)
@@ -174,26 +161,6 @@ def _order_outputs(
             specs.append(OutputSpec(kind, target))
     output_node(graph).args = (tuple(values),)
     return tuple(specs)
-
-
-def _viewed(graph: Graph, source: Node, shared: Shared) -> Node | None:
-    """Apply the same views to another source; None where the view's sizes depend on values."""
-    if shared.geometry is not None:
-        with graph.inserting_before(output_node(graph)):
-            geometry = written_sizes(graph, shared.geometry)
-            if geometry is None:
-                return None
-            made = graph.call_function(aten.as_strided.default, (source, *geometry))
-        made.meta["val"] = source.meta["val"].as_strided(*shared.geometry)
-        return made
-    for view in shared.views:
-        args = (source, *view.args[1:])
-        with graph.inserting_before(output_node(graph)):
-            made = graph.call_function(view.target, args, view.kwargs)  # type: ignore[arg-type]
-        value = view.target(source.meta["val"], *view.args[1:], **view.kwargs)  # type: ignore[operator]
-        made.meta = {**view.meta, "val": value}
-        source = made
-    return source
 
 
 def _alias(value: Any, order: Mapping[Node, int]) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import sympy
@@ -17,7 +18,7 @@ from ingot.program.graph import placeholders
 
 def written_sizes(graph: Graph, sizes: Any) -> Any | None:
     """The nested lists of sizes with a node for each symbolic one, added where the graph inserts;
-    None if a symbol is not the size of an input."""
+    None if a symbol is neither a value of the graph nor a size or stride of an input."""
     if isinstance(sizes, list | tuple):
         found = [written_sizes(graph, size) for size in sizes]
         return None if any(each is None for each in found) else type(sizes)(found)
@@ -26,26 +27,36 @@ def written_sizes(graph: Graph, sizes: Any) -> Any | None:
     expression = sizes.node.expr
     if expression.is_Integer:
         return int(expression)
-    dimensions = _dimensions(graph)
-    if not expression.free_symbols <= dimensions.keys():
+    queries = _queries(graph)
+    if not expression.free_symbols <= queries.keys():
         return None
-    known = {s: _written_symbol(graph, *dimensions[s]) for s in expression.free_symbols}
+    known = {s: _written_symbol(graph, *queries[s]) for s in expression.free_symbols}
     result = sympy_interp(PythonReferenceAnalysis, known, expression)
     return result.node if isinstance(result, Proxy) else result
 
 
-def _dimensions(graph: Graph) -> dict[sympy.Basic, tuple[Node, int | None]]:
-    """For each symbol, an input and the dimension that it is the size of; None: the input is the
-    number itself."""
-    found: dict[sympy.Basic, tuple[Node, int | None]] = {}
-    for node in placeholders(graph):
-        value = node.meta.get("val")
-        if isinstance(value, torch.SymInt):
-            found.setdefault(value.node.expr, (node, None))
-        for dim, size in enumerate(value.shape if isinstance(value, torch.Tensor) else ()):
-            if isinstance(size, torch.SymInt) and size.node.expr.is_Symbol:
-                found.setdefault(size.node.expr, (node, dim))
-    return found
+def _queries(graph: Graph) -> dict[sympy.Basic, tuple[Any, ...]]:
+    """For each symbol a node that is the number itself, or an op and its arguments that ask an
+    input for it."""
+    found: dict[sympy.Basic, tuple[Any, ...]] = {}
+    for node in graph.nodes:
+        if isinstance(node.meta.get("val"), torch.SymInt):
+            found.setdefault(node.meta["val"].node.expr, (node,))
+    for query, numbers in _ASKED.items():
+        for node in placeholders(graph):
+            value = node.meta.get("val")
+            if not isinstance(value, torch.Tensor) or value.layout is not torch.strided:
+                continue
+            for dim, number in enumerate(numbers(value)):
+                if isinstance(number, torch.SymInt):
+                    found.setdefault(number.node.expr, (query, node, dim))
+    return {symbol: row for symbol, row in found.items() if symbol.is_Symbol}
+
+
+_ASKED: dict[Any, Callable[[torch.Tensor], Any]] = {
+    torch.ops.aten.sym_size.int: lambda value: value.shape,
+    torch.ops.aten.sym_stride.int: lambda value: value.stride(),
+}
 
 
 class _Tracer(GraphAppendingTracer):
@@ -58,9 +69,9 @@ class _Tracer(GraphAppendingTracer):
         return node
 
 
-def _written_symbol(graph: Graph, source: Node, dim: int | None) -> Proxy:
+def _written_symbol(graph: Graph, *found: Any) -> Proxy:
     tracer = _Tracer(graph)
-    if dim is None:
-        return Proxy(source, tracer)
-    node = tracer.create_node("call_function", torch.ops.aten.sym_size.int, (source, dim), {})
-    return Proxy(node, tracer)
+    if len(found) == 1:
+        return Proxy(found[0], tracer)
+    query, source, dim = found
+    return Proxy(tracer.create_node("call_function", query, (source, dim), {}), tracer)

@@ -43,12 +43,17 @@ def written_in_place(fused: Fused, kernels: Kernels) -> dict[fx.Node, fx.Node]:
             continue
         target = inputs[spec.target]
         if (
-            outputs.count(value) == 1
+            _results_in(value, outputs) == 1  # it is no result's memory
             and _same_layout(value, target)
             and _old_value_dies(fused, kernels, value, target)
         ):
             result[value] = target
     return result
+
+
+def _results_in(value: fx.Node, outputs: list[Any]) -> int:
+    """The outputs that are the value or views of it."""
+    return sum(memory_root(o) is value for o in outputs if isinstance(o, fx.Node))
 
 
 def _same_layout(a: fx.Node, b: fx.Node) -> bool:
@@ -70,7 +75,7 @@ def _no_overlap(node: fx.Node) -> bool:
 
 def _old_value_dies(fused: Fused, kernels: Kernels, value: fx.Node, target: fx.Node) -> bool:
     writer = next((k for k, s in enumerate(fused.steps) if _makes(s, value)), None)
-    if writer is None or _aliased(target) or _is_output(target):
+    if writer is None or _aliased(target):
         return False
     step = fused.steps[writer]
     if isinstance(step, CallStep) and is_item(value):
@@ -109,17 +114,16 @@ def _makes(step: KernelStep | CallStep, value: fx.Node) -> bool:
     return step.node is value if isinstance(step, CallStep) else value in step.region.stored
 
 
-def _is_output(target: fx.Node) -> bool:
-    return any(user.op == "output" for user in target.users)
-
-
 def _aliased(target: fx.Node) -> bool:
-    """Is there a view of it that a call may keep?"""
-    return any(is_view(u) and _reaches_call(u) for u in target.users)
+    """Is there a view of it that a call may keep? A result in its memory shows the new value."""
+    return any(_reaches_call(u) for u in target.users if is_view(u))
 
 
 def _reaches_call(view: fx.Node) -> bool:
-    return any(u.op == "output" or u.target not in pointwise_rules for u in view.users)
+    return any(
+        _reaches_call(u) if is_view(u) else u.op != "output" and u.target not in pointwise_rules
+        for u in view.users
+    )
 
 
 def _reads_in_step(region: Region, value: fx.Node, target: fx.Node) -> bool:

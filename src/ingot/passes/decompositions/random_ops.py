@@ -7,17 +7,21 @@ in memory order.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor, fx
 from torch._ops import OpOverload
 from torch._prims_common import is_contiguous_or_false
+from torch.fx.node import _side_effectful_functions
 
 from ingot.passes.decompositions import Decomposition, decomposes
 from ingot.passes.decompositions.layouts import dimension_order
 
-aten = torch.ops.aten
+aten, higher = torch.ops.aten, torch.ops.higher_order
+CONTROL_FLOW: set[Any] = {higher.cond, higher.while_loop, higher.scan, higher.map_impl}
 
 
 def order_random_ops(gm: fx.GraphModule) -> None:
@@ -31,6 +35,18 @@ def order_random_ops(gm: fx.GraphModule) -> None:
             _take_copy(node)
         if found:
             module.recompile()
+
+
+@contextmanager
+def keeping_control_flow() -> Iterator[None]:
+    """Within the context, PyTorch removes no control flow without a use: its bodies may advance the
+    generator, which PyTorch does not look for."""
+    added = CONTROL_FLOW - _side_effectful_functions
+    _side_effectful_functions.update(added)
+    try:
+        yield
+    finally:
+        _side_effectful_functions.difference_update(added)
 
 
 def _is_random(node: fx.Node) -> bool:

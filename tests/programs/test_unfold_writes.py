@@ -1,0 +1,106 @@
+"""Writes through windows of an input or an intermediate. Elements between windows, and those after
+the last, keep their values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.export import Dim
+
+import ingot
+from ingot.errors import CompileError, FallbackWarning, IngotError
+
+WINDOWS = {"tail": (1, 2, 2), "gaps": (1, 2, 3), "overlapping": (1, 3, 1), "rows": (0, 1, 2)}
+EXACT = {"pairs": (1, 1, 1), "whole": (1, 5, 5), "each row": (0, 1, 1)}
+WRITES: dict[str, Callable[[Tensor], Any]] = {
+    "mul_": lambda y: y.mul_(2),
+    "zero_": lambda y: y.zero_(),
+    "copy_": lambda y: y.copy_(torch.full((), 3.0)),
+    "of a part": lambda y: y[0].add_(1),
+    "twice": lambda y: y.mul_(2).select(-1, 0).neg_(),
+    "none": lambda y: None,
+}
+BASES: dict[str, Callable[[Tensor], Tensor]] = {
+    "input": lambda x: x,
+    "view": lambda x: x[:, :],
+    "intermediate": lambda x: x * 2,
+}
+ENTRIES = ("torch.compile", "torch.compile, dynamic", "ingot.compile", "ingot.compile, dynamic")
+
+
+def program(window: tuple[int, int, int], write: str, base: str) -> Callable[[Tensor], Any]:
+    def function(x: Tensor) -> tuple[Tensor, Tensor]:
+        z = BASES[base](x)
+        y = z.unfold(*window)
+        WRITES[write](y)
+        return z + 1, y + 1
+
+    return function
+
+
+def example() -> Tensor:
+    return torch.arange(15.0).view(3, 5)
+
+
+def compiled_for(function: Callable[[Tensor], Any], entry: str, strict: bool) -> Any:
+    dynamic, options = entry.endswith("dynamic"), {"strict": strict}
+    if entry.startswith("torch.compile"):
+        torch._dynamo.reset()
+        return torch.compile(function, backend="ingot", dynamic=dynamic, options=options)
+    shapes = ({0: Dim.AUTO, 1: Dim.AUTO},) if dynamic else None
+    return ingot.compile(function, (example(),), dynamic_shapes=shapes, options=options)
+
+
+def check(function: Callable[[Tensor], Any], entry: str, strict: bool = False) -> None:
+    ours, theirs = example(), example()
+    with torch.no_grad():
+        got, wanted = compiled_for(function, entry, strict)(ours), function(theirs)
+    torch.testing.assert_close(got, wanted)
+    torch.testing.assert_close(ours, theirs)
+
+
+@pytest.mark.filterwarnings("ignore::ingot.errors.FallbackWarning")
+@pytest.mark.parametrize("entry", ENTRIES)
+@pytest.mark.parametrize("base", BASES)
+@pytest.mark.parametrize("window", ["tail", "gaps", "rows"])
+def test_uncovered_elements_stay(window: str, base: str, entry: str) -> None:
+    for write in WRITES:
+        check(program(WINDOWS[window], write, base), entry)
+
+
+@pytest.mark.parametrize("window", EXACT)
+@pytest.mark.parametrize("entry", ["torch.compile", "ingot.compile"])
+def test_covering_windows_are_compiled(entry: str, window: str) -> None:
+    for write in WRITES:
+        check(program(EXACT[window], write, "input"), entry, strict=True)
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+@pytest.mark.parametrize("window", WINDOWS)
+def test_windows_without_a_write_are_compiled(window: str, entry: str) -> None:
+    check(program(WINDOWS[window], "none", "intermediate"), entry, strict=True)
+
+
+def test_the_fallback_tells_why() -> None:
+    function = program(WINDOWS["gaps"], "mul_", "input")
+    with pytest.warns(FallbackWarning, match="unfold"):
+        check(function, "ingot.compile")
+    with pytest.raises(CompileError, match="unfold"):
+        check(function, "ingot.compile", strict=True)
+    with pytest.raises(IngotError, match="unfold"):
+        ingot.export(function, (example(),), level="core")
+
+
+def test_gradients_of_windows_are_compiled() -> None:
+    def function(x: Tensor) -> Tensor:
+        return x.unfold(*WINDOWS["gaps"]).sin().sum()
+
+    ours, theirs = example().requires_grad_(), example().requires_grad_()
+    compiled_for(function, "torch.compile", strict=True)(ours).backward()
+    function(theirs).backward()
+    torch.testing.assert_close(ours.grad, theirs.grad)
