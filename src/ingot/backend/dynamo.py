@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import fx
 
+from ingot.capture.foreach_writes import order_foreach_writes
 from ingot.capture.sources import forgetting_sources
 from ingot.collection import set_aside_while_compiling, with_the_rest_aside
 from ingot.exclusive import exclusively
@@ -78,6 +79,7 @@ def _captured(
 
     note_recompile()
     order_random_ops(gm)
+    order_foreach_writes(gm)
     reveal_calls(gm)
     index_by_tensors(gm)
     precompile.begin(gm.graph)
