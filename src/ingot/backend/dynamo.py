@@ -13,6 +13,7 @@ import torch
 from torch import fx
 
 from ingot.backend.cache_artifacts import record_artifacts
+from ingot.capture.foreach_writes import order_foreach_writes
 from ingot.capture.sources import forgetting_sources
 from ingot.collection import set_aside_while_compiling, with_the_rest_aside
 from ingot.exclusive import exclusively
@@ -81,6 +82,7 @@ def _captured(
 
     note_recompile()
     order_random_ops(gm)
+    order_foreach_writes(gm)
     reveal_calls(gm)
     index_by_tensors(gm)
     precompile.begin(gm.graph)

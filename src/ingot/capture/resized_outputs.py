@@ -47,15 +47,20 @@ def _resized(node: Node) -> Node | None:
 
 
 def _functional(target: Any) -> OpOverload | None:
-    """The overload of the same arguments without the one that is written."""
-    names = [a.name for a in target._schema.arguments if not _is_written(a)]
+    """The overload of the same arguments without the one that is written. Overloads for numbers and
+    for tensors differ in the types of arguments of one name."""
+    wanted = [_declared(a) for a in target._schema.arguments if not _is_written(a)]
     for name in target._overloadpacket.overloads():
         other = getattr(target._overloadpacket, name)
         if other._schema.is_mutable:
             continue
-        if [a.name for a in other._schema.arguments][: len(names)] == names:
+        if [_declared(a) for a in other._schema.arguments][: len(wanted)] == wanted:
             return other
     return None
+
+
+def _declared(argument: Any) -> tuple[str, str]:
+    return argument.name, str(argument.type)
 
 
 def _is_written(argument: Any) -> bool:

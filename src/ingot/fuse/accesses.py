@@ -8,52 +8,35 @@ the same holds in any region made of such ops.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-import sympy
 import torch
 from torch import fx
 
-from ingot.errors import CompileError, InputError
+from ingot.errors import CompileError
 from ingot.fuse import index as ix
 from ingot.fuse.elements import element_of, is_elementwise
 from ingot.fuse.expr import Expr, Number
-from ingot.fuse.index import Div, Index, Mod, Var
+from ingot.fuse.index import Div, Index, Var
 from ingot.fuse.reductions import reduction_of, scan_of
 from ingot.fuse.views import base_of, is_view, view_rules
 from ingot.program.shapes import Size, arguments_of, same_size, shape_of, tensor_of
-from ingot.program.source import node_place
 
 aten = torch.ops.aten
-Values = Mapping[sympy.Symbol, int]
 Point = tuple[Index, ...]
 
 
 @dataclass(frozen=True)
 class Condition:
-    """0 <= index < size, for the sizes of a call."""
+    """0 <= index < size for all values of the index's variables, given the sizes of a call
+    (plan/requirements.py)."""
 
     index: Index
     size: Size
     node: fx.Node
     """The node whose operand is read."""
-
-    def symbols(self) -> set[sympy.Symbol]:
-        found = set() if isinstance(self.size, int) else set(self.size.free_symbols)
-        return found | _symbols(self.index)
-
-    def require(self, values: Values) -> None:
-        low, high = _extremes(self.index, values)
-        size = _number(self.size, values)
-        if low <= high and not (low >= 0 and high < size):
-            raise InputError(
-                f"with these sizes {self.node} ({self.node.target}) would read element "
-                f"{high if high >= size else low} of a dimension of {size}",
-                place=node_place(self.node),
-                hints=["compile it with arguments like these as well"],
-            )
 
 
 def conditions_of(node: fx.Node) -> list[Condition]:
@@ -74,7 +57,7 @@ def equal(a: Size, b: Size, node: fx.Node) -> list[Condition]:
         return []
     if isinstance(a, int) and isinstance(b, int):
         raise CompileError(f"{node} ({node.target}) combines a dimension of {a} with one of {b}")
-    return [Condition(ix.of(a - 1), b, node), Condition(ix.of(b - 1), a, node)]
+    return [Condition(ix.of(Var("n", a)), b, node), Condition(ix.of(Var("n", b)), a, node)]
 
 
 def _is_dynamic(node: fx.Node) -> bool:
@@ -145,60 +128,14 @@ def _guarded(node: fx.Node) -> frozenset[int]:
 
 
 def _end(node: fx.Node) -> list[tuple[fx.Node, Point, frozenset[int]]]:
-    """The last piece of a concatenation has no guard: it ends where the result does."""
+    """The last piece of a concatenation has no guard: it ends where the result does. If it is
+    empty, nothing of it is read."""
     if node.target is not aten.cat.default:
         return []
     arguments = arguments_of(node)
     pieces = [p for p in arguments["tensors"] if shape_of(p) != (0,)]
     dim = arguments["dim"] % len(shape_of(node))
     before = sum((shape_of(piece)[dim] for piece in pieces[:-1]), 0)
-    last = shape_of(node)[dim] - 1 - before
-    point = tuple(ix.of(last) if d == dim else ix.ZERO for d in range(len(shape_of(node))))
+    last = ix.of(Var("last", shape_of(node)[dim] - before))
+    point = tuple(last if d == dim else ix.ZERO for d in range(len(shape_of(node))))
     return [(pieces[-1], point, frozenset(d for d in range(len(point)) if d != dim))]
-
-
-# -- numbers ---------------------------------------------------------------------------------------
-
-
-def _symbols(index: Index) -> set[sympy.Symbol]:
-    sizes: list[Size] = [index.const, *index.terms.values()]
-    found: set[sympy.Symbol] = set()
-    for atom in index.terms:
-        if isinstance(atom, Div | Mod):
-            found |= _symbols(atom.index)
-            sizes.append(atom.by)
-        else:
-            sizes.append(atom.size)
-    for size in sizes:
-        found |= set() if isinstance(size, int) else size.free_symbols
-    return found
-
-
-def _number(size: Size, values: Values) -> int:
-    return size if isinstance(size, int) else int(size.xreplace(values))
-
-
-def _extremes(index: Index, values: Values) -> tuple[int, int]:
-    """The least and the largest value; the first exceeds the second if there is none."""
-    low = high = _number(index.const, values)
-    for atom, factor in index.terms.items():
-        least, most = _atom_extremes(atom, values)
-        if most < least:
-            return 1, 0
-        by = _number(factor, values)
-        low, high = low + min(by * least, by * most), high + max(by * least, by * most)
-    return low, high
-
-
-def _atom_extremes(atom: ix.Atom, values: Values) -> tuple[int, int]:
-    if not isinstance(atom, Div | Mod):
-        return 0, _number(atom.size, values) - 1
-    least, most = _extremes(atom.index, values)
-    by = _number(atom.by, values)
-    if most < least or by <= 0:
-        return 1, 0  # a dimension without elements has no index
-    if isinstance(atom, Div):
-        return least // by, most // by
-    if least // by == most // by:
-        return least % by, most % by
-    return 0, by - 1

@@ -12,7 +12,15 @@ from torch import fx
 
 from ingot.fuse import index as ix
 from ingot.fuse.index import Index
-from ingot.program.shapes import Size, arguments_of, same_size, shape_of, size_of, strides_of
+from ingot.program.shapes import (
+    Size,
+    arguments_of,
+    same_size,
+    shape_of,
+    size_of,
+    strides_of,
+    tensor_of,
+)
 
 aten = torch.ops.aten
 Forward = Callable[[fx.Node, tuple[Index, ...]], "tuple[Index, ...] | None"]
@@ -147,12 +155,19 @@ def _start(value: Any, size: Size) -> Size | None:
     return start if start.is_nonnegative else None
 
 
+def _slice_start(value: Any, base: fx.Node, dim: int) -> Size | None:
+    """The first element of a slice. One that starts behind the end is empty; one that would start
+    before the front starts there."""
+    if isinstance(value, int) and value < 0:
+        return size_of(torch.sym_max(0, tensor_of(base).shape[dim] + value))
+    return _start(value, shape_of(base)[dim])
+
+
 @view(aten.slice.Tensor)
 def slice_(node: fx.Node, index: tuple[Index, ...]) -> tuple[Index, ...] | None:
     arguments = arguments_of(node)
-    base = shape_of(base_of(node))
-    dim = arguments["dim"] % len(base)
-    start = _start(arguments["start"], base[dim])
+    dim = arguments["dim"] % tensor_of(base_of(node)).dim()
+    start = _slice_start(arguments["start"], base_of(node), dim)
     if start is None:
         return None
     moved = index[dim] * size_of(arguments["step"]) + start

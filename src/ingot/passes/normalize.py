@@ -158,7 +158,8 @@ def write_slice_bounds(draft: ProgramDraft, node: Node) -> Node | None:
     start, end = argument(node, 2, "start", None), argument(node, 3, "end", None)
     step = argument(node, 4, "step", 1)
     size = val(args_of(node)[0]).shape[dim]
-    if isinstance(size, int) and all(x is None or isinstance(x, int) for x in (start, end)):
+    fixed = all(x is None or isinstance(x, int) for x in (start, end, step))
+    if isinstance(size, int) and fixed:
         start, end, _ = slice(start, end, step).indices(size)
         end = max(start, end)
     start = 0 if start is None else start

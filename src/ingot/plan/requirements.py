@@ -89,8 +89,10 @@ def _range(term: Iteration | Quotient | Remainder, values: Values) -> tuple[int,
         return 0, _number(term.size, values) - 1
     least, most = _extremes(term.of, values)
     step = _number(term.by, values)
-    if most < least:
-        return 1, 0
-    if isinstance(term, Remainder):
-        return 0, step - 1
-    return (least // step, most // step) if step > 0 else (least, most)
+    if most < least or step <= 0:
+        return 1, 0  # a dimension without elements has no index
+    if isinstance(term, Quotient):
+        return least // step, most // step
+    if least // step == most // step:
+        return least % step, most % step
+    return 0, step - 1

@@ -40,6 +40,7 @@ from ingot.program.program import (
     SizeGuard,
     SymbolRange,
     graph_symbols,
+    least_of,
     tensor_attributes,
 )
 from ingot.program.shared_views import Shared, viewed
@@ -173,8 +174,7 @@ def _symbols(graph: Graph, exported: ExportedProgram) -> dict[str, SymbolRange]:
     for symbol, known in exported.range_constraints.items():
         if symbol.is_Symbol and symbol.name in symbols:
             upper = int(known.upper) if known.upper.is_Integer else None
-            lower = int(known.lower) if known.lower.is_Integer else 0
-            symbols[symbol.name] = SymbolRange(lower, upper)
+            symbols[symbol.name] = SymbolRange(least_of(symbol, known.lower), upper)
     return symbols
 
 

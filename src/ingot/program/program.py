@@ -271,13 +271,21 @@ def graph_symbols(graph: Graph) -> dict[str, SymbolRange]:
     return dict(sorted(ranges.items()))
 
 
+def least_of(symbol: sympy.Symbol, lower: Any = None) -> int:
+    """The least value of a symbol, given the lower end of its range. A size has no sign; a number
+    whose range has no lower end may have one."""
+    if lower is not None and lower.is_Integer:
+        return int(lower)
+    return 0 if lower is None or symbol.is_nonnegative else torch.iinfo(torch.int64).min
+
+
 def _add_symbols(number: torch.SymInt, ranges: dict[str, SymbolRange]) -> None:
     shape_env = number.node.shape_env
     for symbol in number.node.expr.free_symbols:
         if symbol.name in ranges:
             continue
         known = shape_env.var_to_range.get(symbol)
-        lower = int(known.lower) if known is not None and known.lower.is_Integer else 0
+        lower = least_of(symbol) if known is None else least_of(symbol, known.lower)
         upper = int(known.upper) if known is not None and known.upper.is_Integer else None
         ranges[symbol.name] = SymbolRange(lower, upper)
 

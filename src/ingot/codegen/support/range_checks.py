@@ -58,7 +58,7 @@ _STACK = re.compile(rf"(?P<to>{_VALUE}) = llvm\.alloca (?P<count>{_VALUE}) x (?P
 _HEAP = re.compile(rf"(?P<to>{_VALUE}) = llvm\.call @bounds_alloc\({_VALUE}, (?P<bytes>{_VALUE})\)")
 _NUMBER = re.compile(rf"(?P<to>{_VALUE}) = arith\.constant (?P<value>\d+) : i64")
 _OTHER = re.compile(r"@(?P<symbol>ingot_[0-9a-f]{32}_\w+)")
-_BITS = {"f16": 16, "f32": 32, "f64": 64, "!llvm.ptr": 64}
+_BITS = {"bf16": 16, "f16": 16, "f32": 32, "f64": 64, "!llvm.ptr": 64}
 
 
 def bytes_of_type(kind: str) -> int:
@@ -178,7 +178,7 @@ class Checker:
             f'{low} = "llvm.intr.cttz"({bits}) <{{is_zero_poison = false}}> : ({kind}) -> {kind}',
             f'{high} = "llvm.intr.ctlz"({bits}) <{{is_zero_poison = false}}> : ({kind}) -> {kind}',
         )
-        low, high = self._wide(low, kind), self._wide(high, kind)
+        low, high = self._as_i64(low, kind), self._as_i64(high, kind)
         self._add(
             f"{none} = llvm.mlir.constant({lanes} : i64) : i64",
             f"{after} = llvm.sub {none}, {high} : i64",
@@ -191,11 +191,13 @@ class Checker:
         )
         self._put(line, found, self._checked(line, found["p"], first, length))
 
-    def _wide(self, value: str, kind: str) -> str:
-        if kind == "i64":
+    def _as_i64(self, value: str, kind: str) -> str:
+        """A number of lanes, of which a mask of bytes in a wide register has more than 64."""
+        bits = _bits(kind)
+        if bits == 64:
             return value
         name = self._fresh()
-        self._add(f"{name} = llvm.zext {value} : {kind} to i64")
+        self._add(f"{name} = llvm.{'zext' if bits < 64 else 'trunc'} {value} : {kind} to i64")
         return name
 
     def _spread(self, line: str, found: re.Match[str]) -> None:

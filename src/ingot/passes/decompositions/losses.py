@@ -16,7 +16,7 @@ from ingot.passes.decompositions import decomposes
 from ingot.passes.decompositions.norms import narrow, widen
 
 aten = torch.ops.aten
-MEAN, SUM = 1, 2
+NONE, MEAN, SUM = 0, 1, 2
 
 
 @decomposes("mse_loss")
@@ -25,6 +25,21 @@ def mse_loss(x: Tensor, target: Tensor, reduction: int = MEAN) -> Tensor:
         return NotImplemented
     difference = aten.sub.Tensor(widen(x), widen(target))
     loss = narrow(aten.mul.Tensor(difference, difference), x.dtype)
+    return _reduced(loss, reduction)
+
+
+@decomposes("huber_loss")
+def huber_loss(x: Tensor, target: Tensor, reduction: int = MEAN, delta: float = 1.0) -> Tensor:
+    """Computed in the common dtype; the result has the input's, whatever the target's is."""
+    if x.dtype == target.dtype:
+        return of_pytorch[aten.huber_loss.default](x, target, reduction, delta)
+    common = torch.result_type(x, target)
+    operands = narrow(x, common), narrow(target, common)
+    loss = of_pytorch[aten.huber_loss.default](*operands, NONE, delta)
+    return _reduced(narrow(loss, x.dtype), reduction)
+
+
+def _reduced(loss: Tensor, reduction: int) -> Tensor:
     if reduction == MEAN:
         return aten.mean(loss)
     return aten.sum.dim_IntList(loss, list(range(loss.dim()))) if reduction == SUM else loss
