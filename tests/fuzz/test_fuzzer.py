@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 import torch
 
+from . import outstanding
+from .outstanding import Outstanding, unexplained
 from .schemas import evidence
+from .schemas.campaign import Fault, Summary
 from .schemas.check import check, deterministic, modes_of, options_of
 from .schemas.defined import overlaps_itself
 from .schemas.evidence import Evidence
@@ -106,3 +109,18 @@ def test_a_wrong_gradient_of_a_training_step_is_found() -> None:
     (found,) = compare(twice, want, Evidence(program, 0, want))
     assert (found.kind, found.where) == ("value", "result 1")
     assert "trained(program, inputs()" in script(TRAINED, TRAINING.name, {}, "")
+
+
+def test_the_table_of_outstanding_differences_is_strict(monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = Outstanding("A", "value", "sin(x) is wrong")
+    monkeypatch.setattr(outstanding, "OUTSTANDING", {7: entry, 90: entry})
+    monkeypatch.setattr(outstanding, "SHARED", {8: entry})
+    fault = Fault(7, "compile-static", SINE, "value: sin", "value", "", {})
+    shared = replace(fault, seed=8, shared=True)
+    seeds = range(10)
+    assert not unexplained(Summary(faults=[fault], shared=[shared]), seeds)
+    (fixed,) = unexplained(Summary(faults=[fault]), seeds)
+    assert fixed == "seed 8 no longer differs: sin(x) is wrong"
+    other = replace(fault, kind="raises: CompileError")
+    assert len(unexplained(Summary(faults=[fault, other], shared=[shared]), seeds)) == 1
+    assert len(unexplained(Summary(faults=[fault], shared=[fault]), seeds)) == 2

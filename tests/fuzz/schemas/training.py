@@ -53,24 +53,26 @@ class Step(nn.Module):
 def trained(
     function: Callable[..., Any], inputs: Sequence[Any], control: bool
 ) -> Callable[..., list[Any]]:
-    """The step as an exported program, or by the control."""
+    """The step as an exported program; the control is torch.export's, differentiated by eager."""
     module = Step(function, inputs)
-    others = [each for each in inputs if not trainable(each)]
+    others = tuple(each for each in inputs if not trainable(each))
+    leaves: Sequence[nn.Parameter] = list(module.leaves)
+    if control:
+        exported = torch.export.export(module, others).module()
+        leaves = [exported.get_parameter(f"leaves.{place}") for place in range(len(leaves))]
     program = None if control else ingot.export(module, others, train=True)
-    compiled = torch.compile(module, backend="aot_eager") if control else None
 
     def step(*inputs: Any) -> list[Any]:
         others = [each for each in inputs if not trainable(each)]
         with torch.no_grad():
-            for leaf, value in zip(module.leaves, filter(trainable, inputs)):
+            for leaf, value in zip(leaves, filter(trainable, inputs)):
                 leaf.copy_(value)
                 leaf.grad = None
-        if compiled is not None:
-            loss = compiled(*others)
+        if program is None:
+            loss = exported(*others)
             loss.backward()
         else:
-            assert program is not None
             loss = program(*others)
-        return [loss.detach(), *(leaf.grad for leaf in module.leaves)]
+        return [loss.detach(), *(leaf.grad for leaf in leaves)]
 
     return step
