@@ -90,7 +90,7 @@ SHARED: dict[int, Outstanding] = {
     ),
     27: Outstanding(
         "E", "value",
-        "y = x.unfold(0, 0, n); y[1:3, 2:] = 2: torch.compile's own functionalization does the same",
+        "y = x.unfold(0, 0, n); y[1:3, 2:] = 2: torch.compile's functionalization does the same",
     ),
     43: Outstanding(
         "K", "rng",
