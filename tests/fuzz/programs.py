@@ -69,7 +69,7 @@ class Source:
         lines.append(f"    return ({', '.join(self.returned)},)")
         return "\n".join(lines)
 
-    def script(self) -> str:
+    def script(self, options: dict[str, Any]) -> str:
         """A script that shows the difference when run."""
         made = "\n".join(f"{n} = {e}" for n, e in zip(self.parameters, self.inputs, strict=True))
         names = ", ".join(self.parameters)
@@ -81,7 +81,8 @@ class Source:
             "eager_inputs, compiled_inputs = inputs(), inputs()\n"
             "with torch.no_grad():\n"
             "    eager = program(*eager_inputs)\n"
-            '    compiled = torch.compile(program, backend="ingot")(*compiled_inputs)\n'
+            f'    compile = torch.compile(program, backend="ingot", options={options!r})\n'
+            "    compiled = compile(*compiled_inputs)\n"
             "for e, c in zip([*eager, *eager_inputs], [*compiled, *compiled_inputs]):\n"
             "    torch.testing.assert_close(c, e, equal_nan=True, check_stride=True)\n"
         )

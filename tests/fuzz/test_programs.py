@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -21,6 +23,7 @@ from torch import Tensor
 from tests.ops.compare import alias_map, as_real, assert_same_metadata, usable_truth
 from tests.ops.harness import (
     Program,
+    backend,
     compile_program,
     compile_whole,
     copy_tensors,
@@ -86,14 +89,19 @@ def assert_near(actual: Tensor, eager: Tensor, truth: Tensor | None, label: str)
     )
 
 
-def check(source: Source, *, whole: bool) -> None:
-    UNDER_WAY.write_text(source.script())
+def check(source: Source, options: dict[str, Any], *, whole: bool) -> None:
+    UNDER_WAY.write_text(source.script(options))
     program = Program(source.build(), tuple(source.make_inputs()), {})
     with torch.no_grad():
         eager = run_eager(program)
         truths = truth_of(source, source.make_inputs())
         tensors = copy_tensors(program.tensors())
-        call = compile_whole(program) if whole else compile_program(program, eager)
+        compiled_by = backend(**options)
+        call = (
+            compile_whole(program, compiled_by)
+            if whole
+            else compile_program(program, eager, compiled_by)
+        )
         compiled = run(call, tensors)
     names = [f"result {name}" for name in source.returned]
     names += [f"input {name} after the call" for name in source.parameters]
@@ -105,11 +113,15 @@ def check(source: Source, *, whole: bool) -> None:
     assert aliases == alias_map(eager.results, eager.inputs), f"results share inputs {aliases}"
 
 
-def check_and_show(source: Source, *, whole: bool = False) -> None:
+def draw_and_check(draw: Callable[..., Any], family: str, *, whole: bool = False) -> None:
+    """Check a random program. Half of them run with bounds checks; a failure that does not need
+    them shrinks to plain code."""
+    source = random_program(draw, family)
+    options: dict[str, Any] = {"checks": "bounds"} if draw(st.booleans()) else {}
     try:
-        check(source, whole=whole)
+        check(source, options, whole=whole)
     except Exception as error:
-        error.add_note(f"\n# reproduce:\n{source.script()}")
+        error.add_note(f"\n# reproduce:\n{source.script(options)}")
         raise
 
 
@@ -117,7 +129,7 @@ def check_and_show(source: Source, *, whole: bool = False) -> None:
 @fixed(40)
 @given(data=st.data())
 def test_random_programs(family: str, data: st.DataObject) -> None:
-    check_and_show(random_program(data.draw, family))
+    draw_and_check(data.draw, family)
 
 
 @pytest.mark.slow
@@ -125,7 +137,7 @@ def test_random_programs(family: str, data: st.DataObject) -> None:
 @fixed(600)
 @given(data=st.data())
 def test_many_random_programs(family: str, data: st.DataObject) -> None:
-    check_and_show(random_program(data.draw, family))
+    draw_and_check(data.draw, family)
 
 
 @pytest.mark.slow
@@ -133,4 +145,4 @@ def test_many_random_programs(family: str, data: st.DataObject) -> None:
 @fixed(60)
 @given(data=st.data())
 def test_random_programs_through_dynamo(family: str, data: st.DataObject) -> None:
-    check_and_show(random_program(data.draw, family), whole=True)
+    draw_and_check(data.draw, family, whole=True)

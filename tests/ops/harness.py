@@ -31,11 +31,11 @@ WIDER: dict[torch.dtype, torch.dtype] = {
 }
 
 
-def backend() -> Callable[..., Any]:
+def backend(**options: Any) -> Callable[..., Any]:
     """ingot, with kernel compilation failures raised instead of falling back."""
     name = os.environ.get("INGOT_TEST_BACKEND", "ingot")
     found: Callable[..., Any] = lookup_backend(name)
-    return partial(found, options={"strict": True}) if name == "ingot" else found
+    return partial(found, options={"strict": True, **options}) if name == "ingot" else found
 
 
 @dataclass(frozen=True)
@@ -167,17 +167,22 @@ def traceable(program: Program, eager: Run) -> bool:
 
 
 def compile_direct(
-    program: Program, tensors: Sequence[Tensor], outputs: int
+    program: Program,
+    tensors: Sequence[Tensor],
+    outputs: int,
+    compiled_by: Callable[..., Any] | None = None,
 ) -> Callable[[Sequence[Tensor]], Any]:
     """The backend's own function for this program; exceptions of tracing propagate."""
-    compiled = backend()(graph_of_call(program, outputs), list(tensors))
+    compiled = (compiled_by or backend())(graph_of_call(program, outputs), list(tensors))
     return lambda inputs: compiled(*inputs)
 
 
-def compile_whole(program: Program, **options: Any) -> Callable[[Sequence[Tensor]], Any]:
+def compile_whole(
+    program: Program, compiled_by: Callable[..., Any] | None = None, **options: Any
+) -> Callable[[Sequence[Tensor]], Any]:
     """The same through torch.compile."""
     torch._dynamo.reset()
-    compiled = torch.compile(program.function, backend=backend(), **options)
+    compiled = torch.compile(program.function, backend=compiled_by or backend(), **options)
 
     def call(tensors: Sequence[Tensor]) -> Any:
         args, kwargs = program.bind(tensors)
@@ -186,16 +191,19 @@ def compile_whole(program: Program, **options: Any) -> Callable[[Sequence[Tensor
     return call
 
 
-def compile_program(program: Program, eager: Run) -> Callable[[Sequence[Tensor]], Any]:
+def compile_program(
+    program: Program, eager: Run, compiled_by: Callable[..., Any] | None = None
+) -> Callable[[Sequence[Tensor]], Any]:
     """Compile directly if possible, through torch.compile otherwise."""
     if traceable(program, eager):
         try:
-            return compile_direct(program, copy_tensors(program.tensors()), len(eager.results))
+            tensors = copy_tensors(program.tensors())
+            return compile_direct(program, tensors, len(eager.results), compiled_by)
         except Exception:
             # Whatever the failure, torch.compile must run the program or raise the error for the
             # test.
             pass
-    return compile_whole(program)
+    return compile_whole(program, compiled_by)
 
 
 def run_compiled(program: Program, eager: Run) -> Run:

@@ -22,12 +22,27 @@ SELECTION = (
 )
 
 
+PROGRAMS = "tests/fuzz/test_schemas.py::test_programs_of_schemas[0]"
+"""50 random programs."""
+PATTERN = {"MALLOC_PERTURB_": "165"}
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(3000)
-@pytest.mark.parametrize("file", SELECTION)
+@pytest.mark.parametrize("file", [*SELECTION, PROGRAMS])
 def test_passes_with_perturbed_memory(file: str) -> None:
-    pattern = {"MALLOC_PERTURB_": "165"}
     run_python(
         "-m", "pytest", "-q", "-x", "-m", "not slow", "-p", "no:xdist", "-p", "no:cacheprovider",
-        file, timeout=1500, env=pattern,
+        file, timeout=1500, env=PATTERN,
     )  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1000)
+@pytest.mark.parametrize("stress", [
+    ("tests.process.stress", "4", "10"),
+    ("tests.process.forking", "after_compile"),
+    ("tests.process.forking", "while_threads_compile"),
+], ids="-".join)  # fmt: skip
+def test_threads_and_forks_with_perturbed_memory(stress: tuple[str, ...]) -> None:
+    run_python("-m", *stress, timeout=900, env=PATTERN)

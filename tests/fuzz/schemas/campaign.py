@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Lock, Thread
 from typing import Any
 
-from .check import DEFAULT_OPTIONS, Finding
+from .check import DEFAULT_OPTIONS, Finding, options_of
 from .expected import known
 from .minimise import kind_of, minimise
 from .program import Program
@@ -29,9 +29,13 @@ class Fault:
     kind: str
     """The property that minimisation preserves."""
     detail: str
+    options: dict[str, Any]
+    shared: bool = False
+    """The control differs from eager in the same way, and neither raises."""
 
     def header(self) -> str:
-        return f"seed {self.seed}, {self.mode}: {self.signature}\n{self.detail[:3000]}"
+        where = f"seed {self.seed}, {self.mode}, {self.options}"
+        return f"{where}: {self.signature}\n{self.detail[:3000]}"
 
 
 @dataclass
@@ -46,6 +50,8 @@ class Summary:
     upstream: Counter[str] = field(default_factory=Counter)
     expected: Counter[str] = field(default_factory=Counter)
     faults: list[Fault] = field(default_factory=list)
+    shared: list[Fault] = field(default_factory=list)
+    """Silent differences of PyTorch's own tracing, which ingot inherits."""
     broken: list[str] = field(default_factory=list)
     """Errors of the fuzzer itself."""
 
@@ -63,6 +69,7 @@ class Summary:
             lines.append(f"{title}: {sum(counts.values())}")
             lines += [f"  {count} × {text}" for text, count in counts.most_common(12)]
         classes = Counter(fault.signature for fault in self.faults)
+        lines += [f"  silent: seed {each.seed}, {each.signature}" for each in self.shared]
         lines.append(f"differences: {len(self.faults)} in {len(classes)} classes")
         lines += [f"  {count} × {text}" for text, count in classes.most_common()]
         return "\n".join([*lines, *(f"fuzzer failed: {text[-800:]}" for text in self.broken)])
@@ -146,7 +153,8 @@ class Campaign:
         assert report.program is not None
         mode = doing.removeprefix("mode ")
         signature = f"dies ({how}): {', '.join(sorted(report.ops))}"
-        fault = Fault(report.seed, mode, report.program, signature, "dies", str(death))
+        options = options_of(report.seed, self.options)
+        fault = Fault(report.seed, mode, report.program, signature, "dies", str(death), options)
         with self.lock:
             self.summary.programs += 1
             self.summary.faults.append(fault)
@@ -165,7 +173,8 @@ class Campaign:
             summary.ops |= report.ops
             summary.runs.update(report.modes)
             faults = [fault for each in report.findings if (fault := self._fault(each))]
-            summary.faults += faults
+            summary.faults += [fault for fault in faults if not fault.shared]
+            summary.shared += [fault for fault in faults if fault.shared]
             return faults
 
     def _fault(self, finding: Finding) -> Fault | None:
@@ -173,14 +182,15 @@ class Campaign:
             self.summary.upstream[
                 finding.signature.split(": ")[0] + ": " + finding.control[:80]
             ] += 1
-            return None
+            if finding.kind.startswith("raises"):
+                return None
         entry = known(finding)
         if entry is not None:
             self.summary.expected[entry.reason] += 1
             return None
         return Fault(
             finding.seed, finding.mode, finding.program, finding.signature, kind_of(finding),
-            describe(finding),
+            describe(finding), finding.options, finding.upstream,
         )  # fmt: skip
 
     def _write(self, fault: Fault, runner: Worker) -> None:
@@ -193,16 +203,15 @@ class Campaign:
             self.seen.add(fault.signature)
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / f"{fault.seed}-{fault.mode}.py"
-        path.write_text(script(fault.program, fault.mode, self.options, fault.header()))
+        path.write_text(script(fault.program, fault.mode, fault.options, fault.header()))
         print(f"{path}: {fault.signature}", flush=True)
         if not self.trials:
             return
         small, finding, death = minimise(
-            fault.program, fault.mode, fault.kind, runner, self.options, self.trials
+            fault.program, fault.mode, fault.kind, runner, fault.options, self.trials, fault.shared
         )
-        detail = describe(finding) if finding is not None else death
-        header = f"seed {fault.seed}, {fault.mode}: {fault.signature}\n{detail[:3000]}"
-        path.write_text(script(small, fault.mode, self.options, header))
+        fault.detail = describe(finding) if finding is not None else death
+        path.write_text(script(small, fault.mode, fault.options, fault.header()))
 
 
 def describe(finding: Finding) -> str:

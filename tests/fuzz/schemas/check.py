@@ -13,11 +13,13 @@ import torch
 
 from .evidence import Evidence
 from .judge import Difference, compare
-from .modes import MODES, Mode, at_sizes, compiled
+from .modes import MODES, Mode, as_called, compiled, runs
 from .outcome import Outcome, eager, observe
 from .program import Program
 
 DEFAULT_OPTIONS: dict[str, Any] = {"strict": True}
+CHECKED = {"checks": "bounds"}
+"""Generated code raises at the first load or store outside of its buffer."""
 
 
 @dataclass
@@ -33,7 +35,7 @@ class Finding:
     control: str = ""
     """The outcome of the control."""
     seed: int = -1
-    notes: list[str] = field(default_factory=list)
+    options: dict[str, Any] = field(default_factory=dict)
 
     @property
     def kind(self) -> str:
@@ -51,8 +53,13 @@ class Finding:
 
 def modes_of(program: Program, seed: int, count: int = 2) -> list[Mode]:
     """The modes that a program runs in, chosen by its seed."""
-    names = [name for name, mode in MODES.items() if not (program.grad and mode.ahead)]
-    return [MODES[name] for name in Random(seed).sample(names, min(count, len(names)))]
+    modes = [mode for mode in MODES.values() if runs(program, mode)]
+    return Random(seed).sample(modes, min(count, len(modes)))
+
+
+def options_of(seed: int, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Programs of odd seeds run with bounds checks, so that both kinds of code are exercised."""
+    return {**CHECKED, **options} if seed % 2 else dict(options)
 
 
 def run_calls(
@@ -74,7 +81,7 @@ def check(
     program: Program, mode: Mode, options: Mapping[str, Any] = DEFAULT_OPTIONS
 ) -> Finding | None:
     """The first call that differs, or None if all match eager."""
-    program = at_sizes(program, mode)
+    program = as_called(program, mode)
     wanted = [eager(program, call) for call in mode.calls]
     found = run_calls(program, mode, options, mode.calls, control=False)
     try:
@@ -84,7 +91,7 @@ def check(
             evidence = Evidence(program, call, want)
             differences = compare(got, want, evidence)
             if differences:
-                finding = Finding(program, mode.name, call, differences)
+                finding = Finding(program, mode.name, call, differences, options=dict(options))
                 judge_control(finding, mode, options, got, want, evidence)
                 return finding
         return None
@@ -125,13 +132,11 @@ def deterministic(program: Program) -> bool:
         second = eager(program, call)
         if first.error != second.error:
             return False
-        pairs = zip(
-            (*first.results, *first.inputs, *first.grads),
-            (*second.results, *second.inputs, *second.grads),
-        )
-        for mine, other in pairs:
-            if not _identical(mine, other):
-                return False
+        mine, others = (
+            [*each.results, *each.inputs, *each.grads] for each in (first, second)
+        )  # fmt: skip
+        if len(mine) != len(others) or not all(map(_identical, mine, others)):
+            return False
     return True
 
 

@@ -60,9 +60,11 @@ def written_names(statement: Statement) -> list[str]:
 def overlaps_itself(tensor: Tensor) -> bool:
     if tensor.numel() < 2:
         return False
-    places = torch.arange(tensor.untyped_storage().nbytes() // tensor.element_size())
-    seen = places.as_strided(tensor.size(), tensor.stride(), tensor.storage_offset())
-    return bool(seen.unique().numel() < tensor.numel())
+    places = torch.zeros(tensor.shape, dtype=torch.int64)
+    for dim, (size, stride) in enumerate(zip(tensor.shape, tensor.stride())):
+        steps = stride * torch.arange(size)
+        places += steps.reshape([-1 if dim == each else 1 for each in range(tensor.dim())])
+    return bool(places.unique().numel() < tensor.numel())
 
 
 def _depends_on_order(statement: Statement, values: dict[str, Any], written: list[str]) -> bool:

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from .defined import written_names
 from .inputs import fill, ulp_away
-from .outcome import SEED, Outcome, observe, plain_control_flow
+from .outcome import SEED, FuzzerError, Outcome, observe, plain_control_flow
 from .program import Program, Statement
 
 RUNS = 4
@@ -55,7 +55,8 @@ class Evidence:
         scope: dict[str, Any] = {"torch": torch}
         exec(text, scope)
         with plain_control_flow():
-            return observe(scope["program"], program, program.make_inputs(self.call, fill=wide))
+            function = program.called(scope["program"])
+            return observe(function, program, program.make_inputs(self.call, fill=wide))
 
     @cached_property
     def shaken(self) -> list[Outcome]:
@@ -98,10 +99,13 @@ def interpreted(
         for statement in program.statements:
             before = operands(statement, scope)
             exec(statement.text(), scope)
-            after(statement, before, scope)
+            try:
+                after(statement, before, scope)
+            except Exception as error:
+                raise FuzzerError(f"after {statement.text()}: {error}") from error
         return [scope[name] for name in program.returned]
 
-    return run
+    return program.called(run)
 
 
 def operands(statement: Statement, scope: dict[str, Any]) -> dict[str, Any]:

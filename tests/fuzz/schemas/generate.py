@@ -17,7 +17,7 @@ from .arguments import draw_call
 from .catalogue import draw_op
 from .defined import leaves_range, undefined, written_names
 from .inputs import ALIASES, DTYPES, FLOATS, KINDS, LAYOUTS, Input, Size, fill
-from .outcome import plain_control_flow
+from .outcome import plain_control_flow, unreadable
 from .program import Program, Ref, Sizes, Statement
 from .special import draw_assignment, draw_control, draw_index
 from .spellings import spell
@@ -207,7 +207,9 @@ class Generator:
         plain = value.layout is torch.strided and value.device.type == "cpu"
         if not plain or value.is_quantized or value.is_nested or value.numel() > LARGEST:
             return False
-        return not value._is_zerotensor() and value.untyped_storage().nbytes() < 64 * LARGEST
+        if value._is_zerotensor() or unreadable(value):
+            return False
+        return value.untyped_storage().nbytes() < 64 * LARGEST
 
     def replay(self) -> None:
         """Recompute all values, after a candidate that may have written to them."""

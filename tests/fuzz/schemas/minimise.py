@@ -21,8 +21,10 @@ def minimise(
     worker: Worker,
     options: Mapping[str, Any],
     budget: int,
+    shared: bool = False,
 ) -> tuple[Program, Finding | None, str]:
-    """Shrink the program while its class stays the same; at most `budget` trials.
+    """Shrink the program while its class stays the same; at most `budget` trials. `shared` says
+    whether the control differs too.
 
     Returns it with its finding, or with the text of the worker's death.
     """
@@ -38,7 +40,7 @@ def minimise(
             return True
         except RuntimeError:
             return False
-        if finding is None or finding.upstream or kind_of(finding) != wanted:
+        if finding is None or finding.upstream != shared or kind_of(finding) != wanted:
             return False
         last[:] = [finding, ""]
         return True

@@ -14,6 +14,7 @@ from unittest import mock
 
 import torch
 from torch import Tensor
+from torch.utils import _pytree as pytree
 
 from .program import Program
 
@@ -29,6 +30,17 @@ class Snapshot:
     strides: tuple[int, ...]
     bits: tuple[bool, bool, bool]
     """Conjugate bit, negative bit, requires_grad."""
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """A tensor whose own kernels refuse to copy it. Eager never returns one: see `unreadable`."""
+
+    reason: str
+
+
+class FuzzerError(BaseException):
+    """A failure of the fuzzer. Not an Exception: no handler may take it for one of the program."""
 
 
 @dataclass
@@ -68,7 +80,7 @@ def observe(function: Callable[..., Any], program: Program, inputs: Sequence[Any
     try:
         with warnings.catch_warnings(), torch.set_grad_enabled(program.grad):
             warnings.simplefilter("ignore")
-            results = list(function(*inputs))
+            results = pytree.tree_leaves(list(function(*inputs)))
             outcome.grads = gradients(results, inputs) if program.grad else []
     except Exception as error:
         outcome.error = f"{type(error).__name__}: {error}"
@@ -126,7 +138,30 @@ def snapshot(value: Any) -> Any:
     """A detached copy of the observable state of a tensor; other values are returned unchanged."""
     if not isinstance(value, Tensor):
         return value
+    reason = unreadable(value)
+    if reason:
+        return Unreadable(reason)
     strides = value.stride() if value.layout is torch.strided else ()
     bits = (value.is_conj(), value.is_neg(), value.requires_grad)
     plain = value.detach().resolve_conj().resolve_neg().clone()
     return Snapshot(plain, tuple(strides), bits)
+
+
+def unreadable(tensor: Tensor) -> str:
+    """Why a tensor cannot be read without an error or foreign memory; empty if it can.
+
+    Unchecked ops of eager make such tensors: `_reshape_alias` of any size, `_neg_view` of booleans.
+    """
+    if tensor.layout is not torch.strided:
+        return ""
+    if any(size < 0 for size in tensor.shape):
+        return f"negative size: {tuple(tensor.shape)}"
+    if tensor.is_neg() and tensor.dtype == torch.bool:
+        return "negative bit of a boolean tensor"
+    if not tensor.numel():
+        return ""
+    steps = [(size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride())]
+    first = tensor.storage_offset() + sum(step for step in steps if step < 0)
+    last = tensor.storage_offset() + sum(step for step in steps if step > 0)
+    held = tensor.untyped_storage().nbytes() // tensor.element_size()
+    return "" if first >= 0 and last < held else f"elements {first} to {last} of {held}"

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from .inputs import Input, fill, fill_source
+from .training import differentiated
 
 Sizes = tuple[tuple[str, int], ...]
 
@@ -142,6 +143,8 @@ class Program:
     sizes: tuple[Sizes, ...] = ((),)
     """Sizes of the first, second and third call."""
     grad: bool = False
+    step: bool = False
+    """The results are those of a training step: the loss and the gradients."""
 
     def function_text(self) -> str:
         lines = [f"def program({', '.join(each.name for each in self.inputs)}):"]
@@ -155,7 +158,11 @@ class Program:
         return "\n".join([*lines, f"    return [{', '.join(each.name for each in self.inputs)}]"])
 
     def function(self, **names: Any) -> Callable[..., Any]:
-        return _define(self.function_text(), "program", names)
+        return self.called(_define(self.function_text(), "program", names))
+
+    def called(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """What a call observes of a function that computes the program's results."""
+        return differentiated(function) if self.step else function
 
     def make_inputs(self, call: int = 0, fill: Callable[..., Any] = fill) -> list[Any]:
         """Fresh inputs of a call, with values that differ between calls."""

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import Any
 
+from .outcome import FuzzerError
 from .program import Program
 
 MEMORY = 12 << 30
@@ -71,7 +72,7 @@ def serve(pipe: Connection, status: Array[c_char], log: str) -> None:
         served += 1
         try:
             pipe.send((True, TASKS[name](note, *arguments)))
-        except Exception:
+        except (Exception, FuzzerError):
             pipe.send((False, traceback.format_exc()))
 
 
@@ -101,7 +102,7 @@ def draw_seed(note: Any, seed: int) -> Report:
 
 def run_report(note: Any, report: Report, options: Mapping[str, Any], modes: int) -> Report:
     """Run a drawn program through `modes` modes."""
-    from .check import check, deterministic, modes_of
+    from .check import check, deterministic, modes_of, options_of
 
     start = time.perf_counter()
     program, seed = report.program, report.seed
@@ -113,7 +114,7 @@ def run_report(note: Any, report: Report, options: Mapping[str, Any], modes: int
     for mode in modes_of(program, seed, modes):
         note(f"mode {mode.name}")
         report.modes.append(mode.name)
-        finding = check(program, mode, options)
+        finding = check(program, mode, options_of(seed, options))
         if finding is not None:
             finding.seed = seed
             report.findings.append(finding)
