@@ -55,7 +55,7 @@ UNNOTICED: dict[str, tuple[int, str]] = {
     "Launch.faults": (5, MESSAGE),
     "Check.message": (1, MESSAGE),
     "Affine.constant": (3, HOLDS),
-    "Affine.terms": (4, HOLDS),
+    "Affine.terms": (2, HOLDS),
     "Iteration.size": (2, HOLDS),
     "Free.buffers": (1, KEPT),
     "Branch.otherwise": (1, KEPT),
