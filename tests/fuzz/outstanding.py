@@ -25,24 +25,15 @@ OUTSTANDING: dict[int, Outstanding] = {
         "v = x.long(); v[None, v] with Dim.AUTO, x (3, c, 1) permuted: strides of a "
         "contiguous result, not of the permuted one",
     ),
-    9: Outstanding(
-        "G", "raises",
-        'x[0, 0] = 1 with checks="bounds": a mask of 128 lanes does not compile',
-    ),
     27: Outstanding(
-        "E", "value",
-        "y = x.unfold(0, 0, n); y[1:3, 2:] = 2: a write through unfold clears the "
-        "rest of the input",
+        "E", "raises",
+        "y = x.unfold(0, 0, n); y[1:3, 2:] = 2: refused with strict, in eager without: PyTorch's "
+        "functionalization clears the rest of the input",
     ),
     56: Outstanding(
         "J", "raises",
         "_foreach_tan_([x, x]) of an empty view with Dim.AUTO: integer modulo by "
         "zero at capture",
-    ),
-    61: Outstanding(
-        "A", "nonfinite",
-        "a, b = x.tensor_split(2, 3); a[...] = a; return b: the second view loses "
-        "its offset",
     ),
     64: Outstanding(
         "J", "raises",
@@ -55,15 +46,14 @@ OUTSTANDING: dict[int, Outstanding] = {
         "copied storage",
     ),
     100: Outstanding("M", "raises", "as 80"),
-    105: Outstanding(
-        "G", "raises",
-        'torch.arctanh(x, out=x) with checks="bounds": a mask of 128 lanes does not '
-        "compile",
+    94: Outstanding(
+        "Q", "alias",
+        "inputs x, x.detach(), z = w[..., 1:-1]; x.elu_(); z.tril_(2): the results are x and z in "
+        "eager, views of their memory compiled",
     ),
     128: Outstanding(
-        "J", "raises",
-        "torch.special.shifted_chebyshev_polynomial_u(x, 0.0, out=y): no out= "
-        "overload for a number",
+        "Q", "alias",
+        "y = not_equal(x, 1, out=z) of an input z: y is z in eager, a view of its memory compiled",
     ),
     130: Outstanding(
         "J", "raises",
@@ -75,7 +65,6 @@ OUTSTANDING: dict[int, Outstanding] = {
         "y.copy_(x.shape[1]) with Dim.AUTO: 'SymInt' object has no attribute 'dtype'",
     ),
     135: Outstanding("J", "raises", "as 56"),
-    177: Outstanding("J", "raises", "torch.clamp(x, y, out=z): expected a value of another type"),
     183: Outstanding(
         "J", "raises",
         "x.polygamma_(1): taken for a custom operator whose output is an alias",
@@ -88,24 +77,10 @@ SHARED: dict[int, Outstanding] = {
         "P", "runs",
         "x.mul_(1.0) of int32: eager refuses to write floats to integers, the compiled graph runs",
     ),
-    27: Outstanding(
-        "E", "value",
-        "y = x.unfold(0, 0, n); y[1:3, 2:] = 2: torch.compile's functionalization does the same",
-    ),
-    43: Outstanding(
-        "K", "rng",
-        "active attention dropout in torch.cond under grad leaves the generator "
-        "elsewhere",
-    ),
     74: Outstanding(
         "Q", "alias",
         "x.flatten() of a vector is x in eager, and a new view of its memory in a "
         "compiled graph",
-    ),
-    94: Outstanding(
-        "R", "strides",
-        "inputs x, x.detach() and z = w[..., 1:-1]; x.elu_(); return z.tril_(2): wrong values and "
-        "strides, and not z's memory",
     ),
     105: Outstanding(
         "Q", "alias",
