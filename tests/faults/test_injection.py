@@ -106,7 +106,7 @@ def test_every_function_fails(name: str) -> None:
 def test_points_are_found() -> None:
     names = "\n".join(POINTS)
     for module in ("passes.layout.Layout.rewrite", "fuse.group.fuse", "plan.", "ops.scalar.",
-                   "codegen.kernels.draft_kernel", "runtime.glue.emit"):  # fmt: skip
+                   "codegen.loops.kernels.draft_kernel", "runtime.glue.emit"):  # fmt: skip
         assert f"ingot.{module}" in names
 
 
