@@ -14,7 +14,6 @@ PINV = "PyTorch's trace of complex pinv loses a conjugation: every AOTAutograd b
 UINT8_RESIZE = (
     "PyTorch decomposes uint8 resizing while tracing, with a rounding unlike its kernel's"
 )
-DROPOUT_ALIAS = "eager returns its input for p=0; PyTorch's trace of dropout returns a new tensor"
 OUT_DTYPE = "AOTAutograd copies into out= of another dtype, which eager refuses, for every backend"
 SPARSE_GRAD = "AOTAutograd loses requires_grad of a sparse result, for every backend"
 PLAIN_INTS = "Dynamo hands symbolic ints to an op that takes plain ones, for every backend"
@@ -45,7 +44,6 @@ EXPECTED: dict[tuple[str, str, str], str] = {
     ("nn.functional.interpolate.bilinear", "forward", "uint8"): UINT8_RESIZE,
     ("nn.functional.interpolate.bicubic", "forward", "uint8"): UINT8_RESIZE,
     ("nn.functional.upsample_bilinear", "forward", "uint8"): UINT8_RESIZE,
-    ("nn.functional.dropout", "forward", "*"): DROPOUT_ALIAS,
     ("max_pool2d_with_indices_backward", "dynamic", "*"): PLAIN_INTS,
     ("log_softmax", "edge", "bool"): FAKE_BOOL,
     ("layer_norm", "edge", "float64"): HUGE_ROWS,

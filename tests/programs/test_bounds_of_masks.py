@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import pytest
 import torch
+from ingot.codegen.bounds import Checker, bytes_of_type
 from torch import Tensor
 from torch.export import Dim
 
 import ingot
-from ingot.codegen.bounds import Checker, bytes_of_type
 from ingot.codegen.jit import compile_module
 from ingot.machine import this_machine
 

@@ -6,11 +6,11 @@ quantized, subclasses, freed storages) have no address, or values other than the
 from __future__ import annotations
 
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import _disable_current_modes
 
 from ingot.errors import InputError
 
@@ -47,15 +47,19 @@ def plain_keys() -> frozenset[int]:
 
 @cache
 def _known_keys() -> tuple[frozenset[int], int]:
-    """The dispatch keys of plain tensors, and those that conj and neg bits add."""
-    with _disable_current_modes(), torch.inference_mode(False), torch.no_grad():
-        plain, complex_ = torch.empty(0), torch.empty(0, dtype=torch.complex64)
-        samples = [plain, complex_.conj(), complex_.conj().imag]
-        with torch.inference_mode():
-            samples.append(torch.empty(0))
-    keys = [torch._C._dispatch_keys(each).raw_repr() for each in samples]
-    ordinary, conjugate, negative, inference = keys
+    """The dispatch keys of plain tensors, and those that conj and neg bits add. They are sampled on
+    a thread of its own: modes and transforms that the caller is in are state of its thread."""
+    with ThreadPoolExecutor(1) as pool:
+        ordinary, conjugate, negative, inference = pool.submit(_sampled_keys).result()
     return frozenset({ordinary, inference}), (conjugate | negative) & ~ordinary
+
+
+def _sampled_keys() -> list[int]:
+    plain, complex_ = torch.empty(0), torch.empty(0, dtype=torch.complex64)
+    samples = [plain, complex_.conj(), complex_.conj().imag]
+    with torch.inference_mode():
+        samples.append(torch.empty(0))
+    return [torch._C._dispatch_keys(each).raw_repr() for each in samples]
 
 
 def extent(tensor: Tensor) -> int:

@@ -14,6 +14,7 @@ from ingot.errors import InputError
 from ingot.fuse import index as ix
 from ingot.fuse.accesses import Condition
 from ingot.fuse.index import Index, Var
+from ingot.plan.requirements import check, requirement, sizes_of
 from ingot.program.shapes import Size
 
 from .drawn import examples, factors, number, points, value
@@ -44,7 +45,7 @@ def read(index: Index, variables: list[Var], values: dict[sympy.Symbol, int]) ->
 
 def holds(index: Index, size: Size, values: dict[sympy.Symbol, int]) -> bool:
     try:
-        Condition(index, size, NODE).require(values)
+        check(requirement(Condition(index, size, NODE)), values)
     except InputError:
         return False
     return True
@@ -109,7 +110,8 @@ def test_what_is_outside_is_refused(
 def test_symbols_are_those_that_the_condition_depends_on(
     case: tuple[Index, list[Var]], by: Size, size: Size
 ) -> None:
-    found = Condition(case[0] % by, size, NODE).symbols()
+    required = requirement(Condition(case[0] % by, size, NODE))
+    found = set().union(*(sympy.sympify(each).free_symbols for each in sizes_of(required)))
     assert found <= {S, T}
     missing = {symbol: 2 for symbol in (S, T) if symbol in found}
     holds(case[0] % by, size, missing)
