@@ -25,6 +25,11 @@ OUTSTANDING: dict[int, Outstanding] = {
         "v = x.long(); v[None, v] with Dim.AUTO, x (3, c, 1) permuted: strides of a "
         "contiguous result, not of the permuted one",
     ),
+    17: Outstanding(
+        "S", "raises",
+        "torch.cond(p, lambda x: l1_loss(x, x), ..., (x.ravel(),)) with Dim.AUTO: the plan of the "
+        "body lacks the symbols of its input's size (PlanError; eager without strict)",
+    ),
     27: Outstanding(
         "E", "raises",
         "y = x.unfold(0, 0, n); y[1:3, 2:] = 2: refused with strict, in eager without: PyTorch's "

@@ -20,8 +20,8 @@ from ingot.plan.interpret import interpret
 from ingot.plan.ir import Plan
 from ingot.plan.resources import Resources
 from ingot.runtime.glue import Runner
-from tests.fuzz.statements import FAMILIES, random_program
-from tests.fuzz.test_programs import check_and_show, fixed
+from tests.fuzz.statements import FAMILIES
+from tests.fuzz.test_programs import draw_and_check, fixed
 
 
 @contextmanager
@@ -50,7 +50,7 @@ def interpreted() -> Iterator[list[Plan]]:
 @given(data=st.data())
 def test_interpreted(family: str, data: st.DataObject) -> None:
     with interpreted() as plans:
-        check_and_show(random_program(data.draw, family))
+        draw_and_check(data.draw, family)
     assert plans
 
 
@@ -60,4 +60,4 @@ def test_interpreted(family: str, data: st.DataObject) -> None:
 @given(data=st.data())
 def test_many_interpreted(family: str, data: st.DataObject) -> None:
     with interpreted():
-        check_and_show(random_program(data.draw, family))
+        draw_and_check(data.draw, family)

@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from ingot.codegen.bounds import Checker, bytes_of_type
 from torch import Tensor
 from torch.export import Dim
 
 import ingot
-from ingot.codegen.jit import compile_module
+from ingot.codegen.jit.jit import compile_module
+from ingot.codegen.support.range_checks import Checker, bytes_of_type
 from ingot.machine import this_machine
 
 BITS = [bits for bits in (1, 128, 256, 512) if bits <= this_machine().vector_bits]
