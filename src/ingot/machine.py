@@ -42,6 +42,9 @@ class Machine:
     """L3 cache shared by a group of cores."""
     isa: str
     """What code is compiled for: a psABI level, or an identification of exactly this CPU."""
+    range_checks: bool = False
+    """Whether kernels check the range of every access. A property of the target, as a sanitizer is
+    for C: kernels with and without checks are cached apart."""
 
     def lanes(self, element_bytes: int = 4) -> int:
         return self.vector_bits // 8 // element_bytes

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -36,6 +37,7 @@ from ingot.fuse.group import fuse
 from ingot.fuse.region import Region
 from ingot.kernels import precompile
 from ingot.kernels.registry import family_passes
+from ingot.machine import targeting, this_machine
 from ingot.options import Options
 from ingot.passes.base import Pass, run_passes
 from ingot.passes.decompose import decomposition_table
@@ -151,12 +153,20 @@ def _within(program: Program, boundary: Boundary) -> Compiled:
         return found
 
     def run(options: Options) -> Compiled:
-        with blaming("precompile"):
-            precompile.begin(program.graph)
-        with account.compile(), _disable_current_modes():
-            return _compile(program, Variants(options), boundary)
+        with _target(options):
+            with blaming("precompile"):
+                precompile.begin(program.graph)
+            with account.compile(), _disable_current_modes():
+                return _compile(program, Variants(options), boundary)
 
     return boundary.attempt("", lambda: run(options), descend)
+
+
+def _target(options: Options) -> AbstractContextManager[None]:
+    """The machine that code is generated for."""
+    if not options.checks:
+        return nullcontext()
+    return targeting(replace(this_machine(), range_checks=True))
 
 
 def _compile(program: Program, variants: Variants, boundary: Boundary) -> Compiled:
@@ -186,9 +196,9 @@ def compile_version(program: Program, options: Options) -> Compiled:
     """Compile a program as a single version."""
     variants = Variants(options)
     boundary = Boundary(CapturedGraph(program.graph_module, program.level.value), options)
-    return _planned(
-        program, program, [lower_version(program, variants, boundary)], variants, boundary
-    )
+    with _target(options):
+        parts = [lower_version(program, variants, boundary)]
+        return _planned(program, program, parts, variants, boundary)
 
 
 def lower_version(program: Program, variants: Variants, boundary: Boundary) -> Lowered:

@@ -5,6 +5,7 @@ of a process share kernels."""
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -18,8 +19,10 @@ from torch import Tensor, nn
 from torch.export import Dim
 
 import ingot
-from ingot.codegen.support.range_checks import Checker, bytes_of_type
-from ingot.errors import CompileError, OptionError
+from ingot.codegen.jit.native import recording
+from ingot.codegen.mlir.range_checks import bytes_of_type
+from ingot.codegen.support import executor, launcher, weight_guard
+from ingot.errors import OptionError
 
 ROOT = Path(__file__).parents[2]
 BOUNDS = {"checks": "bounds"}
@@ -122,11 +125,11 @@ function, args = torch.nn.Linear(9, 33), (torch.randn(7, 9),)
 """,
     "keys of an attention": """
 from ingot.kernels.attention import claim as attentions
-sizes = attentions.Attention.sizes
+sizes = attentions.AttentionClaim.sizes
 def wrong(self, few, work):
     found = sizes(self, few, work)
     return [*found[:3], found[3] + 1, *found[4:]]
-attentions.Attention.sizes = wrong
+attentions.AttentionClaim.sizes = wrong
 function = torch.nn.functional.scaled_dot_product_attention
 args = tuple(torch.randn(1, 2, 5, 16) for _ in range(3))
 """,
@@ -175,10 +178,99 @@ def test_the_option_has_two_values() -> None:
         ingot.compile(torch.neg, (torch.ones(1),), options={"checks": "everything"})
 
 
-def test_an_op_on_memory_that_nobody_checks_is_an_error() -> None:
-    checker = Checker(lambda function, op: 1, lambda address: address)
-    with pytest.raises(CompileError, match="no range check"):
-        checker.checked({"f": '    "llvm.intr.memmove"(%a, %b, %c) : ()'})
+VALUE = r"(%[\w#]+)"
+SAFE = re.compile(
+    rf"{VALUE} = (?:llvm\.call @bounds_|llvm\.alloca |llvm\.getelementptr %frame\[\d+\])"
+)
+"""Results of checks, stack memory, and constant offsets in the call frame."""
+SAFE_LANES = re.compile(rf"{VALUE} = llvm\.insertelement {VALUE}, %[\w#]+\[")
+SAFE_LENGTH = re.compile(rf"{VALUE} = arith\.select %[\w#]+, %[\w#]+, %c\d+ : i1, i64")
+TOUCHES = re.compile(r"llvm\.(?:load|store|intr\.m|atomicrmw|cmpx)|[sd]gemm_\(")
+ACCESS = re.compile(
+    rf"llvm\.(?:load (?:volatile )?|intr\.masked\.(?:load|gather) |atomicrmw \w+ "
+    rf"|(?:store|intr\.masked\.\w+) %[\w#]+, ){VALUE}"
+)
+LENGTH = re.compile(rf'"llvm\.intr\.mem\w+"\(%[\w#]+, %[\w#]+, {VALUE}\)')
+
+
+def unchecked(text: str) -> list[str]:
+    """The ops of a function that access memory at an address that no check gave."""
+    safe, found, before = {"%frame"}, [], ""
+    for line in text.splitlines():
+        if "llvm.func" in line:
+            safe = {"%frame"}
+        if (made := SAFE.search(line) or SAFE_LENGTH.search(line)) is not None:
+            safe.add(made[1])
+        elif (lanes := SAFE_LANES.search(line)) is not None and lanes[2] in safe:
+            safe.add(lanes[1])
+        elif TOUCHES.search(line):
+            at = LENGTH.search(line) or ACCESS.search(line)
+            if at is None and "gemm_(" in line and "scf.if" in before:
+                continue
+            if at is None or at[1] not in safe:
+                found.append(line.strip())
+        before = line
+    return found
+
+
+@pytest.mark.parametrize(
+    "op",
+    [
+        "%1 = llvm.load volatile %0 {alignment = 4 : i64} : !llvm.ptr -> f32",
+        "llvm.store %1, %0 : f32, !llvm.ptr",
+        "llvm.intr.masked.scatter %1, %0, %2 {alignment = 4 : i32} : vector<4xf32>",
+        '"llvm.intr.memset"(%0, %1, %2) <{isVolatile = false}> : (!llvm.ptr, i8, i64) -> ()',
+        '"llvm.intr.memmove"(%0, %1, %2) : ()',
+        "%1 = llvm.atomicrmw add %0, %2 acq_rel : !llvm.ptr, i64",
+        "llvm.call @sgemm_(%0, %1) : (!llvm.ptr, !llvm.ptr) -> ()",
+    ],
+)
+def test_the_audit_finds_an_access_without_a_check(op: str) -> None:
+    assert unchecked(f"  llvm.func internal @f(%0: !llvm.ptr) {{\n    {op}") == [op]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [n if n == "looked up" else pytest.param(n, marks=pytest.mark.slow) for n in programs()],
+)
+def test_every_access_of_a_kernel_is_checked(name: str) -> None:
+    function, args = programs()[name]
+    with recording() as modules, torch.no_grad():
+        ingot.compile(function, args, options=BOUNDS)(*args)
+    own = [executor.native_code(), launcher.native_code(), weight_guard.native_code()]
+    runtime = {native.key for native in own if native is not None}
+    kernels = [n for n in modules.values() if n.key not in runtime and "enter" not in n.addresses]
+    texts = {f: t for native in kernels for f, t in native.source.functions.items()}
+    checked = [text for function, text in texts.items() if not function.startswith("bounds_")]
+    assert sum(len(re.findall("@bounds_[cw]", text)) for text in checked) > 3
+    assert [line for text in checked for line in unchecked(text)] == []
+
+
+def test_only_the_writer_of_memory_has_the_text_of_accesses() -> None:
+    source = Path(ingot.__file__).parent
+    rooms = (source / room for room in ("codegen", "kernels", "ops", "runtime"))
+    files = [file for room in rooms for file in room.rglob("*.py")]
+    named = re.compile(r'"[^"]*llvm\.(?:load|store|intr\.m|atomicrmw)[^"]*\{|"llvm\.intr\.mem')
+    found = {file.name for file in files if named.search(file.read_text())}
+    assert found <= {"memory.py", "range_checks.py"}, found
+
+
+def test_the_text_of_a_kernel_is_the_same_in_each_process() -> None:
+    script = """
+import torch, ingot
+x = torch.randn(33, 5)
+exe = ingot.compile(lambda x: x.softmax(-1) + x[1], (x,), options={"checks": "bounds"})
+print(sorted(kernel.digest for kernel in exe.compiled.plan.kernels))
+"""
+    texts = {
+        subprocess.run(
+            [sys.executable, "-c", before + script], cwd=ROOT, env=os.environ,
+            capture_output=True, text=True, check=True,
+        ).stdout
+        for before in ("", "import torch, ingot\ningot.compile(torch.exp, (torch.ones(3),), "
+                           "options={'checks': 'bounds'})\n")
+    }  # fmt: skip
+    assert len(texts) == 1
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,10 @@ from torch.export import Dim
 
 import ingot
 from ingot.codegen.jit.jit import compile_module
-from ingot.codegen.support.range_checks import Checker, bytes_of_type
+from ingot.codegen.mlir.range_checks import CheckedBuilder
 from ingot.machine import this_machine
+from ingot.ops.dtypes import is_float
+from ingot.ops.values import Ptr, Val
 
 BITS = [bits for bits in (1, 128, 256, 512) if bits <= this_machine().vector_bits]
 DTYPES = [
@@ -33,45 +35,52 @@ NOTED = """
     llvm.store %bytes, %next : i64, !llvm.ptr
     llvm.return %pointer : !llvm.ptr
   }"""
-PROBE = """
-  llvm.func internal @probe_{lanes}_{kind}(%p: !llvm.ptr, %low: i64, %high: i64) {{
-    %lanes = arith.constant dense<[{numbers}]> : vector<{lanes}xi64>
-    %lows = vector.broadcast %low : i64 to vector<{lanes}xi64>
-    %highs = vector.broadcast %high : i64 to vector<{lanes}xi64>
-    %above = arith.cmpi sge, %lanes, %lows : vector<{lanes}xi64>
-    %below = arith.cmpi slt, %lanes, %highs : vector<{lanes}xi64>
-    %mask = arith.andi %above, %below : vector<{lanes}xi1>
-    %value = arith.constant dense<0{dot}> : vector<{lanes}x{kind}>
-    %at = llvm.getelementptr %p[2] : (!llvm.ptr) -> !llvm.ptr, i64
-    llvm.intr.masked.store %value, %at, %mask {{alignment = 1 : i32}} : vector<{lanes}x{kind}>, \
-vector<{lanes}xi1> into !llvm.ptr
-    llvm.return
-  }}"""
+I64 = torch.int64
+P, LOW, HIGH = Ptr("%p"), Val("%low", I64), Val("%high", I64)
+PROBED = (torch.int8, torch.int16, torch.bfloat16, torch.float32, torch.float64)
+
+
+def probe(lanes: int, dtype: torch.dtype) -> str:
+    """Stores the lanes from `low` to `high`, 16 bytes after `p`."""
+    b = CheckedBuilder(lanes)
+    numbers = b.iota(lanes)
+    mask = b.and_(b.cmp("ge", numbers, LOW), b.cmp("lt", numbers, HIGH))
+    value = b.const(0, dtype, lanes)
+    if lanes > 1:
+        b.store(b.word_at(P, 2), value, mask)
+    else:
+        with b.when(mask):
+            b.store(b.word_at(P, 2), value)
+    return b.function(f"probe_{dtype.itemsize}_{is_float(dtype)}", [P, LOW, HIGH])
 
 
 @pytest.mark.parametrize("lanes", LANES)
 def test_the_range_of_a_mask(lanes: int) -> None:
     """A check gets the range from the first active lane to the last."""
-    numbers = ", ".join(map(str, range(lanes)))
-    checker = Checker(lambda function, op: 1, lambda symbol: symbol)
-    texts = {
-        f"probe_{lanes}_{kind}": PROBE.format(
-            lanes=lanes, kind=kind, numbers=numbers, dot="" if kind[0] == "i" else ".0"
-        )
-        for kind in ("i8", "i16", "bf16", "f32", "f64")
-    }
-    native = compile_module([], checker.checked(texts) | {"bounds_check": NOTED})
+    texts = {f"probe_{d.itemsize}_{is_float(d)}": probe(lanes, d) for d in PROBED}
+    native = compile_module([], texts | {"bounds_check": NOTED})
     memory = (ctypes.c_int64 * (lanes + 2))()
     for name in texts:
-        size = bytes_of_type(name.rsplit("_", 1)[1])
-        probe = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(
+        size = int(name.split("_")[1])
+        call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(
             native.addresses[name]
         )
         for low, high in {(0, lanes), (0, 1), (lanes // 3, lanes - 1), (lanes - 1, lanes), (1, 1)}:
-            probe(ctypes.addressof(memory), low, high)
+            memory[0] = memory[1] = 0
+            call(ctypes.addressof(memory), low, high)
             count = max(0, high - low)
             assert max(0, memory[1]) == count * size, (name, low, high)
             assert count == 0 or memory[0] == low * size, (name, low, high)
+
+
+def test_an_access_past_stack_memory_is_checked() -> None:
+    b = CheckedBuilder(4)
+    small = b.slot(torch.float32, 4)
+    b.store_register(small, b.const(0.0, torch.float32, 4))
+    assert "@bounds_" not in "".join(b.lines)
+    b.store_register(small, b.const(0.0, torch.float64, 4))
+    b.load(b.pointer_at(small, b.const(1, I64), torch.float32), torch.float32, 1)
+    assert "".join(b.lines).count("@bounds_within") == 2
 
 
 def written(x: Tensor) -> Tensor:

@@ -1,6 +1,6 @@
-"""Steps with range checks: before each step comes one that names the buffers it may access, and
-functions are replaced by their checked forms. This applies to all steps of a segment, including
-those of nested tables; the executor is the same.
+"""Steps of kernels that check their accesses: before each step comes one that names the buffers it
+may access. This applies to all steps of a segment, including those of nested tables; the executor
+is the same.
 
 A buffer is the memory behind a word's base: an arena buffer, a tensor, packed weights, or a value
 moved by a loop. The offset tables that a launch holds are buffers, too.
@@ -14,12 +14,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from ingot.codegen.support.bounds_checks import MOST_RANGES
-from ingot.codegen.support.bounds_runtime import (
-    Buffers,
-    checked_function,
-    enter_function,
-)
+from ingot.codegen.mlir.check_functions import MOST_RANGES
+from ingot.codegen.support.bounds_runtime import Buffers, enter_function
 from ingot.codegen.support.executor import is_control_flow
 from ingot.kernels.native_call import NativeCall
 from ingot.plan.ir import Buffer, Kind, Launch
@@ -75,16 +71,7 @@ def _native(step: NativeStep, extents: Extents) -> list[AnyStep]:
         tables = tuple(tuple(with_checks(table, extents)) for table in step.tables)
         return [replace(step, tables=tables)]
     ranges = extents.ranges(step.words)
-    words = tuple(_own(word) for word in step.words)
-    checked = replace(step, function=checked_function(step.function), words=words)
-    return [_enter(step.source, ranges), checked]
-
-
-def _own(word: Word) -> Word:
-    """A number may be the address of a function that the step calls."""
-    if word.base != ZERO or not isinstance(word.offset, int):
-        return word
-    return replace(word, offset=checked_function(word.offset))
+    return [_enter(step.source, ranges), step]
 
 
 def _enter(source: Any, ranges: Mapping[tuple[Word, Word], str]) -> NativeStep:
@@ -115,10 +102,7 @@ def _launches(step: SizedStep, names: Sequence[str], sizes: Sequence[int]) -> li
             words += [(f"{name} start", 0), (f"{name} end", 0)]
         words += [word for place in places for word in place]
         enter = enter_function()
-        result.append(NativeCall(enter, enter, tuple(words), buffers))
-        own = tuple(checked_function(w) if isinstance(w, int) else w for w in launch.words)
-        function, share = (checked_function(f) for f in (launch.function, launch.share))
-        result.append(replace(launch, function=function, share=share, words=own))
+        result += [NativeCall(enter, enter, tuple(words), buffers), launch]
     return result
 
 

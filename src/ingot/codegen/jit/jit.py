@@ -19,6 +19,7 @@ from ingot.codegen.jit.native import (
     find_kernel,
     link,
 )
+from ingot.codegen.mlir.check_functions import with_check_functions
 from ingot.codegen.mlir.memory import MemoryBuilder
 from ingot.linkage import imported
 from ingot.machine import LEVELS, is_targeting, machine_levels, this_machine
@@ -41,6 +42,8 @@ def compile_module(
 ) -> Native:
     """Compile `functions` (names → texts of `llvm.func internal @name`) as one module. `inside`
     names further functions in their texts."""
+    if this_machine().range_checks:
+        declarations, functions = with_check_functions(declarations, functions)
     source = ModuleText(list(declarations), functions, list(inside))
     text, names = source.text(), source.names()
     key = code_key(this_machine().isa, LOWERING, text)

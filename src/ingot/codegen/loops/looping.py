@@ -12,7 +12,7 @@ import sympy
 import torch
 
 from ingot.codegen.loops.loop_sizes import I64, emit_size
-from ingot.codegen.mlir.builder import Builder
+from ingot.codegen.mlir.range_checks import kernel_builder
 from ingot.fuse.expr import Expr, Guarded, ordered
 from ingot.fuse.index import Var
 from ingot.fuse.loops import Nest
@@ -47,7 +47,7 @@ class LoopWriter:
     def __init__(self, nest: Nest, lanes: int, symbols: dict[sympy.Symbol, Val]):
         self.nest = nest
         self.lanes = lanes
-        self.b = Builder(lanes)
+        self.b = kernel_builder(lanes)
         self.symbols = symbols
         self.at: dict[Var, Val] = {}
         self.range: dict[Var, tuple[Size, Size]] = {}

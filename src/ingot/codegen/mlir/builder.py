@@ -13,7 +13,7 @@ import torch
 from ingot.codegen.mlir.memory import MemoryBuilder
 from ingot.machine import this_machine
 from ingot.ops.dtypes import MEMORY, REGISTER
-from ingot.ops.values import POINTER, Ptr, Val, vector_type
+from ingot.ops.values import Ptr, Val, vector_type
 
 CACHE_LINE = 64
 
@@ -37,11 +37,7 @@ class Builder(MemoryBuilder):
         if mask is None or lanes == 1:
             name = self.load_as(kind, pointer, align)
         else:
-            name, zero = self.fresh(), self._zero(dtype, lanes)
-            self.line(
-                f"{name} = llvm.intr.masked.load {pointer.name}, {mask.name}, {zero} "
-                f"{{alignment = {align} : i32}} : ({POINTER}, {mask.type}, {kind}) -> {kind}"
-            )
+            name = self.masked_load_as(kind, pointer, mask, self._zero(dtype, lanes), align)
         return self._from_neighbours(name, dtype, lanes)
 
     def load_again(self, pointer: Ptr, dtype: torch.dtype) -> Val:
@@ -54,13 +50,9 @@ class Builder(MemoryBuilder):
             return self.load(self.pointer_at(base, offsets, dtype), dtype, 1)
         lanes = offsets.lanes
         kind = vector_type(MEMORY[dtype], lanes)
-        pointers, many = self._lane_addresses(base, offsets, MEMORY[dtype])
-        all_on = mask or self.const(1, torch.bool, lanes)
-        name, zero = self.fresh(), self._zero(dtype, lanes)
-        self.line(
-            f"{name} = llvm.intr.masked.gather {pointers}, {all_on.name}, {zero} "
-            f"{{alignment = {dtype.itemsize} : i32}} : ({many}, {all_on.type}, {kind}) -> {kind}"
-        )
+        addresses = self._lane_addresses(base, offsets, MEMORY[dtype])
+        all_on, zero = mask or self.const(1, torch.bool, lanes), self._zero(dtype, lanes)
+        name = self.gather_as(kind, addresses, all_on, zero, dtype.itemsize)
         return self._from_memory(name, dtype, lanes)
 
     def collect(self, pointers: Iterable[Ptr], dtype: torch.dtype, lanes: int) -> Val:
@@ -91,10 +83,7 @@ class Builder(MemoryBuilder):
         if mask is None or x.lanes == 1:
             self.store_as(name, kind, pointer, align)
             return
-        self.line(
-            f"llvm.intr.masked.store {name}, {pointer.name}, {mask.name} "
-            f"{{alignment = {align} : i32}} : {kind}, {mask.type} into {POINTER}"
-        )
+        self.masked_store_as(name, kind, pointer, mask, align)
 
     def fetch(self, start: Ptr, size: int, level: int = 1, write: bool = False) -> None:
         """Prefetches `size` bytes into a cache level. Unmapped addresses are harmless."""
@@ -124,12 +113,9 @@ class Builder(MemoryBuilder):
             self.store(self.pointer_at(base, offsets, x.dtype), x)
             return
         name, kind = self._to_memory(x)
-        pointers, many = self._lane_addresses(base, offsets, MEMORY[x.dtype])
+        addresses = self._lane_addresses(base, offsets, MEMORY[x.dtype])
         all_on = mask or self.const(1, torch.bool, x.lanes)
-        self.line(
-            f"llvm.intr.masked.scatter {name}, {pointers}, {all_on.name} "
-            f"{{alignment = {x.dtype.itemsize} : i32}} : {kind}, {all_on.type} into {many}"
-        )
+        self.scatter_as(name, kind, addresses, all_on, x.dtype.itemsize)
 
     # -- the order of lanes ------------------------------------------------------------------------
 

@@ -10,7 +10,6 @@ from contextlib import AbstractContextManager, contextmanager
 
 import torch
 
-from ingot.codegen.mlir.builder import Builder
 from ingot.codegen.mlir.memory import FRAME
 from ingot.codegen.mlir.openmp import (
     has_openmp,
@@ -19,6 +18,7 @@ from ingot.codegen.mlir.openmp import (
     thread_count,
     thread_number,
 )
+from ingot.codegen.mlir.range_checks import kernel_builder
 from ingot.ops.control import Range
 from ingot.ops.values import Ptr, Val, Value
 
@@ -31,7 +31,7 @@ class Writer:
     """Writes the body of a function over a frame of pointers and sizes."""
 
     def __init__(self) -> None:
-        self.b = Builder(1)
+        self.b = kernel_builder(1)
         self.pointer: dict[str, Ptr] = {}
         self.size: dict[str, Val] = {}
 

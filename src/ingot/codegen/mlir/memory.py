@@ -4,7 +4,7 @@ of a function. An access has an MLIR type; dtypes and masks are added by `Builde
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Self
 
@@ -18,6 +18,8 @@ FRAME = Ptr("%frame")
 """The argument of most functions: the pointers and sizes of a call."""
 Callee = str | Ptr
 """The symbol of a function, or its address."""
+Extents = Callable[[], Sequence[tuple[Ptr, Val, bool]]]
+"""Computes what memory a call accesses: its start, its bytes, whether it is written."""
 
 
 class MemoryBuilder(RegisterBuilder):
@@ -124,10 +126,42 @@ class MemoryBuilder(RegisterBuilder):
         attributes = f" {{{', '.join(given)}}}" if given else ""
         self.line(f"llvm.store {name}, {at.name}{attributes} : {kind}, {POINTER}")
 
-    def _lane_addresses(self, base: Ptr, offsets: Val, element: str) -> tuple[str, str]:
-        """Name and type of a vector of addresses."""
-        kind = vector_type(POINTER, offsets.lanes)
-        return self._offset(base, offsets, element, kind), kind
+    def masked_load_as(self, kind: str, at: Ptr, mask: Val, other: str, alignment: int) -> str:
+        """Loads the lanes of a vector that `mask` selects; the others are those of `other`."""
+        name = self.fresh()
+        self.line(
+            f"{name} = llvm.intr.masked.load {at.name}, {mask.name}, {other} "
+            f"{{alignment = {alignment} : i32}} : ({POINTER}, {mask.type}, {kind}) -> {kind}"
+        )
+        return name
+
+    def masked_store_as(self, name: str, kind: str, at: Ptr, mask: Val, alignment: int) -> None:
+        """Stores the lanes of a vector that `mask` selects."""
+        self.line(
+            f"llvm.intr.masked.store {name}, {at.name}, {mask.name} "
+            f"{{alignment = {alignment} : i32}} : {kind}, {mask.type} into {POINTER}"
+        )
+
+    def gather_as(self, kind: str, addresses: str, mask: Val, other: str, alignment: int) -> str:
+        """As `masked_load_as`, each lane from an address of its own."""
+        name, many = self.fresh(), vector_type(POINTER, mask.lanes)
+        self.line(
+            f"{name} = llvm.intr.masked.gather {addresses}, {mask.name}, {other} "
+            f"{{alignment = {alignment} : i32}} : ({many}, {mask.type}, {kind}) -> {kind}"
+        )
+        return name
+
+    def scatter_as(self, name: str, kind: str, addresses: str, mask: Val, alignment: int) -> None:
+        """As `masked_store_as`, each lane to an address of its own."""
+        many = vector_type(POINTER, mask.lanes)
+        self.line(
+            f"llvm.intr.masked.scatter {name}, {addresses}, {mask.name} "
+            f"{{alignment = {alignment} : i32}} : {kind}, {mask.type} into {many}"
+        )
+
+    def _lane_addresses(self, base: Ptr, offsets: Val, element: str) -> str:
+        """The name of a vector of addresses."""
+        return self._offset(base, offsets, element, vector_type(POINTER, offsets.lanes))
 
     def copy(self, to: Ptr, start: Ptr, size: Val) -> None:
         """Copies bytes between memory that does not overlap."""
@@ -177,11 +211,24 @@ class MemoryBuilder(RegisterBuilder):
         )
         return slot
 
+    def allocate(self, size: Val, alignment: int = 64) -> Ptr:
+        """Memory of so many bytes, until `release`."""
+        return self.invoke_pointer("aligned_alloc", [self.const(alignment, torch.int64), size])
+
+    def release(self, block: Ptr) -> None:
+        self.invoke("free", [block])
+
     # -- calls -------------------------------------------------------------------------------------
 
     def invoke(self, function: Callee, arguments: Sequence[Value]) -> None:
         """Calls a function without a result."""
         self.line(_call(function, arguments, "()"))
+
+    def invoke_library(
+        self, function: Callee, arguments: Sequence[Value], extents: Extents
+    ) -> None:
+        """Calls a library's function, whose accesses are `extents`."""
+        self.invoke(function, arguments)
 
     def invoke_value(
         self, function: Callee, arguments: Sequence[Value], dtype: torch.dtype, variadic: str = ""

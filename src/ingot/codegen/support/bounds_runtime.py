@@ -1,5 +1,4 @@
-"""Run-time state of the range checks: one record per process with the buffers of the running step,
-and checked versions of compiled functions, compiled on first request.
+"""Run-time state of the range checks: one record per process with the buffers of the running step.
 
 One checked segment runs at a time (`running`). Its table has an `enter` step before every other
 step, which writes that step's buffers to the record. The executor resolves their addresses like all
@@ -13,20 +12,19 @@ import itertools
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary, WeakValueDictionary
+from weakref import WeakValueDictionary
 
 from ingot.codegen.jit.jit import compile_module
 from ingot.codegen.jit.lazy import Once
-from ingot.codegen.jit.native import ModuleText, Native, called_function, compiled_function
-from ingot.codegen.support.bounds_checks import (
+from ingot.codegen.jit.native import Native
+from ingot.codegen.mlir.check_functions import (
     MOST_ALLOCATED,
     MOST_RANGES,
     RECORD,
     RECORD_SYMBOL,
-    check_functions,
     enter_text,
 )
-from ingot.codegen.support.range_checks import Checker
+from ingot.codegen.mlir.range_checks import site
 from ingot.errors import BoundsError
 from ingot.linkage import declared, define
 
@@ -42,10 +40,6 @@ _RECORD_SYMBOL = declared(define(RECORD_SYMBOL, ctypes.addressof(_record)), "()"
 running = threading.RLock()
 """Held while a checked segment runs."""
 _numbers = itertools.count(1)
-_sites: dict[int, tuple[str, str]] = {}
-"""Checked accesses: (function, op) by number."""
-_twins: WeakKeyDictionary[Native, Native] = WeakKeyDictionary()
-_making = threading.RLock()
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,47 +60,6 @@ class Buffers:
 _steps: WeakValueDictionary[int, Buffers] = WeakValueDictionary()
 
 
-# -- checked versions of functions -----------------------------------------------------------------
-
-
-def checked_function(address: int) -> int:
-    """The version of a compiled function with range checks. Other addresses stay as they are."""
-    found = compiled_function(address)
-    if found is None:
-        return address
-    native, name = found
-    return _twin(native).addresses[name]
-
-
-def _twin(native: Native) -> Native:
-    with _making:
-        twin = _twins.get(native)
-        if twin is None:
-            twin = _twins[native] = _checked(native.source)
-    return twin
-
-
-def _checked_symbol(symbol: str) -> str:
-    found = called_function(symbol)
-    assert found is not None, symbol
-    native, name = found
-    return _twin(native).symbol(name)
-
-
-def _checked(source: ModuleText) -> Native:
-    checker = Checker(_site, _checked_symbol)
-    functions = checker.checked(source.functions)
-    allocates = any("@aligned_alloc(" in line for line in source.declarations)
-    declarations = [*map(checker.renamed, source.declarations), _RECORD_SYMBOL]
-    return compile_module(declarations, functions | check_functions(allocates), source.inside)
-
-
-def _site(function: str, op: str) -> int:
-    number = len(_sites) + 1
-    _sites[number] = (function, op)
-    return number
-
-
 # -- running ---------------------------------------------------------------------------------------
 
 
@@ -122,14 +75,16 @@ def run_checked(run: Callable[[], int]) -> int:
 
 def _violation() -> BoundsError:
     word = {name: _record[k] for k, name in enumerate(RECORD)}
-    function, op = _sites[word["site"]]
+    at = site(word["site"])
     buffers = _steps.get(word["failed_step"])
     first = RECORD.index("ranges") + 2 * MOST_ALLOCATED
     ranges = [_record[first + k] for k in range(2 * word["count"])]
     pairs = list(zip(ranges[::2], ranges[1::2], strict=True))
     names = buffers.names if buffers else ()
     low, size = word["address"], word["bytes"]
-    verb = "writes" if ".store" in op or "scatter" in op or "memset" in op else "reads"
+    step = buffers.step if buffers else "NAME"
+    function = at.function.replace("NAME", step.split()[0])
+    verb = "writes" if at.writes else "reads"
     text = f"kernel `{function}` {verb} {size} bytes at {low:#x}, "
     owner = next((k for k, (a, b) in enumerate(pairs) if a <= word["root"] < b), None)
     if owner is None:
@@ -138,7 +93,7 @@ def _violation() -> BoundsError:
         start, end = pairs[owner]
         name = names[owner] if owner < len(names) else f"buffer {owner}"
         text += f"byte {low - start} of `{name}`, which has {end - start}"
-    hints = [f"the access: {op}"]
+    hints = [f"the access: {at.op}"]
     if buffers is not None:
         hints.insert(0, f"the step: {buffers.step}")
     return BoundsError(text, hints=hints)

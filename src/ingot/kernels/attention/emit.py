@@ -104,7 +104,7 @@ class _Task(Writer):
                 begin = b.maximum(b.sub(low, b.mul(head, self.blocks)), self.const(0))
                 end = b.minimum(b.sub(high, b.mul(head, self.blocks)), self.blocks)
                 self._head(head, begin, end)
-        b.invoke("free", [memory[0]])
+        b.release(memory[0])
         return self.function("task")
 
     # -- a head ------------------------------------------------------------------------------------
@@ -365,7 +365,7 @@ class _Task(Writer):
             starts.append(total)
             total = b.add(total, b.mul(self._ceiling(count, line), line))
         size = b.mul(total, self.const(self.dtype.itemsize))
-        first = b.invoke_pointer("aligned_alloc", [self.const(64), size])
+        first = b.allocate(size)
         return [first, *(self.moved(first, start) for start in starts[1:])]
 
 

@@ -65,8 +65,20 @@ class _Matmul(Writer):
             self.pointer["a"], self._held(numbers["lda"]),
             self._held(b.select(some, one, zero)), self.pointer["c"], self._held(numbers["ldc"]),
         ]  # fmt: skip
-        b.invoke(_SYMBOLS[self.dtype], arguments)
+        b.invoke_library(_SYMBOLS[self.dtype], arguments, lambda: self._extents(turned))
         return self.function("matmul", result=self.const(0))
+
+    def _extents(self, turned: Val) -> list[tuple[Ptr, Val, bool]]:
+        """Each matrix from its first element to its last."""
+        b, (m, n, k) = self.b, (self.size[name] for name in "mnk")
+
+        def matrix(name: str, rows: Val, columns: Val) -> tuple[Ptr, Val, bool]:
+            before = b.mul(b.sub(rows, self.const(1)), self.size[f"ld{name}"])
+            size = b.mul(b.add(before, columns), self.const(self.dtype.itemsize))
+            return self.pointer[name], size, name == "c"
+
+        depth, width = b.select(turned, n, k), b.select(turned, k, n)
+        return [matrix("b", depth, width), matrix("a", m, k), matrix("c", m, n)]
 
     def _held(self, value: Val) -> Ptr:
         """The address of memory that holds the value: BLAS takes all arguments by reference."""

@@ -1,16 +1,18 @@
-"""The functions that checked code calls, in every module of it. They read the record of the running
-step (bounds_runtime.py), whose buffers are ranges of addresses, and note the first access that is
-out of range.
+"""The functions that checked code (range_checks.py) calls, in every module of it. They read the
+record of the running step (bounds_runtime.py), whose buffers are ranges of addresses, and note the
+first access that is out of range.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 
 import torch
 
 from ingot.codegen.mlir.builder import Builder
 from ingot.codegen.mlir.memory import FRAME
+from ingot.linkage import declared
 from ingot.ops.values import Ptr, Val, Value
 
 RECORD = (
@@ -31,12 +33,17 @@ _SIZE, _FIRST, _BYTES, _SITE = (Val(f"%{name}", I64) for name in ("size", "first
 _NEVER_INLINED = 'passthrough = ["noinline"]'
 
 
-def check_functions(allocates: bool) -> dict[str, str]:
-    """Function texts by name. `allocates`: whether code of the module allocates memory."""
-    functions = {"bounds_check": _check, "bounds_within": _within, "bounds_product": _product}
-    if allocates:
-        functions |= {"bounds_alloc": _alloc, "bounds_free": _free}
-    return {name: write() for name, write in functions.items()}
+def with_check_functions(
+    declarations: Sequence[str], functions: Mapping[str, str]
+) -> tuple[list[str], dict[str, str]]:
+    """The declarations and functions of a module, and what its checks call."""
+    added: dict[str, str] = {}
+    if any("@bounds_" in text for text in functions.values()):
+        added = {"bounds_check": _check(), "bounds_within": _within()}
+    imports = [declared(RECORD_SYMBOL, "()")] if added else []
+    if any("@bounds_alloc" in text for text in functions.values()):
+        added |= {"bounds_alloc": _alloc(), "bounds_free": _free()}
+    return [*declarations, *imports], {**functions, **added}
 
 
 class _RecordWriter:
@@ -123,36 +130,6 @@ def _within() -> str:
     w = _Access()
     fits = w.lies_in(w.start, w.b.add(w.start, _SIZE))
     return w.text("bounds_within", [_ROOT, _SIZE, _POINTER, _FIRST, _BYTES, _SITE], fits)
-
-
-def _product() -> str:
-    """Whether the three matrices of a BLAS matmul fit. Sizes are given by their addresses."""
-    w = _RecordWriter()
-    b = w.b
-    names = ("turn", "n", "m", "k", "ldb", "lda", "ldc")
-    at = {name: Ptr(f"%{name}") for name in names}
-    matrices = {name: Ptr(f"%{name}matrix") for name in "bac"}
-    roots = {name: Ptr(f"%{name}root") for name in "bac"}
-    n, m, k, ldb, lda, ldc = (
-        b.cast(b.load_register(at[name], torch.int32), I64) for name in names[1:]
-    )
-    letter = b.load_register(at["turn"], torch.int8)
-    plain = b.cmp("eq", letter, b.const(ord("N"), torch.int8))
-
-    def fits(name: str, rows: Val, step: Val, columns: Val) -> Val:
-        """From its first element to its last."""
-        count = b.add(b.mul(b.sub(rows, w.one), step), columns)
-        given: list[Value] = [roots[name], matrices[name], w.zero, b.mul(count, _SIZE), _SITE]
-        safe = b.invoke_pointer("bounds_check", given)
-        return b.is_same(safe, matrices[name])
-
-    fine = [
-        fits("b", b.select(plain, k, n), ldb, b.select(plain, n, k)),
-        fits("a", m, lda, k),
-        fits("c", m, ldc, n),
-    ]
-    arguments: list[Value] = [*at.values(), *matrices.values(), *roots.values(), _SIZE, _SITE]
-    return b.function("bounds_product", arguments, b.and_(b.and_(*fine[:2]), fine[2]))
 
 
 def _alloc() -> str:
