@@ -3,272 +3,100 @@ comparable, without addresses, tensors or FX nodes, so that a plan can be printe
 interpreted and saved. Kernels are named by content; plan/resources.py maps names to the machine
 code, constant tensors and Python objects of this process.
 
-Memory is a set of buffers. An argument of a launch points into a buffer; an Operand is a typed,
-strided view of one. A view in the program becomes an op of the plan only if eager code reads it.
+Memory is a set of buffers. A view in the program becomes an op of the plan only if eager code reads
+it. The records that ops consist of are in operands.py and kernels.py; this module exports all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from enum import Enum
-from typing import Any, TypeAlias
+from typing import Any
 
 import sympy
-import torch
 
 from ingot.errors import Place
+from ingot.plan.kernels import (
+    Affine,
+    Attributes,
+    Expansion,
+    Iteration,
+    Kernel,
+    Packing,
+    Parameter,
+    Quotient,
+    Recipe,
+    Remainder,
+    Requirement,
+)
+from ingot.plan.operands import (
+    Argument,
+    Buffer,
+    Call,
+    Computation,
+    Entries,
+    Function,
+    Items,
+    Kind,
+    Opaque,
+    Operand,
+    Pointer,
+    Ref,
+    refs,
+)
 from ingot.program.shapes import Size
 
-
-class Kind(Enum):
-    """The origin of a buffer's memory."""
-
-    INPUT = "input"
-    CONSTANT = "constant"
-    """A tensor or another object of the program, stored beside the plan."""
-    PACKED = "packed"
-    """Computed from weights by a recipe, in a layout that only kernels read."""
-    FOLDED = "folded"
-    """Computed from weights by a recipe; a tensor that eager ops and results may use."""
-    ARENA = "arena"
-    """Part of the workspace; never a tensor."""
-    RESULT = "result"
-    """A tensor made by `Allocate`: a result of the program, or used by eager ops."""
-    EAGER = "eager"
-    """A tensor returned by an eager op."""
-    CURSOR = "cursor"
-    """Memory that changes with each iteration of a loop."""
-    OBJECT = "object"
-    """A value passed between eager ops: a number, a tuple, a tensor of unknown layout."""
-
-
-@dataclass(frozen=True)
-class Buffer:
-    name: str
-    kind: Kind
-    dtype: torch.dtype | None = None
-    shape: tuple[Size, ...] = ()
-    strides: tuple[Size, ...] = ()
-    alias: str | None = None
-    """The buffer that an eager op's result is a view of."""
-    lifetime: tuple[int, int] | None = None
-    """Of arena memory: the first and the last position in the plan that uses it."""
-    offset: int | None = None
-    """In the arena, if all sizes are static; otherwise computed for each set of sizes."""
-
-    @property
-    def nbytes(self) -> Size:
-        """From the start of the first element to the end of the last."""
-        if self.dtype is None or any(isinstance(s, int) and s == 0 for s in self.shape):
-            return 0
-        extent: Size = 1
-        for size, stride in zip(self.shape, self.strides, strict=True):
-            extent = extent + (size - 1) * stride
-        return extent * self.dtype.itemsize
-
-
-# -- kernels ---------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """A parameter of a kernel. `access` is r, w or rw for a pointer, empty for a number, `call` for
-    the address of another kernel."""
-
-    name: str
-    access: str = ""
-    dtype: torch.dtype | None = None
-    """Of the elements pointed to; None if the kernel does not depend on it."""
-    optional: bool = False
-    """May the pointer be null (0)?"""
-
-
-@dataclass(frozen=True)
-class Kernel:
-    """Machine code that launches name. `digest` identifies the MLIR it was compiled from."""
-
-    name: str
-    family: str
-    digest: str
-    parameters: tuple[Parameter, ...]
-
-
-@dataclass(frozen=True)
-class Attributes:
-    """Attributes of a launch besides its arguments: the geometry of a convolution, the layout of
-    packed weights. Subclasses are frozen records of plain data, registered by
-    `plan.text.register`."""
-
-
-@dataclass(frozen=True)
-class Expansion(Attributes):
-    """Of a launch that expands to native calls once sizes are known, because its tables depend on
-    them."""
-
-    def sizes(self) -> tuple[Size, ...]:
-        """The sizes that the calls depend on."""
-        raise NotImplementedError
-
-    def launches(self, sizes: Sequence[int]) -> Sequence[Any]:
-        """The calls for the values of `sizes`."""
-        raise NotImplementedError
-
-
-@dataclass(frozen=True)
-class Packing(Attributes):
-    """A layout of packed weights."""
-
-    dtype: torch.dtype
-    """Element type of the packed buffer."""
-
-    def make(self, *values: torch.Tensor) -> torch.Tensor:
-        raise NotImplementedError
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """How a packed or folded buffer is computed from weights: `calls` on the tensors of `sources`,
-    named %s0, %s1, …; then `packing` of the results, if any."""
-
-    buffer: str
-    sources: tuple[str, ...]
-    calls: tuple[Call, ...]
-    results: tuple[str, ...]
-    packing: Packing | None = None
-
-
-# -- arguments -------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Ref:
-    """A value by name: a buffer in a plan, a local value in a Computation or Recipe."""
-
-    name: str
-
-
-@dataclass(frozen=True)
-class Opaque:
-    """A Python object without a text form, looked up in the resources."""
-
-    name: str
-
-
-@dataclass(frozen=True)
-class Items:
-    """A list; tuples represent themselves."""
-
-    values: tuple[Any, ...]
-
-
-@dataclass(frozen=True)
-class Entries:
-    """A dict."""
-
-    pairs: tuple[tuple[Any, Any], ...]
-
-
-@dataclass(frozen=True)
-class Call:
-    """`result = target(*args, **kwargs)`. The target is the name of an op: `aten.add.Tensor`."""
-
-    result: str
-    target: str
-    args: tuple[Any, ...]
-    kwargs: tuple[tuple[str, Any], ...] = ()
-
-
-@dataclass(frozen=True)
-class Pointer:
-    """`offset` bytes after the start of a buffer."""
-
-    buffer: str
-    offset: Size = 0
-
-
-@dataclass(frozen=True)
-class Function:
-    """The address of a kernel, passed to a kernel that calls it: an epilogue, a microkernel."""
-
-    kernel: str
-
-
-@dataclass(frozen=True)
-class Operand:
-    """A strided view of a buffer."""
-
-    buffer: str
-    offset: Size
-    """In bytes."""
-    dtype: torch.dtype
-    shape: tuple[Size, ...]
-    strides: tuple[Size, ...]
-
-
-Argument: TypeAlias = Pointer | Function | Size
-"""A pointer, the address of a kernel, or a number."""
-
-
-@dataclass(frozen=True)
-class Computation:
-    """The ATen ops that a launch computes."""
-
-    inputs: tuple[tuple[str, Operand | Ref], ...]
-    """A Ref is an object made by eager code."""
-    calls: tuple[Call, ...]
-    outputs: tuple[tuple[str, Operand], ...]
-
-    def operands(self) -> Iterator[tuple[Operand, str]]:
-        yield from ((each, "r") for _, each in self.inputs if isinstance(each, Operand))
-        yield from ((each, "w") for _, each in self.outputs)
-
-
-# -- what sizes must satisfy -----------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Iteration:
-    """0 <= i < size"""
-
-    size: Size
-
-
-@dataclass(frozen=True)
-class Quotient:
-    """floor(of / by)"""
-
-    of: Affine
-    by: Size
-
-
-@dataclass(frozen=True)
-class Remainder:
-    of: Affine
-    by: Size
-
-
-@dataclass(frozen=True)
-class Affine:
-    """constant + sum of factor · term"""
-
-    constant: Size
-    terms: tuple[tuple[Size, Iteration | Quotient | Remainder], ...] = ()
-
-
-@dataclass(frozen=True)
-class Requirement:
-    """0 <= index < size for all iterations: an assumption of a launch that was not proved for all
-    sizes. It is checked once for each set of sizes."""
-
-    index: Affine
-    size: Size
-    subject: str
-    """The op whose operand is indexed."""
-    place: Place | None = None
-
-
-# -- ops -------------------------------------------------------------------------------------------
+__all__ = [
+    "NOWHERE",
+    "Affine",
+    "Allocate",
+    "Argument",
+    "AtMost",
+    "Attributes",
+    "Branch",
+    "Buffer",
+    "Call",
+    "Carried",
+    "Check",
+    "Computation",
+    "Define",
+    "Eager",
+    "EagerControlFlow",
+    "Entries",
+    "Expansion",
+    "Fold",
+    "Free",
+    "Function",
+    "Items",
+    "Iteration",
+    "Kernel",
+    "Kind",
+    "Launch",
+    "Loop",
+    "Op",
+    "Opaque",
+    "Operand",
+    "Packing",
+    "Parallel",
+    "Parameter",
+    "Plan",
+    "Pointer",
+    "Quotient",
+    "Recipe",
+    "Ref",
+    "Remainder",
+    "Require",
+    "Requirement",
+    "Return",
+    "Segment",
+    "Sliced",
+    "Step",
+    "Symbol",
+    "blocks",
+    "is_native",
+    "refs",
+    "walk",
+]  # fmt: skip
 
 Step = tuple[int, int]
 """The origin of an op, for profiles and reports: (version, step number in the Fused)."""
@@ -514,18 +342,3 @@ def is_native(op: Op) -> bool:
             facts = isinstance(op.condition, AtMost | Pointer)
             return facts and all(map(is_native, (*op.then, *op.otherwise)))
     return False
-
-
-def refs(value: Any) -> Iterator[str]:
-    """Names that an argument of a call refers to."""
-    if isinstance(value, Ref):
-        yield value.name
-    elif isinstance(value, Items):
-        yield from refs(value.values)
-    elif isinstance(value, Entries):
-        yield from refs(value.pairs)
-    elif isinstance(value, tuple):
-        for each in value:
-            yield from refs(each)
-    elif isinstance(value, slice):
-        yield from refs((value.start, value.stop, value.step))
