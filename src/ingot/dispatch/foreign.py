@@ -17,6 +17,7 @@ from torch._library.infer_schema import infer_schema
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from ingot.codegen.jit.mlir_c import Engine
+from ingot.codegen.mlir.memref import descriptor
 from ingot.errors import CompileError, DispatchError
 from ingot.linkage import imported
 
@@ -148,13 +149,7 @@ def run(address: int, kinds: Sequence[MemrefType], tensors: Sequence[torch.Tenso
     for tensor, kind in zip(dense, kinds, strict=True):
         if not kind.takes(tensor):
             raise ValueError(f"it takes {kind}, not {tensor.dtype}{list(tensor.shape)}")
-    descriptors = [_descriptor(tensor) for tensor in dense]
+    descriptors = [descriptor(tensor.data_ptr(), tensor.shape) for tensor in dense]
     pointers = [ctypes.c_void_p(ctypes.addressof(each)) for each in descriptors]
     packed = (ctypes.c_void_p * len(pointers))(*(ctypes.addressof(each) for each in pointers))
     ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)(packed)
-
-
-def _descriptor(tensor: torch.Tensor) -> Any:
-    start = tensor.data_ptr()
-    words = [start, start, 0, *tensor.shape, *tensor.stride()]
-    return (ctypes.c_int64 * len(words))(*words)

@@ -11,6 +11,7 @@ from typing import Any
 
 from torch_mlir import ir
 
+from ingot.codegen.mlir.memref import descriptor, descriptor_type
 from ingot.emit.pipelines import Reply, Request, fix_sizes, parse, run_steps
 
 
@@ -51,21 +52,9 @@ def _element_bytes(kind: Any) -> int:
     return max(1, kind.width // 8)
 
 
-def _descriptor(rank: int) -> type[ctypes.Structure]:
-    """The C layout of a ranked memref descriptor."""
-    fields: list[tuple[str, Any]] = [
-        ("allocated", ctypes.c_void_p),
-        ("aligned", ctypes.c_void_p),
-        ("offset", ctypes.c_int64),
-    ]
-    if rank:
-        fields += [("sizes", ctypes.c_int64 * rank), ("strides", ctypes.c_int64 * rank)]
-    return type(f"Memref{rank}", (ctypes.Structure,), {"_fields_": fields})
-
-
 def _call(engine: Any, request: Request, shapes: list[tuple[int, int]]) -> list[Any]:
     fields = [
-        (f"r{i}", _descriptor(rank) if rank >= 0 else _NUMBERS[size])
+        (f"r{i}", descriptor_type(rank) if rank >= 0 else _NUMBERS[size])
         for i, (rank, size) in enumerate(shapes)
     ]
     struct = type("Results", (ctypes.Structure,), {"_fields_": fields})
@@ -95,14 +84,7 @@ def _is_plain(argument: Any) -> bool:
 def _argument(spec: dict[str, Any], base: int) -> Any:
     if "value" in spec:
         return ctypes.pointer(ctypes.c_int64(spec["value"]))
-    shape = spec["shape"]
-    made = _descriptor(len(shape))()
-    made.allocated = made.aligned = base + spec["offset"]
-    stride = 1
-    for i in reversed(range(len(shape))):
-        made.sizes[i], made.strides[i] = shape[i], stride
-        stride *= shape[i]
-    return ctypes.pointer(made)
+    return ctypes.pointer(descriptor(base + spec["offset"], spec["shape"]))
 
 
 def _read(result: Any, rank: int, size: int) -> Any:
