@@ -117,9 +117,12 @@ def _static(program: Program) -> Iterator[int]:
     return (i for i, spec in enumerate(program.signature.inputs) if spec.kind in own)
 
 
-def _eager(boundary: Boundary, error: Exception, make: Callable[[str], Compiled]) -> Compiled:
+def _eager(
+    boundary: Boundary, error: Exception, make: Callable[[str], tuple[Fused, Run]]
+) -> Compiled:
     """Run the whole graph op by op."""
-    made = make(boundary.fell_back("the graph runs through PyTorch's kernels", error))
+    fused, run = make(boundary.fell_back("the graph runs through PyTorch's kernels", error))
+    made = Compiled(fused, run, "", 0)
     observe.compiled(made, boundary.options)
     return made
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ingot.fuse.fused import CallStep, Fused, KernelStep, Step
 from ingot.journal import Journal
@@ -16,9 +16,15 @@ if TYPE_CHECKING:
     from ingot.plan.ir import Plan
     from ingot.plan.prepared import Prepared
     from ingot.plan.resources import Resources
-    from ingot.runtime.table import NativeSegment
 
 __all__ = ["CallStep", "Compiled", "Fused", "KernelStep", "Program", "Step"]
+
+
+class BoundSegment(Protocol):
+    """A native segment of a plan, bound in this process."""
+
+    def bind_for(self, sizes: Mapping[str, int]) -> None:
+        """Bind what the segment runs for these sizes of its symbols."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +60,7 @@ class Compiled:
     """Why no kernel family runs a call, if the call is of a family's kind."""
     prepared: tuple[Prepared, ...] = ()
     """Values computed from weights and kept, such as packed weights."""
-    segments: tuple[NativeSegment, ...] = ()
-    """The plan's native segments, bound in this process."""
+    segments: tuple[BoundSegment, ...] = ()
     choices: tuple[Chosen, ...] = ()
     """The built-in variants chosen for its steps."""
     version: int = 0

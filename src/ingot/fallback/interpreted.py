@@ -13,24 +13,23 @@ from ingot.program.call import write_back
 from ingot.program.eager_run import run_graph
 from ingot.program.graph import copy_module, output_values, placeholders
 from ingot.program.program import InputSpec, Level, OutputSpec, Program, Signature
-from ingot.stages import Compiled
 
 Run = Callable[[list[Any]], Sequence[Any]]
 
 
-def interpreted_graph(gm: fx.GraphModule, reason: str) -> Compiled:
-    """A graph from AOTAutograd, which performs its writes itself: no functional Program is
-    needed."""
+def interpreted_graph(gm: fx.GraphModule, reason: str) -> tuple[Fused, Run]:
+    """The steps of a graph from AOTAutograd, all left to PyTorch, and the function that runs them.
+    AOTAutograd performs the graph's writes: no functional Program is needed."""
     inputs = tuple(InputSpec(node.name, "user") for node in placeholders(gm.graph))
     outputs = tuple(OutputSpec("user") for _ in output_values(gm.graph))
     program = Program(
         gm, Signature(inputs, outputs), MappingProxyType({}), MappingProxyType({}), Level.ATEN
     )
-    return _compiled(program, graph_run(gm), reason)
+    return _interpreted(program, graph_run(gm), reason)
 
 
-def interpreted_program(program: Program, reason: str) -> Compiled:
-    return _compiled(program, program_run(program), reason)
+def interpreted_program(program: Program, reason: str) -> tuple[Fused, Run]:
+    return _interpreted(program, program_run(program), reason)
 
 
 def graph_run(gm: fx.GraphModule) -> Run:
@@ -54,11 +53,11 @@ def program_run(program: Program) -> Run:
     return run
 
 
-def _compiled(program: Program, run: Run, reason: str) -> Compiled:
+def _interpreted(program: Program, run: Run, reason: str) -> tuple[Fused, Run]:
     steps = tuple(
         CallStep(node, "fallback", reason)
         for node in program.graph.nodes
         if node.op == "call_function"
     )
     run.seconds = [0.0] * len(steps)  # type: ignore[attr-defined]
-    return Compiled(Fused(program, steps), run, "", 0)
+    return Fused(program, steps), run
