@@ -17,8 +17,9 @@ import ingot
 from ingot import OptionError
 from ingot.dispatch.builtin_variants import BUILT_IN, CHOICES, always, tensors, up_to
 from ingot.dispatch.ranges import Range, RangeTable, Row
-from ingot.dispatch.records import TuningRecord, remember, setting_of
+from ingot.dispatch.records import remember, setting_of
 from ingot.dispatch.threads import NEVER, kernel_work, matmul_work
+from ingot.dispatch.tuning_record import TuningRecord
 from ingot.dispatch.variants import MOST_SECONDS, Account, Variants, covered
 from ingot.options import Options, make_options
 from ingot.plan.ir import Branch, Launch, Segment

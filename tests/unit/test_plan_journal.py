@@ -14,7 +14,8 @@ from torch.export import Dim
 import ingot
 from ingot.dispatch.builtin_variants import CHOICES, tensors, up_to
 from ingot.dispatch.ranges import RangeTable, Row
-from ingot.dispatch.records import TuningRecord, remember, setting_of
+from ingot.dispatch.records import remember, setting_of
+from ingot.dispatch.tuning_record import TuningRecord
 from ingot.errors import UnsupportedError
 
 SELECTION = ["fuse_epilogues", "select_kernels", "fuse_horizontal", "choose_variants"]

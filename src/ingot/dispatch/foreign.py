@@ -10,7 +10,7 @@ import ctypes
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch._library.infer_schema import infer_schema
@@ -18,11 +18,9 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from ingot.codegen.jit.mlir_c import Engine
 from ingot.codegen.mlir.memref import descriptor
+from ingot.dispatch.declaration import Declaration
 from ingot.errors import CompileError, DispatchError
 from ingot.linkage import imported
-
-if TYPE_CHECKING:
-    from ingot.dispatch.declare import Dispatch
 
 LOWERING = (
     "builtin.module(func.func(convert-linalg-to-loops),expand-strided-metadata,lower-affine,"
@@ -59,7 +57,7 @@ class MemrefType:
         )
 
 
-def mlir_function(dispatch: Dispatch, name: str, text: str, function: str) -> Callable[..., Any]:
+def mlir_function(dispatch: Declaration, name: str, text: str, function: str) -> Callable[..., Any]:
     if set(dispatch.tensors) != set(dispatch.signature.parameters):
         raise DispatchError(
             f"{name}: an implementation in MLIR takes tensors only", place=dispatch.place
@@ -102,11 +100,11 @@ def mlir_function(dispatch: Dispatch, name: str, text: str, function: str) -> Ca
     return implementation
 
 
-def _form(dispatch: Dispatch, args: Sequence[torch.Tensor]) -> torch.Tensor:
+def _form(dispatch: Declaration, args: Sequence[torch.Tensor]) -> torch.Tensor:
     return dispatch.reference(*args)
 
 
-def _result_shape(dispatch: Dispatch, args: Sequence[torch.Tensor]) -> torch.Size:
+def _result_shape(dispatch: Declaration, args: Sequence[torch.Tensor]) -> torch.Size:
     with FakeTensorMode(allow_non_fake_inputs=True) as mode:
         return _form(dispatch, [mode.from_tensor(arg) for arg in args]).shape
 

@@ -13,22 +13,20 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sympy
 import torch
 from torch.utils import _pytree as pytree
 
 from ingot.dispatch.candidates import REFERENCE, Candidate
+from ingot.dispatch.declaration import Declaration
 from ingot.dispatch.narrow import bounds_of, expression, solved, world_of
 from ingot.dispatch.ranges import Box, Range
 from ingot.dispatch.symbolic_calls import call_at
 from ingot.dispatch.trace import OperatorCall, Traced, Untraceable, trace
 from ingot.extensions import extension
 from ingot.options import Options
-
-if TYPE_CHECKING:
-    from ingot.dispatch.declare import Dispatch
 
 SAMPLE_SECONDS = 3e-4
 """Approximate minimum duration of a timed sample."""
@@ -90,7 +88,7 @@ class Bench:
     _calls: dict[Box, OperatorCall] = field(default_factory=dict)
 
     @property
-    def dispatch(self) -> Dispatch:
+    def dispatch(self) -> Declaration:
         return self.call.dispatch
 
     def spent(self) -> bool:
@@ -233,7 +231,7 @@ def _seconds(run: Callable[[], Any], count: int) -> float:
 
 
 def check_result(
-    dispatch: Dispatch, candidate: Candidate, got: Any, wanted: Any, sizes: tuple[int, ...]
+    dispatch: Declaration, candidate: Candidate, got: Any, wanted: Any, sizes: tuple[int, ...]
 ) -> None:
     """Raises Disqualified if the result differs from the reference's."""
     where = ", ".join(f"{axis.text} = {n}" for axis, n in zip(dispatch.axes, sizes, strict=True))

@@ -9,7 +9,7 @@ import itertools
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch._library.custom_ops import CustomOpDef
@@ -19,6 +19,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils import _pytree as pytree
 
 from ingot.dispatch.candidates import REFERENCE, Candidate, Unlike, fitted, own
+from ingot.dispatch.declaration import Declaration
 from ingot.dispatch.narrow import (
     Narrow,
     World,
@@ -31,18 +32,15 @@ from ingot.dispatch.narrow import (
 )
 from ingot.dispatch.ranges import Range
 
-if TYPE_CHECKING:
-    from ingot.dispatch.declare import Dispatch
-
 NAMESPACE = "ingot_dispatch"
 MOST_REMEMBERED = 4096
-known: dict[OpOverload, Dispatch] = {}
+known: dict[OpOverload, Declaration] = {}
 """The declared ops, by the overload that represents them in a graph."""
 _numbers = itertools.count()
 _taken: dict[str, tuple[str, int]] = {}
 
 
-def make_operator(dispatch: Dispatch) -> CustomOpDef:
+def make_operator(dispatch: Declaration) -> CustomOpDef:
     name = _fresh_name(dispatch)
 
     def serve(*args: Any, **kwargs: Any) -> Any:
@@ -61,7 +59,7 @@ def make_operator(dispatch: Dispatch) -> CustomOpDef:
     return op
 
 
-def _fresh_name(dispatch: Dispatch) -> str:
+def _fresh_name(dispatch: Declaration) -> str:
     """The function's name, with a number if a function on another line has the same name."""
     place = dispatch.place
     where = (os.path.basename(place.file), place.line) if place else ("", 0)
@@ -70,7 +68,7 @@ def _fresh_name(dispatch: Dispatch) -> str:
     return f"{dispatch.name}_{next(_numbers)}"
 
 
-def call(dispatch: Dispatch, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+def call(dispatch: Declaration, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Run the op on real arguments."""
     bound = dispatch.bind(args, kwargs)
     key = tuple(_key(value) for value in bound.values())
@@ -94,7 +92,7 @@ def _key(value: Any) -> Any:
     return type(value), repr(value) if isinstance(value, list) else value
 
 
-def _choose(dispatch: Dispatch, bound: dict[str, Any]) -> tuple[Candidate, Any]:
+def _choose(dispatch: Declaration, bound: dict[str, Any]) -> tuple[Candidate, Any]:
     """The candidate for these arguments, and the form that its result must have; None for the
     reference."""
     from ingot.dispatch.records import known_record
@@ -121,7 +119,7 @@ def _choose(dispatch: Dispatch, bound: dict[str, Any]) -> tuple[Candidate, Any]:
 # -- fake results ----------------------------------------------------------------------------------
 
 
-def imagine(dispatch: Dispatch, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+def imagine(dispatch: Declaration, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """The fake result, which is the reference's."""
     bound = dispatch.bind(args, kwargs)
     dispatch.sizes(dispatch.shapes(bound))
@@ -149,7 +147,7 @@ def _own_tensors_allowed(values: Sequence[Any]) -> Iterator[None]:
             mode.allow_non_fake_inputs = before
 
 
-def _form_in_all_ranges(dispatch: Dispatch, bound: dict[str, Any]) -> Any:
+def _form_in_all_ranges(dispatch: Declaration, bound: dict[str, Any]) -> Any:
     """The form of the result if it is the same in each range and follows from the range alone, else
     None."""
     sizes = dispatch.sizes(dispatch.shapes(bound))
@@ -190,7 +188,7 @@ def _home_number(number: Any, world: Any) -> Any:
 # -- gradients -------------------------------------------------------------------------------------
 
 
-def _register_gradient(dispatch: Dispatch, op: CustomOpDef) -> None:
+def _register_gradient(dispatch: Declaration, op: CustomOpDef) -> None:
     """Register the reference's gradient, recomputed from the arguments."""
     names = list(dispatch.signature.parameters)
 

@@ -8,15 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
+from ingot.dispatch.declaration import Declaration
 from ingot.dispatch.ranges import Range
-from ingot.dispatch.records import TuningRecord
+from ingot.dispatch.tuning_record import TuningRecord
 from ingot.errors import DispatchError
-
-if TYPE_CHECKING:
-    from ingot.dispatch.declare import Dispatch
 
 COLOURS = ("#4c72b0", "#dd8452", "#55a868", "#c44e52", "#8172b3", "#937860", "#da8bc3", "#8c8c8c")
 MARKS = "ox+*#@%&"
@@ -25,7 +22,7 @@ LEFT, RIGHT, TOP, BOTTOM = 70, 180, 40, 60
 COLUMNS, LINES = 72, 18
 
 
-def plot(dispatch: Dispatch, path: str | Path | None) -> str:
+def plot(dispatch: Declaration, path: str | Path | None) -> str:
     if len(dispatch.axes) != 1:
         raise DispatchError(
             f"{dispatch.name} depends on {len(dispatch.axes)} sizes: a plot shows one",
@@ -82,7 +79,7 @@ def _shown(part: Range, sizes: Sequence[int]) -> tuple[int, int] | None:
 # -- SVG -------------------------------------------------------------------------------------------
 
 
-def svg(dispatch: Dispatch, record: TuningRecord) -> str:
+def svg(dispatch: Declaration, record: TuningRecord) -> str:
     lines = series(record)
     colours = dict(zip(lines, COLOURS * (1 + len(lines) // len(COLOURS))))
     sizes = sorted({size for points in lines.values() for size, _ in points})
@@ -132,7 +129,7 @@ def _svg_ranges(
     return found
 
 
-def _svg_axes(dispatch: Dispatch, x: Scale, y: Scale) -> list[str]:
+def _svg_axes(dispatch: Declaration, x: Scale, y: Scale) -> list[str]:
     bottom, right = HEIGHT - BOTTOM, WIDTH - RIGHT
     found = [
         f'<path d="M{LEFT} {TOP}V{bottom}H{right}" fill="none" stroke="black"/>',
@@ -176,7 +173,7 @@ def _svg_legend(colours: Mapping[str, str]) -> list[str]:
 # -- text ------------------------------------------------------------------------------------------
 
 
-def text_plot(dispatch: Dispatch, record: TuningRecord) -> str:
+def text_plot(dispatch: Declaration, record: TuningRecord) -> str:
     lines = series(record)
     marks = dict(zip(lines, MARKS * (1 + len(lines) // len(MARKS))))
     sizes = sorted({size for points in lines.values() for size, _ in points})

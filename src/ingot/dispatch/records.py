@@ -1,6 +1,6 @@
-"""Measurements in memory and on disk: a Record for each setting, that is the dtypes and sizes of
-arguments that are not dispatched on. A tuning file is used only for the machine, the source and the
-versions it was made with; a damaged, hostile or foreign one is ignored with a line in the log.
+"""Measurements in memory and on disk: a TuningRecord for each setting, that is the dtypes and sizes
+of arguments that are not dispatched on. A tuning file is used only for the machine, the source and
+the versions it was made with; a damaged, hostile or foreign one is ignored with a line in the log.
 Writes are atomic. Text in a file is compared and shown, never evaluated.
 """
 
@@ -12,24 +12,23 @@ import json
 import logging
 import platform
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
+from ingot.dispatch.declaration import Declaration
 from ingot.dispatch.folders import read_tuning_file, tuning_folder, write_tuning_file
 from ingot.dispatch.narrow import expression
 from ingot.dispatch.ranges import Range, RangeTable, Row
+from ingot.dispatch.tuning_record import Sample, TuningRecord
 from ingot.document import Part, parse, shown
 from ingot.errors import FileError
 from ingot.options import Options, make_options
 from ingot.version import __version__
-
-if TYPE_CHECKING:
-    from ingot.dispatch.declare import Dispatch
 
 FORMAT = 1
 MOST_RECORDS = 100_000
@@ -37,39 +36,7 @@ log = logging.getLogger("ingot.dispatch")
 log.addHandler(logging.NullHandler())  # silent unless the user adds a handler
 
 
-@dataclass(frozen=True)
-class Sample:
-    """Timings at one size."""
-
-    sizes: tuple[int, ...]
-    seconds: Mapping[str, float]
-    """By candidate."""
-
-
-@dataclass(frozen=True)
-class TuningRecord:
-    setting: str
-    table: RangeTable
-    samples: tuple[Sample, ...] = ()
-    disqualified: Mapping[str, str] = field(default_factory=dict)
-    """Excluded candidates, and why."""
-
-    def joined(self, other: TuningRecord) -> TuningRecord:
-        """With the rows and samples of the other record, which are newer."""
-        new = {row.box for row in other.table.rows}
-        rows = [*(row for row in self.table.rows if row.box not in new), *other.table.rows]
-        rows.sort(key=lambda row: [part.low for part in row.box])
-        sizes = {sample.sizes for sample in other.samples}
-        samples = [*(s for s in self.samples if s.sizes not in sizes), *other.samples]
-        return TuningRecord(
-            self.setting,
-            RangeTable(tuple(rows)),
-            tuple(sorted(samples, key=lambda s: s.sizes)),
-            {**self.disqualified, **other.disqualified},
-        )
-
-
-def setting_of(dispatch: Dispatch, bound: Mapping[str, Any]) -> str:
+def setting_of(dispatch: Declaration, bound: Mapping[str, Any]) -> str:
     """The arguments as text, without the dispatched sizes."""
     parts = []
     for name, value in bound.items():
@@ -80,7 +47,7 @@ def setting_of(dispatch: Dispatch, bound: Mapping[str, Any]) -> str:
     return "; ".join(parts)
 
 
-def _tensor_text(dispatch: Dispatch, name: str, tensor: torch.Tensor) -> str:
+def _tensor_text(dispatch: Declaration, name: str, tensor: torch.Tensor) -> str:
     free = _free_dimensions(dispatch, name, tensor.dim())
     sizes = ["*" if k in free else str(_example(n)) for k, n in enumerate(tensor.shape)]
     dtype = str(tensor.dtype).removeprefix("torch.")
@@ -90,7 +57,7 @@ def _tensor_text(dispatch: Dispatch, name: str, tensor: torch.Tensor) -> str:
     return f"{dtype}[{', '.join(sizes)}]{laid}"
 
 
-def _free_dimensions(dispatch: Dispatch, name: str, rank: int) -> set[int]:
+def _free_dimensions(dispatch: Declaration, name: str, rank: int) -> set[int]:
     found: set[int] = set()
     for axis in dispatch.axes:
         for tensor, dimension in axis.dimensions:
@@ -110,7 +77,7 @@ def _example(number: Any) -> Any:
 
 
 def known_record(
-    dispatch: Dispatch, bound: Mapping[str, Any], options: Options | None = None
+    dispatch: Declaration, bound: Mapping[str, Any], options: Options | None = None
 ) -> TuningRecord | None:
     """The record, if it is known without measuring."""
     path = tuning_file(dispatch, options)
@@ -121,7 +88,7 @@ def known_record(
     return dispatch.records.get(setting_of(dispatch, bound))
 
 
-def remember(dispatch: Dispatch, record: TuningRecord, options: Options | None = None) -> None:
+def remember(dispatch: Declaration, record: TuningRecord, options: Options | None = None) -> None:
     dispatch.records[record.setting] = record
     dispatch.chosen.clear()
     path = tuning_file(dispatch, options)
@@ -135,14 +102,14 @@ def remember(dispatch: Dispatch, record: TuningRecord, options: Options | None =
     write_tuning_file(path, json.dumps(content, indent=1))
 
 
-def tuning_file(dispatch: Dispatch, options: Options | None = None) -> Path | None:
+def tuning_file(dispatch: Declaration, options: Options | None = None) -> Path | None:
     """None if there is no folder for it."""
     folder = tuning_folder((options or make_options()).tuning)
     home = f"{dispatch.reference.__module__}.{dispatch.reference.__qualname__}"
     return None if folder is None else folder / f"{dispatch.name}-{_digest(home)}.json"
 
 
-def made_for(dispatch: Dispatch) -> dict[str, str]:
+def made_for(dispatch: Declaration) -> dict[str, str]:
     """Everything that a measurement depends on."""
     return {
         "machine": _machine(),
@@ -158,7 +125,7 @@ class _OtherThreads(Exception):
     """Of no interest to a user: the number of threads changes from run to run."""
 
 
-def _loaded(dispatch: Dispatch, path: Path) -> dict[str, TuningRecord]:
+def _loaded(dispatch: Declaration, path: Path) -> dict[str, TuningRecord]:
     text = read_tuning_file(path)
     if text is None:
         return {}
@@ -175,7 +142,7 @@ def _loaded(dispatch: Dispatch, path: Path) -> dict[str, TuningRecord]:
     return {record.setting: record for record in records}
 
 
-def _records(dispatch: Dispatch, content: Part) -> list[TuningRecord]:
+def _records(dispatch: Declaration, content: Part) -> list[TuningRecord]:
     given = content.entries()
     if "format" not in given or given["format"].value != FORMAT:
         content.fail(f"its format is not {FORMAT}")
@@ -190,7 +157,7 @@ def _records(dispatch: Dispatch, content: Part) -> list[TuningRecord]:
     return [_record(dispatch, each) for each in fields["records"].items(most=MOST_RECORDS)]
 
 
-def _record(dispatch: Dispatch, each: Part) -> TuningRecord:
+def _record(dispatch: Declaration, each: Part) -> TuningRecord:
     fields = each.fields("setting", "table", "samples", "disqualified")
     rows = fields["table"].fields("rows")["rows"].items(most=MOST_RECORDS)
     samples = fields["samples"].items(most=MOST_RECORDS)
@@ -202,7 +169,7 @@ def _record(dispatch: Dispatch, each: Part) -> TuningRecord:
     )
 
 
-def _row(dispatch: Dispatch, row: Part) -> Row:
+def _row(dispatch: Declaration, row: Part) -> Row:
     fields = row.fields("box", "serves", "confidence", "why")
     serves = fields["serves"].text()
     if serves not in dispatch.candidates:
@@ -217,7 +184,7 @@ def _range(part: Part) -> Range:
     return Range(low, None if fields["high"].value is None else fields["high"].integer(low))
 
 
-def _sample(dispatch: Dispatch, sample: Part) -> Sample:
+def _sample(dispatch: Declaration, sample: Part) -> Sample:
     fields = sample.fields("sizes", "seconds")
     sizes = tuple(size.integer(0) for size in fields["sizes"].items(len(dispatch.axes)))
     return Sample(sizes, {k: _number(v) for k, v in fields["seconds"].entries().items()})
@@ -229,7 +196,7 @@ def _number(part: Part) -> float:
     return float(part.value)
 
 
-def _sources(dispatch: Dispatch) -> list[str]:
+def _sources(dispatch: Declaration) -> list[str]:
     texts = [repr(dispatch.ranges), repr([axis.text for axis in dispatch.axes]), *dispatch.code]
     for candidate in dispatch.candidates.values():
         function = getattr(candidate.function, "func", candidate.function)

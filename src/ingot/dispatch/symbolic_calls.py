@@ -5,7 +5,7 @@ symbols stay; sizes that the reference requires to be equal share one symbol.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sympy
 import torch
@@ -13,18 +13,16 @@ from torch._dynamo.source import ConstantSource
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
 
+from ingot.dispatch.declaration import Declaration
 from ingot.dispatch.narrow import World, symbolic_number
 from ingot.dispatch.trace import OperatorCall
-
-if TYPE_CHECKING:
-    from ingot.dispatch.declare import Dispatch
 
 EXAMPLE = 509
 """For sizes of 0 and 1, which would be specialised; unlike any other size."""
 
 
 def call_at(
-    dispatch: Dispatch, bound: Mapping[str, Any], sizes: Sequence[int]
+    dispatch: Declaration, bound: Mapping[str, Any], sizes: Sequence[int]
 ) -> OperatorCall | None:
     """A call without symbols whose dispatched sizes are these; None if a size is not that of a
     single dimension."""
@@ -45,7 +43,7 @@ def call_at(
     return OperatorCall(dispatch, made)
 
 
-def symbolic_call(dispatch: Dispatch, bound: Mapping[str, Any]) -> OperatorCall:
+def symbolic_call(dispatch: Declaration, bound: Mapping[str, Any]) -> OperatorCall:
     sizes = dispatch.sizes(dispatch.shapes(bound))
     if all(isinstance(size, torch.SymInt) for size in sizes):
         return OperatorCall(dispatch, dict(bound))
@@ -56,7 +54,7 @@ def symbolic_call(dispatch: Dispatch, bound: Mapping[str, Any]) -> OperatorCall:
     return call
 
 
-def _with_symbols(dispatch: Dispatch, bound: Mapping[str, Any], linked: bool) -> OperatorCall:
+def _with_symbols(dispatch: Declaration, bound: Mapping[str, Any], linked: bool) -> OperatorCall:
     """With `linked`, equal sizes share one symbol."""
     env = ShapeEnv()
     mode = FakeTensorMode(shape_env=env, allow_non_fake_inputs=True)
@@ -93,7 +91,7 @@ def _runs(call: OperatorCall) -> bool:
     return not any(isinstance(fact, sympy.Eq) for fact in world.assumed())
 
 
-def _dispatched(dispatch: Dispatch, bound: Mapping[str, Any]) -> list[tuple[str, int]]:
+def _dispatched(dispatch: Declaration, bound: Mapping[str, Any]) -> list[tuple[str, int]]:
     found: dict[tuple[str, int], None] = {}
     for axis in dispatch.axes:
         for name, dimension in axis.dimensions:

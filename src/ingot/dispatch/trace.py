@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sympy
 import torch
@@ -19,11 +19,9 @@ from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import _disable_current_modes
 
 from ingot.dispatch.candidates import Candidate, fitted
+from ingot.dispatch.declaration import Declaration
 from ingot.dispatch.narrow import Constraint, World, moved, symbolic_number, world_of
 from ingot.dispatch.ranges import Box
-
-if TYPE_CHECKING:
-    from ingot.dispatch.declare import Dispatch
 
 
 class Untraceable(Exception):
@@ -34,7 +32,7 @@ class Untraceable(Exception):
 class OperatorCall:
     """A call of a dispatched op, with its arguments as they are known while tracing."""
 
-    dispatch: Dispatch
+    dispatch: Declaration
     bound: Mapping[str, Any]
     """Arguments by name; those from the graph as fake values and symbols."""
     nodes: tuple[Node, ...] = ()
@@ -56,7 +54,7 @@ class OperatorCall:
         return [] if box is None else list(zip(self.sizes(), box, strict=True))
 
 
-def call_of(dispatch: Dispatch, node: Node) -> OperatorCall:
+def call_of(dispatch: Declaration, node: Node) -> OperatorCall:
     bound = dispatch.bind(node.args, node.kwargs)
     nodes = tuple(v for v in bound.values() if isinstance(v, Node))
     values = {n: v.meta["val"] if isinstance(v, Node) else v for n, v in bound.items()}

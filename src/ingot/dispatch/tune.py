@@ -10,26 +10,25 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torch.utils._python_dispatch import _disable_current_modes
 
+from ingot.dispatch.declaration import Declaration
 from ingot.dispatch.declared import Advance, declared_ranges
 from ingot.dispatch.measure import Bench
 from ingot.dispatch.ranges import Box, Range, RangeTable
-from ingot.dispatch.records import Sample, TuningRecord, known_record, remember, setting_of
+from ingot.dispatch.records import known_record, remember, setting_of
 from ingot.dispatch.search import found_ranges
 from ingot.dispatch.symbolic_calls import symbolic_call
+from ingot.dispatch.tuning_record import Sample, TuningRecord
 from ingot.exclusive import exclusively
 from ingot.options import Options, make_options
-
-if TYPE_CHECKING:
-    from ingot.dispatch.declare import Dispatch
 
 
 @exclusively()
 def record_for(
-    dispatch: Dispatch,
+    dispatch: Declaration,
     bound: Mapping[str, Any],
     *,
     needed: Sequence[Range] | None = None,
@@ -56,7 +55,7 @@ def record_for(
 
 
 def _missing(
-    dispatch: Dispatch, record: TuningRecord, needed: Sequence[Range] | None
+    dispatch: Declaration, record: TuningRecord, needed: Sequence[Range] | None
 ) -> list[Box] | None:
     """The boxes that are not measured yet; if ranges are searched, all or nothing."""
     declared = dispatch.boxes()
@@ -72,7 +71,7 @@ def _missing(
 
 
 def _measured(
-    dispatch: Dispatch,
+    dispatch: Declaration,
     bound: Mapping[str, Any],
     missing: Sequence[Box],
     seconds: float,
@@ -93,7 +92,7 @@ def _measured(
 
 
 @contextmanager
-def _progress(dispatch: Dispatch) -> Iterator[Advance]:
+def _progress(dispatch: Declaration) -> Iterator[Advance]:
     """A progress bar in a terminal, nothing elsewhere."""
     from rich.console import Console
     from rich.progress import Progress

@@ -3,17 +3,13 @@ candidates and confidence, and the disqualified candidates."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from ingot.dispatch.declaration import Declaration
 from ingot.dispatch.plot import text_plot
 from ingot.dispatch.ranges import RangeTable, box_text
-from ingot.dispatch.records import TuningRecord
-
-if TYPE_CHECKING:
-    from ingot.dispatch.declare import Dispatch
+from ingot.dispatch.tuning_record import TuningRecord
 
 
-def report_text(dispatch: Dispatch) -> str:
+def report_text(dispatch: Declaration) -> str:
     parts = [f"{dispatch.name} on {', '.join(axis.text for axis in dispatch.axes)}"]
     if dispatch.pinned is not None:
         parts += ["pinned:", *_rows(dispatch.pinned)]
@@ -24,7 +20,7 @@ def report_text(dispatch: Dispatch) -> str:
     return "\n".join(parts)
 
 
-def _record(dispatch: Dispatch, record: TuningRecord) -> list[str]:
+def _record(dispatch: Declaration, record: TuningRecord) -> list[str]:
     lines = _rows(record.table.merged())
     lines += [f"  {name} is not used: {why}" for name, why in record.disqualified.items()]
     if record.samples:

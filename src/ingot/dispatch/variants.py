@@ -20,7 +20,8 @@ from ingot.dispatch.builtin_variants import CHOICES, FORMER_CHOICES, THREADS, Fo
 from ingot.dispatch.declare import Dispatch
 from ingot.dispatch.folders import has_tuning_files
 from ingot.dispatch.ranges import Range, RangeTable, Row
-from ingot.dispatch.records import TuningRecord, known_record
+from ingot.dispatch.records import known_record
+from ingot.dispatch.tuning_record import TuningRecord
 from ingot.errors import OptionError, did_you_mean
 from ingot.forks import fork_safe_lock
 from ingot.options import Options
