@@ -19,7 +19,7 @@ from ingot.codegen.jit.stored_code import Stored, lines_of, stored_modules
 MOST_COMPARED = 4000
 """Modules that are read, the last used first."""
 NEAR = 0.5
-"""The likeness of modules that are worth comparing."""
+"""The similarity of modules that are worth comparing."""
 TEXT = "text"
 _DIGEST = re.compile(r"[0-9a-f]{16,32}", re.ASCII)
 """Part of names. It changes with every other line of what it names."""
@@ -60,7 +60,7 @@ class _Text:
     def names(self) -> list[str]:
         return list(map(_plain, self.functions))
 
-    def likeness(self, other: _Text) -> float:
+    def similarity(self, other: _Text) -> float:
         """The share of lines that both have, plus 1 if their functions have the same names."""
         common = (self.plain & other.plain).total()
         share = common / max(self.plain.total(), other.plain.total(), 1)
@@ -108,9 +108,9 @@ def _miss(key: str, text: _Text | None, known: Sequence[_Text]) -> Miss:
         return Miss(key, (), None, None, "its entry is no longer there")
     if not known:
         return Miss(key, text.functions, None, None, "there was no other module")
-    ranked = [(text.likeness(each), _agreement(text, each), k) for k, each in enumerate(known)]
-    likeness, _, at = max(ranked)
-    if likeness < NEAR:
+    ranked = [(text.similarity(each), _agreement(text, each), k) for k, each in enumerate(known)]
+    similarity, _, at = max(ranked)
+    if similarity < NEAR:
         why = "no module has the same functions, or half of the lines"
         return Miss(key, text.functions, None, None, why)
     return Miss(key, text.functions, known[at].stored.key, _difference(text, known[at]))
