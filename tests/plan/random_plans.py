@@ -89,9 +89,10 @@ class _Builder:
 
     def kernel(self, count: int) -> str:
         name = f"loops.k{count}.00"
-        reads = tuple(ir.Parameter(f"in{k}", "r", F32) for k in range(count))
-        out = ir.Parameter("out", "w", F32)
-        self.kernels[name] = ir.Kernel(name, "loops", "00", (*reads, out, ir.Parameter("n")))
+        reads = tuple(ir.Parameter(f"b{k}", "r", F32) for k in range(count))
+        out = ir.Parameter(f"b{count}", "w", F32)
+        sizes = (ir.Parameter("n0"),) if self.symbolic else ()
+        self.kernels[name] = ir.Kernel(name, "loops", "00", (*reads, out, *sizes))
         return name
 
     def launch(self, out: str, sources: list[str]) -> tuple[ir.Launch, Step]:
@@ -111,9 +112,9 @@ class _Builder:
             env[out] = function(*(env[name] for name in sources)).clamp(-2, 2)
 
         threads = self.rng.choice([None, 1, 8])
-        launch = ir.Launch(
-            self.kernel(len(sources)), (*pointers, 4 * self.rows), computes, threads, step=(0, 1)
-        )
+        sizes = (self.rows,) if self.symbolic else ()
+        kernel = self.kernel(len(sources))
+        launch = ir.Launch(kernel, (*pointers, *sizes), computes, threads, step=(0, 1))
         return launch, step
 
     def sources(self, known: list[str]) -> list[str]:

@@ -71,7 +71,7 @@ step 0:0 covers(0:2, 0:3) {
       attributes sample_geometry{extents=(1, s0, sym(2*s0)), dtype=torch.float32, label=None, \
 tile=sample_tile{rows=4, scale=0.5}, padded=True}
     }
-    parallel threads(8) {
+    parallel threads(s0 // 2) {
       launch @pointwise.relu.77(%h, %y, 32*s0) threads(s0 // 2) step 0:1 {
         computes {
           %a = %h:f32[s0, 32]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -216,3 +217,60 @@ def test_a_malformed_record_is_shown_among_its_neighbours(case: Any) -> None:
     (culprit,) = [line for line in around if line.startswith(">")]
     assert shown in culprit
     assert len(around) > 2
+
+
+GENERATED = """
+plan(%x) {
+  symbol s0: 1..64 {integer, positive}
+  symbol s1: 1..64 {integer, positive}
+  input %x: f32[s0, s1]
+  result %y: f32[s0, s1]
+  kernel @loops.ab: loops #ab (b0: r f32, b1: w f32, n0, n1)
+
+  define s0 = size(%x, 0)
+  define s1 = size(%x, 1)
+  allocate %y
+  segment {
+    parallel threads(max(s0, s1)) {
+      launch @loops.ab(%x, %y, s0, s1) threads(s0) {
+        computes {
+          %0 = %x:f32[s0, s1]
+          %1 = aten.exp.default(%0)
+          %1 -> %y:f32[s0, s1]
+        }
+      }
+      launch @loops.ab(%x, %y, s0, s1) threads(s1) {
+        computes {
+          %0 = %x:f32[s0, s1]
+          %1 = aten.sin.default(%0)
+          %1 -> %y:f32[s0, s1]
+        }
+      }
+    }
+  }
+  free %x
+  return %y
+}
+"""
+FIRST = "launch @loops.ab(%x, %y, s0, s1) threads(s0)"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ("b0: r f32, b1", "b1: r f32, b0", "generated loops take b0, b1, …, then n0, n1, …"),
+        ("b1: w f32, n0", "n0, b1: w f32", "generated loops take b0, b1, …, then n0, n1, …"),
+        ("b0: r f32", "b0: r", "b0 is no buffer of generated loops"),
+        ("b0: r f32", "b0: r f32?", "b0 is no buffer of generated loops"),
+        (FIRST, FIRST.replace("s0, s1", "2*s0, s1"), "generated loops take symbols"),
+        (FIRST, FIRST.replace("s0, s1", "4, s1"), "generated loops take symbols"),
+        (FIRST, FIRST.replace("s0, s1", "s1, s1"), "generated loops take a symbol twice"),
+        ("parallel threads(max(s0, s1))", "parallel threads(s0)", "are not the most that a launch"),
+        ("s1) threads(s1) {", "s1) {", "launches that threads can share"),
+    ],
+)
+def test_generated_loops(before: str, after: str, message: str) -> None:
+    verify(parse(GENERATED), {"s0": 3, "s1": 4})
+    assert before in GENERATED
+    with pytest.raises(PlanError, match=re.escape(message)):
+        verify(parse(GENERATED.replace(before, after, 1)))

@@ -17,6 +17,7 @@ import sympy
 
 from ingot.errors import Place
 from ingot.plan.kernels import (
+    LOOPS,
     Affine,
     Attributes,
     Expansion,
@@ -47,6 +48,7 @@ from ingot.plan.operands import (
 from ingot.program.shapes import Size
 
 __all__ = [
+    "LOOPS",
     "NOWHERE",
     "Affine",
     "Allocate",

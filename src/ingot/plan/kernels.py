@@ -14,6 +14,9 @@ from ingot.errors import Place
 from ingot.plan.operands import Call
 from ingot.program.shapes import Size
 
+LOOPS = "loops"
+"""The family of kernels that are generated from regions."""
+
 
 @dataclass(frozen=True)
 class Parameter:

@@ -49,7 +49,9 @@ UNARY = "OpaqueUnaryFn_"
 
 
 class SizePrinter(sympy.printing.str.StrPrinter):
-    """Sizes as Python text."""
+    """Sizes as Python text that is executed. PyTorch's PythonPrinter does not serve: it writes the
+    symbols' own names, whatever these are, refers to `torch` and `math`, and prints a function that
+    it does not know, such as Where, instead of refusing it."""
 
     def __init__(self, names: Mapping[sympy.Symbol, str]):
         super().__init__()
@@ -115,6 +117,12 @@ def identifier(stem: str, name: str) -> str:
     """A Python identifier for any `name`, so that no text inside a name becomes code."""
     plain = name.isascii() and f"x{name}".isidentifier()
     return f"{stem}_{name}" if plain else f"{stem}x{name.encode(errors='replace').hex()}"
+
+
+def largest(sizes: Iterable[Size]) -> Size:
+    distinct = list(dict.fromkeys(sizes))
+    numbers = [size for size in distinct if isinstance(size, int)]
+    return max(numbers) if len(numbers) == len(distinct) else Max(*distinct)
 
 
 def symbols_in(sizes: Iterable[Size]) -> list[sympy.Symbol]:

@@ -7,8 +7,8 @@
 
 Informational fields are checked for their form only: `step`, `covers`, `faults`, places and
 subjects of requirements, the number of threads that find work. Values that only machine code reads
-(sizes among the arguments of a launch, attribute records) and the ops of a computation are checked
-by execution: `plan.interpret` against eager, native code against the interpreter.
+(sizes among the arguments of a library kernel, attribute records) and the ops of a computation are
+checked by execution: `plan.interpret` against eager, native code against the interpreter.
 tests/plan/test_any_field.py lists the changes of a plan that neither notices.
 """
 

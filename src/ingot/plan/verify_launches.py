@@ -10,6 +10,7 @@ import torch
 
 from ingot.errors import did_you_mean
 from ingot.plan.ir import (
+    LOOPS,
     EagerControlFlow,
     Function,
     Kind,
@@ -22,6 +23,7 @@ from ingot.plan.ir import (
     Ref,
     Return,
 )
+from ingot.plan.sizes import largest
 from ingot.plan.verify_context import WRITABLE, Fault, VerifyContext
 from ingot.plan.verify_records import named_refs, verify_call
 from ingot.program.expressions import is_condition
@@ -32,8 +34,7 @@ def verify_launches(context: VerifyContext) -> None:
         if isinstance(op, Launch):
             _Launch(context, op, position).verify()
         elif isinstance(op, Parallel):
-            if not op.launches or op.threads == 0:
-                raise Fault(position, "a parallel region without launches or without threads")
+            _verify_parallel(op, position)
         elif isinstance(op, Loop):
             _verify_loop(context, op, position)
         elif isinstance(op, EagerControlFlow):
@@ -58,6 +59,8 @@ class _Launch:
             self.fail(f"{len(given)} arguments for {len(declared)} parameters")
         for parameter, argument in zip(declared, given, strict=True):
             self.argument(parameter, argument)
+        if kernel.family == LOOPS:
+            self.sizes()
         self.computation()
         self.inputs()
         self.outputs()
@@ -84,6 +87,15 @@ class _Launch:
         expr = isinstance(argument, sympy.Basic) and not is_condition(argument)
         if type(argument) is not int and not expr:
             self.fail(f"{parameter.name} is a number, not {argument}")
+
+    def sizes(self) -> None:
+        """Generated loops take the symbols that they need, each once; other numbers are constants
+        of their code."""
+        numbers = [a for a in self.launch.arguments if not isinstance(a, Pointer | Function)]
+        if not all(isinstance(number, sympy.Symbol) for number in numbers):
+            self.fail("generated loops take symbols, not other sizes")
+        if len(set(numbers)) < len(numbers):
+            self.fail("generated loops take a symbol twice")
 
     def pointer(self, parameter: Parameter, pointer: Pointer) -> None:
         buffer = self.context.buffer(pointer.buffer, self.at)
@@ -176,7 +188,15 @@ class _Launch:
                 self.fail(f"the kernel reads %{name}, but the computation does not")
 
 
-# -- loops and eager control flow ----------------------------------------------------------------
+# -- parallel regions, loops and eager control flow ------------------------------------------------
+
+
+def _verify_parallel(op: Parallel, position: int) -> None:
+    threads = [launch.threads for launch in op.launches if launch.threads is not None]
+    if not threads or op.threads == 0:
+        raise Fault(position, "a parallel region without launches or without threads")
+    if op.threads != largest(threads):
+        raise Fault(position, f"{op.threads} threads are not the most that a launch can use")
 
 
 def _verify_loop(context: VerifyContext, op: Loop, position: int) -> None:

@@ -12,6 +12,7 @@ import sympy
 
 from ingot.errors import did_you_mean
 from ingot.plan.ir import (
+    LOOPS,
     NOWHERE,
     Buffer,
     Call,
@@ -50,6 +51,8 @@ def verify_records(plan: Plan) -> None:
                 raise Fault(f"@{kernel.name}", f"{parameter.name} has a dtype but is no pointer")
             if parameter.optional and not parameter.access:
                 raise Fault(f"@{kernel.name}", f"the number {parameter.name} cannot be null")
+        if kernel.family == LOOPS:
+            _verify_loops(kernel)
     _verify_recipes(plan)
     _verify_symbols(plan)
     _verify_uses(plan)
@@ -139,6 +142,18 @@ def _verify_kernel(kernel: Kernel) -> None:
     if family != kernel.family or kernel.digest not in rest.split("."):
         named = f"{kernel.family} and {kernel.digest}"
         raise Fault(f"@{kernel.name}", f"its name does not consist of {named}")
+
+
+def _verify_loops(kernel: Kernel) -> None:
+    """Generated loops: typed buffers b0, b1, …, then symbols n0, n1, …"""
+    buffers = [p for p in kernel.parameters if p.access]
+    symbols = [p for p in kernel.parameters if not p.access]
+    names = [f"b{k}" for k in range(len(buffers))] + [f"n{k}" for k in range(len(symbols))]
+    if [parameter.name for parameter in kernel.parameters] != names:
+        raise Fault(f"@{kernel.name}", "generated loops take b0, b1, …, then n0, n1, …")
+    for parameter in buffers:
+        if parameter.access not in ("r", "w") or parameter.dtype is None or parameter.optional:
+            raise Fault(f"@{kernel.name}", f"{parameter.name} is no buffer of generated loops")
 
 
 # -- recipes ---------------------------------------------------------------------------------------

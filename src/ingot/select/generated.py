@@ -19,7 +19,7 @@ from ingot.kernels.family import useful_threads
 from ingot.kernels.matmul.family import FusedEpilogue, Member
 from ingot.ops.rules import pointwise_rules
 from ingot.plan.draft import PlanDraft
-from ingot.plan.ir import Argument, Launch, Op, Parameter
+from ingot.plan.ir import LOOPS, Argument, Launch, Op, Parameter
 from ingot.program.shapes import tensor_of
 from ingot.program.source import node_place
 from ingot.select.fuse_epilogues import Epilogue
@@ -95,7 +95,7 @@ def _called(kernel: CompiledKernel, draft: PlanDraft) -> tuple[str, tuple[Argume
     ]
     parameters += [Parameter(f"n{k}") for k in range(len(kernel.symbols))]
     name = draft.kernel(
-        "loops", kernel.address, parameters, kernel.share, kernel.code, text_digest(kernel.text)
+        LOOPS, kernel.address, parameters, kernel.share, kernel.code, text_digest(kernel.text)
     )
     return name, (*arguments, *kernel.symbols)
 

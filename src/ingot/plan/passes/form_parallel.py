@@ -4,15 +4,13 @@ threads. A launch that needs only one thread joins a region only between launche
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from torch.utils._sympy.functions import Max
-
 from ingot.plan.ir import Branch, Launch, Loop, Op, Parallel, Plan, Segment
 from ingot.plan.passes.base import Notes, PlanPass, count, on_eager_blocks
-from ingot.program.shapes import Size
+from ingot.plan.sizes import largest
 
 MOST_SMALL = 2
 """Consecutive small launches for which a team of threads waits instead of being dismissed and woken
@@ -73,7 +71,7 @@ def _closed(run: Sequence[Launch]) -> list[Op]:
         return [*run]
     first, end = large[0], large[-1] + 1
     inside = tuple(run[first:end])
-    threads = _most(launch.threads for launch in inside if launch.threads is not None)
+    threads = largest(launch.threads for launch in inside if launch.threads is not None)
     return [*run[:first], Parallel(inside, threads), *run[end:]]
 
 
@@ -81,10 +79,3 @@ def _is_large(launch: Launch) -> bool:
     """May several threads find work?"""
     threads = launch.threads
     return threads is not None and (not isinstance(threads, int) or threads > 1)
-
-
-def _most(counts: Iterable[Size]) -> Size:
-    distinct = list(dict.fromkeys(counts))
-    if all(isinstance(number, int) for number in distinct):
-        return max(distinct)
-    return Max(*distinct)
