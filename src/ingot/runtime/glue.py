@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import time
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import sympy
-import torch
 from torch._C._dynamo.guards import _empty_strided_cpu  # type: ignore[attr-defined]
 
 from ingot.codegen.support.launcher import UNUSUAL, presence
@@ -27,30 +25,24 @@ from ingot.plan.ir import (
     Define,
     Eager,
     EagerControlFlow,
-    Entries,
     Fold,
     Free,
-    Items,
     Kind,
-    Launch,
     Op,
-    Opaque,
     Plan,
-    Ref,
     Return,
     Segment,
-    refs,
     walk,
 )
 from ingot.plan.prepared import Prepared
 from ingot.plan.recipes import prepared_by
 from ingot.plan.resources import Resources
-from ingot.plan.sizes import SizePrinter, identifier
-from ingot.program.shapes import Size
 from ingot.runtime.arena_layout import ArenaLayout
 from ingot.runtime.bounds import SHIFT, Extents, with_checks
 from ingot.runtime.checked import CheckedLaunch
 from ingot.runtime.control import eager_control_flow
+from ingot.runtime.expressions import ExpressionWriter
+from ingot.runtime.input_uses import eager_inputs, written_inputs
 from ingot.runtime.launch import Base, Bound, Unbound, Use
 from ingot.runtime.launch import SegmentLauncher as Binding
 from ingot.runtime.lowering import FIRST_BASE, Bases, Lowering
@@ -86,10 +78,10 @@ def emit(plan: Plan, resources: Resources, options: Options) -> Runner:
     return Runner(run, source, tuple(glue.prepared), tuple(glue.segments), glue.seconds)
 
 
-class _Glue:
+class _Glue(ExpressionWriter):
     def __init__(self, plan: Plan, resources: Resources, options: Options):
-        self.plan, self.resources, self.options = plan, resources, options
-        self.buffers = plan.by_name()
+        super().__init__(plan, resources)
+        self.options = options
         self.lines: list[str] = []
         """Of the body of the function, inside its `try` statement."""
         self.first_write = 0
@@ -101,7 +93,7 @@ class _Glue:
         self.prepared: list[Prepared] = []
         self.segments: list[NativeSegment] = []
         self.seconds: dict[int, list[float]] = {}
-        self.scope: dict[str, Any] = {
+        self.scope |= {
             "empty_strided": _empty_strided_cpu, "empty_large": empty_large,
             "empty_kept": empty_kept, "failed": failed, "broken": broken, "borrow": borrow,
             "borrow_any": borrow_any, "give_back": give_back, "give_back_any": give_back_any,
@@ -110,75 +102,10 @@ class _Glue:
         self._arena = ArenaLayout(plan)
         self._bases = Bases()
         self._recipes = {recipe.buffer: recipe for recipe in plan.recipes}
-        self._symbols = {s.expr: identifier("size", s.name) for s in plan.symbols}
-        self._printer = SizePrinter(self._symbols)
-        self._variables = {name: f"in{k}" for k, name in enumerate(plan.inputs)}
-        self._targets: dict[str, str] = {}
         self._made: dict[str, Prepared] = {}
         parameters = {k.name: [p.name for p in k.parameters] for k in plan.kernels}
         self._lowering = Lowering(self.buffers, parameters, resources, self._bases)
-        self._written = _written_inputs(plan, self.buffers)
-
-    # -- names -------------------------------------------------------------------------------------
-
-    def capture(self, stem: str, value: Any) -> str:
-        name = f"{stem}{len(self.scope)}"
-        self.scope[name] = value
-        return name
-
-    def variable(self, name: str) -> str:
-        known = self._variables.get(name)
-        if known is None:
-            buffer = self.buffers[name]
-            if buffer.kind is Kind.CONSTANT or name in self.resources.constants:
-                known = self.capture("constant", self.resources.constants[name])
-            else:
-                known = f"v_{name}"
-            self._variables[name] = known
-        return known
-
-    def size(self, size: Size) -> str:
-        if isinstance(size, int):
-            return str(size)
-        for symbol in size.free_symbols:
-            if symbol not in self._symbols:
-                raise KeyError(f"the symbol {symbol} has no value when it is needed")
-        if isinstance(size, sympy.Symbol):
-            return self._symbols[size]
-        return f"int({self._printer.doprint(size)})"
-
-    def sizes(self, sizes: Sequence[Size]) -> str:
-        return "(" + "".join(f"{self.size(s)}, " for s in sizes) + ")"
-
-    def argument(self, value: Any) -> str:
-        match value:
-            case Ref():
-                return self.variable(value.name)
-            case Items():
-                return f"[{', '.join(map(self.argument, value.values))}]"
-            case tuple():
-                return "(" + "".join(f"{self.argument(v)}, " for v in value) + ")"
-            case bool() | int() | str() | None:
-                return repr(value)
-            case sympy.Basic():
-                return self.size(value)
-            case Entries():
-                pairs = ((self.argument(k), self.argument(v)) for k, v in value.pairs)
-                return "{" + ", ".join(f"{k}: {v}" for k, v in pairs) + "}"
-            case slice():
-                parts = map(self.argument, (value.start, value.stop, value.step))
-                return f"slice({', '.join(parts)})"
-            case Opaque():
-                return self.capture("object", self.resources.objects[value.name])
-        return self.capture("value", value)
-
-    def target(self, name: str) -> str:
-        known = self._targets.get(name)
-        if known is None:
-            target = self.resources.target(name)
-            plain = isinstance(target, torch._ops.OpOverload) and _is_plain(target)
-            known = self._targets[name] = self.capture("op", target._op if plain else target)
-        return known
+        self._written = written_inputs(plan, self.buffers)
 
     # -- text --------------------------------------------------------------------------------------
 
@@ -402,7 +329,7 @@ class _Glue:
     def _look_at_inputs(self) -> None:
         """PyTorch's own kernels would follow a null pointer: the inputs of eager ops are checked
         once, before anything runs. Segments check the tensors that they bind."""
-        names = [n for n in self.plan.inputs if n in _eager_inputs(self.plan, self.buffers)]
+        names = [n for n in self.plan.inputs if n in eager_inputs(self.plan, self.buffers)]
         if not names:
             return
         rows = array("q")
@@ -423,47 +350,3 @@ def _step_of(op: Op) -> tuple[int, int]:
     if isinstance(op, Segment):
         return next((s for inner in walk(op.ops) if (s := _step_of(inner)) != NOWHERE), NOWHERE)
     return getattr(op, "step", NOWHERE)
-
-
-def _written_inputs(plan: Plan, buffers: Mapping[str, Buffer]) -> set[str]:
-    """Inputs that native code writes."""
-    return {
-        operand.buffer
-        for op in walk(plan.ops)
-        if isinstance(op, Launch)
-        for _, operand in op.computes.outputs
-        if buffers[operand.buffer].kind is Kind.INPUT
-    }
-
-
-def _eager_inputs(plan: Plan, buffers: Mapping[str, Buffer]) -> set[str]:
-    """Strided inputs that eager ops read or write, directly or through views."""
-    found: set[str] = set()
-    for op in walk(plan.ops):
-        if isinstance(op, EagerControlFlow):
-            found.update(_roots(op.operands, buffers))
-        elif isinstance(op, Eager) and not _makes_view(op, buffers):
-            found.update(_roots((op.call.args, tuple(v for _, v in op.call.kwargs)), buffers))
-            found.update(op.writes)
-    return {name for name in found if _is_strided(buffers[name])}
-
-
-def _makes_view(op: Eager, buffers: Mapping[str, Buffer]) -> bool:
-    result = buffers.get(op.call.result)
-    return result is not None and result.alias is not None
-
-
-def _roots(value: Any, buffers: Mapping[str, Buffer]) -> Iterator[str]:
-    for name in refs(value):
-        while (alias := buffers[name].alias) is not None:
-            name = alias
-        yield name
-
-
-def _is_strided(buffer: Buffer) -> bool:
-    return buffer.kind is Kind.INPUT and buffer.dtype is not None
-
-
-def _is_plain(target: torch._ops.OpOverload) -> bool:
-    """Can the C++ op be called without the Python layers around it?"""
-    return target.namespace == "aten" and not target._schema.is_mutable
