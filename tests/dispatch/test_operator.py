@@ -36,7 +36,9 @@ def test_pins_serve_in_eager() -> None:
     assert one(x).eq(1).all()
 
 
-@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+@pytest.mark.parametrize(
+    "backend", ["eager", "aot_eager", pytest.param("inductor", marks=pytest.mark.slow)]
+)
 def test_other_backends(backend: str) -> None:
     compiled = torch.compile(around, backend=backend, dynamic=True, fullgraph=True)
     for n in (256, 700, 4096):
