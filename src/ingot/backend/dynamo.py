@@ -14,6 +14,7 @@ from torch import fx
 
 from ingot.backend.cache_artifacts import record_artifacts
 from ingot.capture.foreach_writes import order_foreach_writes
+from ingot.capture.plain_writes import write_plainly
 from ingot.capture.sources import forgetting_sources
 from ingot.collection import set_aside_while_compiling, with_the_rest_aside
 from ingot.exclusive import exclusively
@@ -83,6 +84,7 @@ def _captured(
     note_recompile()
     order_random_ops(gm)
     order_foreach_writes(gm)
+    write_plainly(gm)
     reveal_calls(gm)
     index_by_tensors(gm)
     precompile.begin(gm.graph)
