@@ -454,6 +454,63 @@ def test_control_flow_with_eager_steps() -> None:
     check(function, torch.randn(6))
 
 
+SORTED: dict[str, Callable[[Tensor], Any]] = {
+    "cond": lambda v: torch.cond(
+        v.sum() > 0, lambda v: v.sort().values + v.shape[0], lambda v: v.abs() * 2, (v,)
+    ),
+    "nested cond": lambda v: torch.cond(
+        v.sum() > 0,
+        lambda v: torch.cond(v[0] > 0, lambda v: v.sort().values, lambda v: v * v.shape[0], (v,)),
+        lambda v: v.abs() * 2,
+        (v,),
+    ),
+    "while_loop": lambda v: count(2, lambda i, v: (v.sort().values * 0.5 + i,), v),
+    "map": lambda v: torch._higher_order_ops.map(
+        lambda row, w: row.sort().values + w.sum(), torch.stack([v, v * 2]), v
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SORTED)
+def test_eager_bodies_on_a_product_of_sizes(name: str) -> None:
+    """No input of such a body has one of the symbols as its size."""
+    shapes = ({0: Dim.AUTO, 1: Dim.AUTO},)
+
+    def function(x: Tensor) -> Any:
+        return SORTED[name](x.reshape(-1))
+
+    with torch.no_grad():
+        x = torch.randn(3, 4)
+        compiled = ingot.compile(function, (x,), dynamic_shapes=shapes, options={"strict": True})
+        for given in (x, -x.abs(), torch.rand(5, 2), torch.randn(1, 7)):
+            torch.testing.assert_close(compiled(given), function(given))
+
+
+SHARING: dict[str, Callable[[Tensor], Any]] = {
+    "loop that reads a carried size": lambda x: while_loop(
+        lambda i, v: i < x.shape[0], lambda i, v: (i + 1, v * 2), (torch.tensor(0), x)
+    ),
+    "loop that reads the base of a carried view": lambda x: while_loop(
+        lambda i, v: i < x.sum(), lambda i, v: (i + 1, v * 2), (torch.tensor(0), x[0])
+    ),
+    "branch on a tensor and a row of it": lambda x: torch.cond(
+        x.sum() > 0, lambda a, b: a + b * x, lambda a, b: a - b, (x, x[0])
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SHARING)
+def test_operands_in_one_memory(name: str) -> None:
+    function, x = SHARING[name], torch.rand(3, 4)
+    check(function, x)
+    with torch.no_grad():
+        for shapes in (None, ({0: Dim.AUTO},)):
+            compiled = ingot.compile(
+                function, (x,), dynamic_shapes=shapes, options={"strict": True}
+            )
+            torch.testing.assert_close(compiled(x), torch.compile(function, backend="eager")(x))
+
+
 def test_a_thousand_small_iterations() -> None:
     def function(x: Tensor) -> Tensor:
         return count(1000, lambda i, x: (x * 0.99 + i.sin(),), x)[1]

@@ -14,6 +14,7 @@ from torch import fx
 
 from ingot.backend.cache_artifacts import record_artifacts
 from ingot.capture.foreach_writes import order_foreach_writes
+from ingot.capture.operands_apart import separate_operands
 from ingot.capture.plain_writes import write_plainly
 from ingot.capture.sources import forgetting_sources
 from ingot.collection import set_aside_while_compiling, with_the_rest_aside
@@ -85,6 +86,7 @@ def _captured(
     order_random_ops(gm)
     order_foreach_writes(gm)
     write_plainly(gm)
+    separate_operands(gm)
     reveal_calls(gm)
     index_by_tensors(gm)
     precompile.begin(gm.graph)

@@ -23,6 +23,7 @@ from ingot.capture.attributes import refusing_changes, writing_attributes_back
 from ingot.capture.check_messages import CapturedCheck, noting_checks, restore_texts
 from ingot.capture.foreach_writes import order_foreach_writes
 from ingot.capture.hidden_aliases import reveal_aliases, shared_by_strides
+from ingot.capture.operands_apart import separate_operands
 from ingot.capture.plain_checks import plain_checks
 from ingot.capture.plain_writes import write_plainly
 from ingot.capture.resized_outputs import replace_resizing_ops
@@ -242,6 +243,7 @@ def functional(exported: ExportedProgram, table: Mapping[Any, Any], train: bool)
     order_random_ops(exported.graph_module)
     order_foreach_writes(exported.graph_module)
     write_plainly(exported.graph_module)
+    separate_operands(exported.graph_module)
     _forget_bases(exported)
     table = {**random_decompositions, **table}
     exported = reveal_aliases(replace_resizing_ops(exported))

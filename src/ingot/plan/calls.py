@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import sympy
@@ -169,6 +169,19 @@ def recipe_calls(
         calls.append(call_of(node, name, lambda n: Ref(names[n]), resources))
         names[node] = name
     return tuple(calls), names
+
+
+def definitions(value: Any) -> Iterator[tuple[sympy.Symbol, str, int]]:
+    """The symbols that a value defines, each with the query and dimension of its `Define`."""
+    numbers: list[tuple[Any, str, int]] = [(value, "value", 0)]
+    if isinstance(value, torch.Tensor) and value.layout is torch.strided:
+        numbers += [(size, "size", k) for k, size in enumerate(value.shape)]
+        numbers += [(stride, "stride", k) for k, stride in enumerate(value.stride())]
+        numbers.append((value.storage_offset(), "offset", 0))
+    for number, query, dim in numbers:
+        symbol = symbol_of(number)
+        if symbol is not None:
+            yield symbol, query, dim
 
 
 def symbol_of(value: Any) -> sympy.Symbol | None:

@@ -37,7 +37,12 @@ def makers(graph: fx.Graph) -> dict[str, fx.Node]:
 
 def symbol_names(value: Any) -> set[str]:
     """In the sizes, strides and offset of a tensor, in a number, or in any of several values."""
-    return {symbol.name for number in _numbers(value) for symbol in _expression(number)}
+    return {symbol.name for symbol in symbols_in(value)}
+
+
+def symbols_in(value: Any) -> set[sympy.Symbol]:
+    """As `symbol_names`."""
+    return {symbol for number in _numbers(value) for symbol in _expression(number)}
 
 
 def _numbers(value: Any) -> Iterable[Any]:

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import sympy
 import torch
 from torch import fx
 
 from ingot.codegen.support.executor import MOST_ARGUMENTS
 from ingot.fuse.fused import CallStep
+from ingot.plan.calls import definitions
 from ingot.program.graph import output_values, placeholders, same_numbers
 from ingot.program.higher_order import Control
 from ingot.program.shapes import shape_of, strides_of
-from ingot.program.symbols import symbol_names
+from ingot.program.symbols import symbol_names, symbols_in
 
 FIXED_WORDS = 4
 """Arguments of a loop's step, besides two for each value that it moves."""
@@ -37,6 +39,21 @@ def fits(step: CallStep, control: Control, in_sight: set[str]) -> bool:
         and all(_known(graph, in_sight) for graph in graphs)
         and _tests(graphs[0], control)
     )
+
+
+def free_symbols(step: CallStep) -> list[sympy.Symbol]:
+    """The symbols in the bodies' values, of nested bodies too, that no input of theirs defines, by
+    name."""
+    found: set[sympy.Symbol] = set()
+    for body in step.bodies:
+        graph = body.program.graph
+        own = {s for node in placeholders(graph) for s, _, _ in definitions(node.meta.get("val"))}
+        used = {s for node in graph.nodes for s in symbols_in(node.meta.get("val"))}
+        for inner in body.steps:
+            if isinstance(inner, CallStep):
+                used.update(free_symbols(inner))
+        found |= used - own
+    return sorted(found, key=lambda symbol: symbol.name)
 
 
 def _used(call: fx.Node) -> list[Any]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import sympy
+
 from ingot.codegen.loops.kernels import Kernels
 from ingot.dispatch.variants import Variants
 from ingot.fuse.fused import Fused, Step
@@ -117,15 +119,18 @@ def _branch(tree: Versions, blocks: Iterator[tuple[Op, ...]]) -> tuple[Op, ...]:
 
 def plan_body(
     body: Fused,
+    symbols: Sequence[sympy.Symbol],
     kernels: Kernels,
     epilogues: Mapping[Region, Epilogue],
     outer: PlanDraft,
     within: str,
 ) -> Plan:
-    """The plan of a control-flow body that Python executes. The outer draft keeps its journal."""
+    """The plan of a control-flow body that Python executes. Its last inputs are the values of
+    `symbols`. The outer draft keeps its journal."""
     draft = PlanDraft(outer.resources, outer.variants, dict(outer.ranges), outer.names)
     selector = Selector(body, kernels, epilogues, draft)
-    inputs = selector.inputs()
+    sizes = selector.symbol_inputs(symbols)
+    inputs = [*selector.inputs(), *sizes]
     selector.ops()
     plan, journal = _finished(draft, inputs, [selector])
     for entry in journal.entries:

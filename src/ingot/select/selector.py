@@ -22,7 +22,7 @@ from ingot.fuse.region import Region
 from ingot.fuse.views import is_view
 from ingot.kernels.choose_variants import note_variants
 from ingot.kernels.matmul.family import Member, packed_launch, table_of
-from ingot.plan.calls import argument, call_of, size_expr, symbol_of
+from ingot.plan.calls import argument, call_of, definitions, size_expr
 from ingot.plan.derived import is_derived
 from ingot.plan.draft import PlanDraft, is_memory
 from ingot.plan.host_ops import laid_out
@@ -47,6 +47,7 @@ from ingot.program.program import Program
 from ingot.program.shapes import strides_of
 from ingot.program.source import node_place
 from ingot.program.spec import is_pure
+from ingot.select.control_flow import free_symbols
 from ingot.select.control_ops import ControlOps
 from ingot.select.fallback import region_calls
 from ingot.select.fuse_epilogues import Epilogue, with_code
@@ -327,52 +328,51 @@ class Selector:
         self._place_in_input([node])
 
     def _eager_control_flow(self, step: CallStep) -> None:
-        """Control flow with eager steps inside: each body is a plan of its own."""
+        """Control flow with eager steps inside: each body is a plan of its own. Symbols that its
+        inputs do not define (`x.view(-1)` has the size n·m) are operands behind the program's."""
         node, draft = step.node, self.draft
         control = control_of(node)
         assert control is not None
+        symbols = [s for s in free_symbols(step) if s.name in draft.known]
         bodies = tuple(
-            self._body(body, f"{node.name}/{number}") for number, body in enumerate(step.bodies)
+            self._body(body, symbols, f"{node.name}/{number}")
+            for number, body in enumerate(step.bodies)
         )
         operands = tuple(argument(o, draft.refer, draft.resources) for o in control.operands())
         predicate = argument(control.predicate, draft.refer, draft.resources)
         name = self._result(node, None)
         draft.ops.append(
             EagerControlFlow(
-                control.kind, name, predicate, operands, len(control.carried),
-                len(control.sliced), bodies, draft.step,
+                control.kind, name, predicate, (*operands, *symbols),
+                len(control.carried), len(control.sliced), bodies, draft.step,
             )
         )  # fmt: skip
         draft.name_as(node, name)
         self.learn(node)
 
-    def _body(self, body: Fused, within: str) -> Plan:
+    def _body(self, body: Fused, symbols: Sequence[sympy.Symbol], within: str) -> Plan:
         from ingot.select.planner import plan_body
 
-        return plan_body(body, self.kernels, self.epilogues, self.draft, within)
+        return plan_body(body, symbols, self.kernels, self.epilogues, self.draft, within)
 
     # -- symbols -----------------------------------------------------------------------------------
 
     def learn(self, node: fx.Node) -> None:
         """Defines the symbols that no earlier value defines."""
-        value = node.meta.get("val")
-        symbol = symbol_of(value)
-        if symbol is not None:
-            self._define(symbol, node, "value")
-        if not isinstance(value, torch.Tensor) or value.layout is not torch.strided:
-            return
-        for k, size in enumerate(value.shape):
-            self._define(symbol_of(size), node, "size", k)
-        for k, stride in enumerate(value.stride()):
-            self._define(symbol_of(stride), node, "stride", k)
-        self._define(symbol_of(value.storage_offset()), node, "offset")
-
-    def _define(self, symbol: sympy.Symbol | None, node: fx.Node, query: str, dim: int = 0) -> None:
         draft = self.draft
-        if symbol is None or symbol.name in draft.known:
-            return
-        draft.define(symbol)
-        draft.ops.append(Define(symbol.name, draft.handle(node), query, dim))
+        for symbol, query, dim in definitions(node.meta.get("val")):
+            if symbol.name not in draft.known:
+                draft.define(symbol)
+                draft.ops.append(Define(symbol.name, draft.handle(node), query, dim))
+
+    def symbol_inputs(self, symbols: Sequence[sympy.Symbol]) -> list[str]:
+        """Buffers for symbols that a body receives as operands; defines them."""
+        draft, names = self.draft, []
+        for symbol in symbols:
+            names.append(draft.add(symbol.name, Kind.OBJECT))
+            draft.define(symbol)
+            draft.ops.append(Define(symbol.name, names[-1], "value"))
+        return names
 
     # -- blocks ------------------------------------------------------------------------------------
 
