@@ -71,8 +71,20 @@ PROGRAMS: dict[str, Callable[[Tensor], Any]] = {
     "two results of one": two_of_one,
     "a new tensor twice": lambda x: (lambda y: (y, y, y.view_as(y)))(x * 2),
     "equal tensors": lambda x: (x * 2, x * 2),
+    "written, then broadcast": lambda x: torch.broadcast_tensors(x.exp_(), x[:1])[0],
+    "written, then into a loss": lambda x: (x.neg_(), torch.nn.functional.huber_loss(x, x)),
+    "two of a view": lambda x: (lambda v: (v, v.add_(1)))(x.squeeze()),
+    "in place of a view": lambda x: x.swapaxes(0, 1).renorm_(1, 0, 3),
     "written, then viewed": floor_then_view,
     "written through a grid": written_through_a_grid,
+}
+
+
+OF_TWO: dict[str, Callable[[Tensor, Tensor], Any]] = {
+    "the first in place": lambda x, y: x.ge_(0.5),
+    "the second in place": lambda x, y: (x * 2, y.neg_()),
+    "both": lambda x, y: (y.neg_(), x.exp_(), x),
+    "out": lambda x, y: (torch.add(y, 1, out=y), x + 1),
 }
 
 
@@ -109,6 +121,31 @@ def test_results_are_eagers_objects(name: str, dynamic: bool) -> None:
     with torch.no_grad():
         options = {"strict": True}
         check(program, ingot.compile(program, (example(),), dynamic_shapes=shapes, options=options))
+
+
+WRITING = [name for name in PROGRAMS if name.startswith(("in ", "out", "two", "written"))]
+
+
+@pytest.mark.parametrize("name", WRITING)
+def test_results_of_torch_compile(name: str) -> None:
+    torch._dynamo.reset()
+    with torch.no_grad():
+        options = {"strict": True}
+        check(PROGRAMS[name], torch.compile(PROGRAMS[name], backend="ingot", options=options))
+
+
+@pytest.mark.parametrize("name", OF_TWO)
+def test_results_of_inputs_in_one_memory(name: str) -> None:
+    """AOTAutograd makes views of the common base of its inputs."""
+    torch._dynamo.reset()
+    program = OF_TWO[name]
+    compiled = torch.compile(program, backend="ingot", options={"strict": True})
+    with torch.no_grad():
+        expected, actual = example(), example()
+        wanted = program(expected, expected[:-1])
+        found = compiled(actual, actual[:-1])
+        assert relations(actual, found) == relations(expected, wanted)
+        torch.testing.assert_close((found, actual), (wanted, expected))
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -114,6 +114,7 @@ def _through_autograd(
     from ingot.backend.alias_guard import guard_aliases
     from ingot.backend.direct import shortened
     from ingot.backend.input_views import return_input_views
+    from ingot.backend.result_objects import return_objects
     from ingot.capture.autograd import through_aot_autograd
     from ingot.capture.partition import partition
     from ingot.capture.unfold_writes import refuse_lost_elements
@@ -144,7 +145,7 @@ def _through_autograd(
         keep_inference_input_mutations=True,
     )
     called = shortened(wrapped, inference[0] if inference else None, gm, len(inputs))
-    return guard_aliases(called, gm, inputs)
+    return guard_aliases(return_objects(called, gm), gm, inputs)
 
 
 def _is_plain(gm: fx.GraphModule) -> bool:

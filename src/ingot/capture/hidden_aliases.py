@@ -15,7 +15,7 @@ from torch.export import ExportedProgram
 from torch.fx import GraphModule, Node
 from torch.fx.node import map_arg
 
-from ingot.program.graph import is_view, placeholders, same_numbers
+from ingot.program.graph import is_item, is_view, placeholders, same_numbers
 
 aten = torch.ops.aten
 HONEST: dict[Any, Any] = {
@@ -36,9 +36,12 @@ def reveal_aliases(exported: ExportedProgram) -> ExportedProgram:
             continue
         if node.target in HONEST:
             node.target = HONEST[node.target]
-        elif _returns_argument(node) or _lifts(node, constants):
-            node.replace_all_uses_with(node.args[0])
-            _rename_output(exported, node, node.args[0])
+            continue
+        source = node.args[0] if _returns_argument(node) or _lifts(node, constants) else None
+        source = source or _element_of_argument(node)
+        if source is not None:
+            node.replace_all_uses_with(source)
+            _rename_output(exported, node, source)
             graph.erase_node(node)
     exported.graph_module.recompile()
     return exported
@@ -102,6 +105,23 @@ def _returns_argument(node: Node) -> bool:
     if not shares_storage(result, given) or not _same_geometry(result, given):
         return False
     return not is_view(node) or _returns_object(node)
+
+
+def _element_of_argument(node: Node) -> Node | None:
+    """The element of a list that an op returns in a list, as `broadcast_tensors` does."""
+    if not is_item(node) or not isinstance(node.args[0], Node):
+        return None
+    call: Any = node.args[0]
+    k: Any = node.args[1]
+    given: Any = call.args[0] if call.args else None
+    if call.target is not aten.broadcast_tensors.default or not isinstance(given, list | tuple):
+        return None
+    source = given[k]
+    result, value = node.meta.get("val"), source.meta.get("val")
+    if not isinstance(result, torch.Tensor) or not isinstance(value, torch.Tensor):
+        return None
+    same = shares_storage(result, value) and same_numbers(result.shape, value.shape)
+    return source if same else None
 
 
 def _returns_object(node: Node) -> bool:
