@@ -74,6 +74,17 @@ def test_write_through_a_view() -> None:
     check(function, torch.randn(4, 3).t())
 
 
+def test_in_place_through_another_view_of_the_input() -> None:
+    """The kernel reads a view of the input, and writes the input itself."""
+    check(
+        lambda x, y: x.logical_or_(y),
+        torch.arange(8).view(2, 2, 2).permute(2, 1, 0),
+        torch.ones(1, 2),
+    )
+    check(lambda x: (x[None].fill_(1.5), x.frac_()), torch.tensor(2.5))
+    check(lambda x: x.copy_((x.t() * 2).t()), torch.randn(3, 4))
+
+
 def test_input_is_a_view_of_another() -> None:
     base = torch.randn(4, 4)
 

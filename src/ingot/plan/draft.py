@@ -15,7 +15,7 @@ from torch import fx
 from ingot.dispatch.variants import Variants
 from ingot.errors import Place as SourceLine
 from ingot.fuse.accesses import Condition
-from ingot.fuse.views import base_of
+from ingot.fuse.views import base_of, is_view
 from ingot.journal import JournalEntry
 from ingot.plan.calls import ComputationBuilder, recipe_calls, size_expr
 from ingot.plan.decisions import Decisions
@@ -47,6 +47,7 @@ from ingot.plan.places import native_view
 from ingot.plan.requirements import requirement
 from ingot.plan.resources import KernelEntry as Code
 from ingot.plan.resources import Resources, content
+from ingot.program.graph import memory_root
 from ingot.program.program import SymbolRange
 from ingot.program.shapes import Size, shape_of, size_of, strides_of, tensor_of
 from ingot.program.source import node_place
@@ -269,9 +270,16 @@ class PlanDraft:
     ) -> Computation:
         """`read`: the nodes that the kernel reads, if it skips some operands of its ops."""
         buffers = None if read is None else {each.buffer for n in read if (each := self.operand(n))}
+        written = {self.operand(node) for node in outputs}
 
         def operand(node: fx.Node) -> Operand | None:
             found = self.operand(node)
+            if (
+                found not in written
+                and is_view(node)
+                and self.operand(memory_root(node)) in written
+            ):
+                return None  # computed in place through a view: the operand is what it writes
             return None if buffers is not None and found and found.buffer not in buffers else found
 
         builder = ComputationBuilder(members, operand, self._eager_name, self.resources)
