@@ -45,6 +45,32 @@ def test_sizes_as_values() -> None:
     agrees(function, ({0: A},), rows(6, 1, 9, 0))
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.uint8, torch.bool, torch.complex64])
+def test_sizes_copied_into_tensors(dtype: torch.dtype) -> None:
+    """`copy_` accepts a number, which it wraps like any other."""
+
+    def function(x: Tensor) -> tuple[Tensor, ...]:
+        n, m = x.shape
+        made, strided = torch.zeros(n, m, dtype=dtype), torch.zeros(m, n, dtype=dtype)
+        strided.t()[:, 1:].copy_(300 * n)
+        return made.copy_(m), strided, torch.zeros(n, dtype=dtype).copy_(n / 2), x.copy_(n > m)
+
+    agrees(function, ({0: A, 1: A},), [(torch.randn(n, m),) for n, m in ((3, 4), (7, 3), (9, 40))])
+
+
+@pytest.mark.parametrize("name", ["floor_divide", "copysign", "logical_xor"])
+def test_layouts_of_many_symbols(name: str) -> None:
+    """That such a copy is contiguous follows from its strides alone."""
+
+    def function(x: Tensor) -> Tensor:
+        return getattr(torch, name)(x, x + 1)
+
+    calls = [(torch.ones(n, 3, 2, m, 4).permute(4, 3, 2, 1, 0),) for n, m in ((2, 5), (3, 3))]
+    compiled = agrees(function, (dict.fromkeys(range(5), A),), calls)
+    for args in calls:
+        assert compiled(*args).stride() == function(*args).stride()
+
+
 def test_fractions_of_sizes() -> None:
     def function(x: Tensor) -> Tensor:
         n, m = x.shape

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+import sympy
 import torch
 from torch import Tensor
 from torch._decomp import decomposition_table as of_pytorch
@@ -16,11 +17,13 @@ from torch._ops import OpOverload
 from torch._prims_common import (
     is_contiguous_for_memory_format_or_false,
     is_contiguous_or_false,
+    make_contiguous_strides_for,
     suggest_memory_format,
 )
 from torch.fx.experimental.symbolic_shapes import guard_or_false
 
 from ingot.passes.decompositions import Decomposition, decomposes, overload
+from ingot.program.graph import same_numbers
 
 aten = torch.ops.aten
 
@@ -32,8 +35,15 @@ ITERATED = (
 strides."""
 
 
+def is_contiguous(x: Tensor) -> bool:
+    """Without a guard. The products of more than a few symbols are compared as expressions."""
+    if is_contiguous_or_false(x):
+        return True
+    return same_numbers(x.stride(), make_contiguous_strides_for(x.shape))
+
+
 def dense(x: Tensor) -> Tensor:
-    return x if is_contiguous_or_false(x) else aten.clone(x, memory_format=torch.contiguous_format)
+    return x if is_contiguous(x) else aten.clone(x, memory_format=torch.contiguous_format)
 
 
 def _iterated(op: OpOverload, *args: Any, **kwargs: Any) -> Any:
@@ -41,7 +51,7 @@ def _iterated(op: OpOverload, *args: Any, **kwargs: Any) -> Any:
     in place of every tensor, as in torch.div(7, 2)."""
     tensors = [a for a in args if isinstance(a, Tensor)]
     rank = max((t.dim() for t in tensors), default=0)
-    if rank < 2 or all(is_contiguous_or_false(t) for t in tensors):
+    if rank < 2 or all(map(is_contiguous, tensors)):
         return NotImplemented
     order = dimension_order(tensors, rank)
     turned = [_turned(a, order) if isinstance(a, Tensor) and a.dim() else a for a in args]
@@ -77,13 +87,33 @@ def _compare(a: int, b: int, strides: Sequence[Sequence[Any]], shape: Sequence[A
     for stride in strides:
         if guard_or_false(stride[a] == 0) or guard_or_false(stride[b] == 0):
             continue
-        if guard_or_false(stride[a] < stride[b]):
+        if _is_less(stride[a], stride[b]):
             return -1
-        if guard_or_false(stride[a] > stride[b]):
+        if _is_less(stride[b], stride[a]):
             return 1
         if guard_or_false(shape[a] > shape[b]):
             return 1
     return 0
+
+
+def _is_less(a: Any, b: Any) -> bool:
+    """Of strides with symbols, whether it holds if all sizes are two or more: the stride of a
+    dimension of one is not observable."""
+    if guard_or_false(a < b):
+        return True
+    exprs = [n.node.expr if isinstance(n, torch.SymInt) else sympy.Integer(n) for n in (a, b)]
+    rest = {s: sympy.Symbol(f"t{k}") + 2 for k, s in enumerate(_symbols(exprs))}
+    difference = sympy.expand((exprs[1] - exprs[0]).xreplace(rest))
+    if not rest or not difference.is_polynomial(
+        *(each.free_symbols.pop() for each in rest.values())
+    ):
+        return False
+    terms = difference.as_coefficients_dict().values()
+    return bool(terms) and all(term > 0 for term in terms)
+
+
+def _symbols(exprs: Sequence[sympy.Expr]) -> list[sympy.Symbol]:
+    return sorted({s for expr in exprs for s in expr.free_symbols}, key=str)
 
 
 def _broadcast_strides(x: Tensor, rank: int) -> list[Any]:
@@ -117,7 +147,7 @@ def log_sigmoid(x: Tensor) -> Any:
 
 @decomposes("rrelu_with_noise_functional")
 def rrelu(x: Tensor, *args: Any, **kwargs: Any) -> Any:
-    if is_contiguous_or_false(x):
+    if is_contiguous(x):
         return NotImplemented
     return aten.rrelu_with_noise_functional(dense(x), *args, **kwargs)
 

@@ -146,8 +146,11 @@ def slice_scatter(
 
 
 @decomposes("copy")
-def copy(x: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
-    """A fresh tensor with src's values, x's dtype and x's shape."""
+def copy(x: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
+    """A fresh tensor with src's values, x's dtype and x's shape. PyTorch accepts a number for src,
+    a symbolic one too: x.copy_(x.shape[0])."""
+    if not isinstance(src, Tensor):
+        return aten.copy(x, _number(src))
     if not is_contiguous_or_false(x):
         return NotImplemented
     if src.dtype != x.dtype:
@@ -155,3 +158,10 @@ def copy(x: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     if len(src.shape) != len(x.shape) or any(str(a) != str(b) for a, b in zip(src.shape, x.shape)):
         src = aten.expand(src, x.shape)
     return aten.clone(src, memory_format=torch.contiguous_format)
+
+
+def _number(value: Any) -> Tensor:
+    """As eager wraps a number: in the widest dtype of its kind."""
+    kinds = ((torch.SymBool | bool, torch.bool), (torch.SymInt | int, torch.int64))
+    dtype = next((dtype for kind, dtype in kinds if isinstance(value, kind)), torch.float64)
+    return aten.scalar_tensor(value, dtype=dtype)
