@@ -94,13 +94,13 @@ def _captured(
     dynamic_shapes: Any,
     options: Options,
 ) -> Program:
-    """Retry with sizes of 1 specialised if the tracer cannot decide whether a dynamic size of 1 is
-    broadcast: eager runs the model with these arguments."""
+    """Retry with sizes of 0 and 1 specialised if the tracer cannot decide whether a dynamic size of
+    1 is broadcast, or divides by a size of 0: eager runs the model with these arguments."""
     try:
         with ordinary_sizes():
             return export_to_run(model, args, kwargs, dynamic_shapes, options)
     except CaptureError as first:
-        if not dynamic_shapes or not any(1 in t.shape for t in _tensors(args, kwargs)):
+        if not dynamic_shapes or not any({0, 1} & {*t.shape} for t in _tensors(args, kwargs)):
             raise
         try:
             return export_to_run(model, args, kwargs, dynamic_shapes, options)

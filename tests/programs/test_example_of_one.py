@@ -41,6 +41,22 @@ def test_a_size_of_one_stays_dynamic_where_it_may() -> None:
             torch.testing.assert_close(compiled(x), x.softmax(-1))
 
 
+@pytest.mark.parametrize("shape", [(0, 3), (2, 0)])
+def test_an_example_of_zero(shape: tuple[int, int]) -> None:
+    """PyTorch divides by a stride, which is 0 for this example unless its sizes are special."""
+
+    def program(x: Tensor) -> Tensor:
+        torch._foreach_tan_([x, x])
+        return torch.dstack([x[None].expand(2, *shape)]).permute(2, 0, 1)
+
+    x = torch.randn(shape)
+    with torch.no_grad():
+        compiled = ingot.compile(
+            program, (x,), dynamic_shapes=({0: Dim.AUTO, 1: Dim.AUTO},), options={"strict": True}
+        )
+        assert compiled(x).shape == program(x).shape
+
+
 def test_a_write_to_an_empty_slice_of_one() -> None:
     """A region whose domain is empty, over sizes that are one in the example."""
 
