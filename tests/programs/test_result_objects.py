@@ -75,6 +75,11 @@ PROGRAMS: dict[str, Callable[[Tensor], Any]] = {
     "written, then into a loss": lambda x: (x.neg_(), torch.nn.functional.huber_loss(x, x)),
     "two of a view": lambda x: (lambda v: (v, v.add_(1)))(x.squeeze()),
     "in place of a view": lambda x: x.swapaxes(0, 1).renorm_(1, 0, 3),
+    "written, then squeezed in place": lambda x: x.add_(1)[:1].squeeze_(0),
+    "written, then transposed in place": lambda x: x.neg_()[:, 1:].t_(),
+    "written, then viewed in place, and again": lambda x: x.exp_().view(-1).unsqueeze_(0)[:, 2:],
+    "written, then restrided in place": lambda x: x.add_(1).t().as_strided_([2], [3]),
+    "written as a view squeezed in place": lambda x: (lambda v: (v.squeeze_(0), v.neg_()))(x[:1]),
     "written, then viewed": floor_then_view,
     "written through a grid": written_through_a_grid,
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch._ops import OpOverload
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind as TorchInputKind
 from torch.fx import Node
@@ -32,7 +33,7 @@ def shared_outputs(exported: ExportedProgram) -> dict[int, Shared]:
         result, views = source, []
         while isinstance(source, Node):
             written = returned_argument(source)
-            if written is None and not _is_known_view(source):
+            if _moves_view(source) or (written is None and not _is_known_view(source)):
                 break
             if written is None:
                 views.append(source)
@@ -79,6 +80,12 @@ def _by_storage(exported: ExportedProgram, result: Node) -> Shared | None:
             geometry = (list(value.shape), list(value.stride()), start)
             return Shared(node.name, (), geometry)
     return None
+
+
+def _moves_view(node: Node) -> bool:
+    """Whether it changes the geometry of its argument, as `squeeze_` does."""
+    target = node.target
+    return isinstance(target, OpOverload) and torch.Tag.inplace_view in target.tags
 
 
 def _is_known_view(node: Node) -> bool:
