@@ -25,56 +25,16 @@ OUTSTANDING: dict[int, Outstanding] = {
         "v = x.long(); v[None, v] with Dim.AUTO, x (3, c, 1) permuted: strides of a "
         "contiguous result, not of the permuted one",
     ),
-    17: Outstanding(
-        "S", "raises",
-        "torch.cond(p, lambda x: l1_loss(x, x), ..., (x.ravel(),)) with Dim.AUTO: the plan of the "
-        "body lacks the symbols of its input's size (PlanError; eager without strict)",
-    ),
     27: Outstanding(
         "E", "raises",
         "y = x.unfold(0, 0, n); y[1:3, 2:] = 2: refused with strict, in eager without: PyTorch's "
         "functionalization clears the rest of the input",
     ),
-    56: Outstanding(
-        "J", "raises",
-        "_foreach_tan_([x, x]) of an empty view with Dim.AUTO: integer modulo by "
-        "zero at capture",
-    ),
     64: Outstanding(
         "J", "raises",
-        "torch.linspace(3, 0.001, n, out=y): the written output has another shape "
-        "(VerifyError)",
+        "torch.linspace(3, 0.001, n, out=y) of an input y of another shape: refused with strict "
+        "(VerifyError), in eager without",
     ),
-    80: Outstanding(
-        "M", "raises",
-        "x.fill_diagonal_(1) of a view at an offset: as_strided_scatter beyond the "
-        "copied storage",
-    ),
-    100: Outstanding("M", "raises", "as 80"),
-    94: Outstanding(
-        "Q", "alias",
-        "inputs x, x.detach(), z = w[..., 1:-1]; x.elu_(); z.tril_(2): the results are x and z in "
-        "eager, views of their memory compiled",
-    ),
-    128: Outstanding(
-        "Q", "alias",
-        "y = not_equal(x, 1, out=z) of an input z: y is z in eager, a view of its memory compiled",
-    ),
-    130: Outstanding(
-        "J", "raises",
-        'while_loop whose condition reads x.shape[0] of a captured x: "might be '
-        'aliasing the input"',
-    ),
-    131: Outstanding(
-        "N", "raises",
-        "y.copy_(x.shape[1]) with Dim.AUTO: 'SymInt' object has no attribute 'dtype'",
-    ),
-    135: Outstanding("J", "raises", "as 56"),
-    183: Outstanding(
-        "J", "raises",
-        "x.polygamma_(1): taken for a custom operator whose output is an alias",
-    ),
-    196: Outstanding("J", "raises", "as 130"),
 }  # fmt: skip
 
 SHARED: dict[int, Outstanding] = {
@@ -82,28 +42,10 @@ SHARED: dict[int, Outstanding] = {
         "P", "runs",
         "x.mul_(1.0) of int32: eager refuses to write floats to integers, the compiled graph runs",
     ),
-    74: Outstanding(
-        "Q", "alias",
-        "x.flatten() of a vector is x in eager, and a new view of its memory in a "
-        "compiled graph",
-    ),
-    105: Outstanding(
-        "Q", "alias",
-        "v = x.swapaxes(0, 1); w = v.renorm_(1, 0, 3): w is v in eager, a second "
-        "view compiled",
-    ),
-    150: Outstanding(
-        "Q", "alias",
-        "y = x.detach(); z = y.le_(1): z is y in eager, another view of x compiled",
-    ),
-    167: Outstanding(
-        "Q", "alias",
-        "z = x.acosh_() with an alias of x as second input: z is x in eager, a view "
-        "of it compiled",
-    ),
-    199: Outstanding(
-        "Q", "alias",
-        "w = v.as_strided_(...) of an empty v: w is v in eager, two tensors compiled",
+    183: Outstanding(
+        "R", "value (grad)",
+        "torch.cond of feature_dropout with gradients: the backward pass draws another mask, and "
+        "the generator advances twice",
     ),
 }  # fmt: skip
 """Silent differences that PyTorch's own tracing causes: the control has them too."""
