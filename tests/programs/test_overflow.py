@@ -106,3 +106,61 @@ def test_threads_that_share_a_row() -> None:
     x = torch.randn(2, 1 << 18) * torch.tensor([[1.0], [1e30]])
     norm = NORMS["layer_norm"]
     torch.testing.assert_close(ingot.compile(norm, (x,))(x), norm(x), equal_nan=True)
+
+
+VARIANCES: dict[str, Callable[[Tensor], Tensor]] = {
+    "rows": lambda x: x.var(-1),
+    "rows, all elements": lambda x: x.var(-1, correction=0),
+    "rows, float correction": lambda x: x.var(-1, correction=2.5),
+    "columns": lambda x: x.var(0),
+    "everything": lambda x: x.var(),
+    "var_mean": lambda x: torch.var_mean(x, -1)[0],
+    "std": lambda x: x.std(-1),
+    "beside a norm": lambda x: (
+        x.var(-1, correction=0) * F.layer_norm(x, x.shape[-1:])[..., 0].sign()
+    ),
+    "vector_norm": lambda x: torch.linalg.vector_norm(x, dim=-1),
+    "vector_norm of columns": lambda x: torch.linalg.vector_norm(x, dim=0),
+    "rms_norm": lambda x: F.rms_norm(x, x.shape[-1:]),
+}
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64], ids=str)
+@pytest.mark.parametrize("name", VARIANCES)
+def test_results_that_fit_though_the_sum_of_squares_does_not(name: str, dtype: torch.dtype) -> None:
+    """No farther from f64 than eager: at 1e19 a variance is 1e38, and the sum is infinite."""
+    if name == "beside a norm" and dtype is not torch.float64:
+        pytest.skip("eager's norm is 0 or NaN there")
+    function, eps = VARIANCES[name], torch.finfo(dtype).eps
+    for shape in ((5, 24), (16, 512)):
+        plain = torch.randn(shape, dtype=torch.float64)
+        rows = plain * 10.0 ** torch.tensor([-25.0, 0, 19, 18, 30]).repeat(4)[: shape[0], None]
+        inputs = [rows, plain * 1e19, (plain + 3) * 3e18, plain * 1e30, plain * 1e-25]
+        program = ingot.compile(function, (plain.to(dtype),))
+        for x in (each.to(dtype) for each in inputs):
+            actual, eager = program(x).double(), function(x).double()
+            truth = function(x.double())
+            assert torch.equal(actual.isfinite(), eager.isfinite())
+            own, eagers = ((found - truth).abs() / truth.abs() for found in (actual, eager))
+            # In f64 eager is the truth, and has rounding errors of its own.
+            enough = own <= 2 * eagers + 16 * eps + 1e-12
+            assert (enough | ~eager.isfinite()).all()
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("shape", [(2, 1 << 18), (1 << 14, 3)], ids=str)
+def test_variances_of_threads_that_share_work(shape: tuple[int, int]) -> None:
+    x = torch.randn(shape) * 1e19
+    x[0] *= 1e-19
+    for function in (VARIANCES["rows"], VARIANCES["columns"], VARIANCES["everything"]):
+        torch.testing.assert_close(ingot.compile(function, (x,))(x), function(x), equal_nan=True)
+
+
+@torch.no_grad()
+def test_variances_of_dynamic_sizes() -> None:
+    sizes = ({0: torch.export.Dim.AUTO, 1: torch.export.Dim.AUTO},)
+    program = ingot.compile(VARIANCES["rows"], (torch.randn(4, 40),), dynamic_shapes=sizes)
+    for shape in ((4, 40), (7, 300), (3, 5)):
+        x = torch.randn(shape) * torch.tensor(1e19)
+        torch.testing.assert_close(program(x), x.var(-1))

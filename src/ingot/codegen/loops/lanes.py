@@ -11,8 +11,9 @@ import torch
 from ingot.codegen.loops.columns import is_columnar
 from ingot.codegen.loops.looping import MOST_CUTS, cuts_of
 from ingot.codegen.loops.reduce import is_positional
+from ingot.codegen.loops.variance import in_narrow
 from ingot.codegen.mlir.builder import CACHE_LINE
-from ingot.fuse.expr import Load, Reduce, Scan
+from ingot.fuse.expr import Expr, Load, Reduce, Scan
 from ingot.fuse.loops import Nest
 from ingot.machine import this_machine
 from ingot.ops.dtypes import HALVES, NATIVE_DTYPES
@@ -27,9 +28,8 @@ def choose_lanes(nest: Nest, cost: int, options: Options) -> int:
     if nest.vector is None or options.vector_bits == 1:
         return 1
     register = register_bytes(options)
-    widest = max(
-        [e.dtype.itemsize for e in nest.expressions() if e.dtype in NATIVE_DTYPES], default=4
-    )
+    sizes = [e.dtype.itemsize for e in _usual(nest) if e.dtype in NATIVE_DTYPES]
+    widest = max(sizes, default=4)
     if nest.across is not None:
         # Whole cache lines: the next store to a line may come too late.
         lanes = max(CACHE_LINE, register) // _narrowest(nest)
@@ -39,6 +39,18 @@ def choose_lanes(nest: Nest, cost: int, options: Options) -> int:
     if isinstance(size, int):
         lanes = min(lanes, 1 << (size - 1).bit_length())
     return max(1, _within_cuts(nest, lanes, register // max(4, widest)))
+
+
+def _usual(nest: Nest) -> list[Expr]:
+    """Expressions that every row computes for its elements: not those of a pass in f64 that follows
+    an overflow, nor those of its result."""
+    rare: set[Expr] = set()
+    for expr in nest.expressions():
+        if isinstance(expr, Reduce) and in_narrow(expr) is not None:
+            rare |= {expr.operand, expr}
+        elif not rare.isdisjoint(expr.children()):
+            rare.add(expr)
+    return [expr for expr in nest.expressions() if expr not in rare]
 
 
 def _within_cuts(nest: Nest, lanes: int, fewest: int) -> int:

@@ -27,7 +27,7 @@ from ingot.codegen.loops.reduce import (
     is_positional,
     prefix,
 )
-from ingot.codegen.loops.variance import spreads_of, write_spreads
+from ingot.codegen.loops.variance import in_narrow, spreads_of, write_spreads, write_widened
 from ingot.fuse import index as ix
 from ingot.fuse.expr import Apply, Expr, Guarded, Load, Reduce, Scan, all_children, ordered
 from ingot.fuse.index import Index, Var
@@ -131,7 +131,13 @@ class RowWriter(NestWriter):
             self.b.fetch(pointer, self.lanes * load.dtype.itemsize, level)
 
     def phase(self, reductions: Sequence[Reduce], stores: Sequence[Store]) -> None:
-        """One pass over the inner loops."""
+        """One pass over the inner loops; another if spreads in f32 overflow."""
+        narrow = {r: n for r in reductions if (n := in_narrow(r)) is not None}
+        self.pass_over(list(dict.fromkeys(narrow.get(r, r) for r in reductions)), stores)
+        if narrow:
+            write_widened(self, narrow)
+
+    def pass_over(self, reductions: Sequence[Reduce], stores: Sequence[Store]) -> None:
         if not reductions and not stores:
             return
         groups = pairs(reductions)

@@ -17,6 +17,8 @@ from ingot.passes.decompositions.layouts import dense, in_the_format_of
 
 aten = torch.ops.aten
 HALF = (torch.float16, torch.bfloat16)
+WIDE_RANGE = (torch.float32, torch.bfloat16)
+"""Dtypes whose squares may overflow f32."""
 
 
 def widen(x: Tensor) -> Tensor:
@@ -66,11 +68,14 @@ def mean_dim(
     return narrow(aten.div.Tensor(total, count(x, dims)), result)
 
 
-def moments(x: Tensor, dims: list[int], correction: Any, keepdim: bool) -> tuple[Tensor, Tensor]:
-    """(variance, mean) of a tensor in its compute dtype, in two passes."""
+def moments(
+    x: Tensor, dims: list[int], correction: Any, keepdim: bool, dtype: torch.dtype | None = None
+) -> tuple[Tensor, Tensor]:
+    """(variance, mean) of a tensor in its compute dtype, in two passes. `dtype` is that of the
+    variance; it may be wider, so that the sum of squares does not overflow."""
     number = count(x, dims)
     mean = aten.div.Tensor(aten.sum.dim_IntList(x, dims, True), number)
-    centered = aten.sub.Tensor(x, mean)
+    centered = narrow(aten.sub.Tensor(x, mean), dtype or x.dtype)
     squares = aten.sum.dim_IntList(aten.mul.Tensor(centered, centered), dims, keepdim)
     divisor = number - correction if correction else number
     if not statically_known_true(divisor >= 0):
@@ -90,9 +95,12 @@ def unless_overflown(variance: Tensor) -> Tensor:
 def _moments(
     x: Tensor, dim: Sequence[int] | None, correction: Any, keepdim: bool
 ) -> tuple[Tensor, Tensor] | None:
+    """The CPU kernels sum in f64: a variance may fit in f32 where the sum of squares does not."""
     if not x.dtype.is_floating_point:
         return None
-    return moments(widen(x), all_dims(x, dim), 1 if correction is None else correction, keepdim)
+    by = 1 if correction is None else correction
+    wide = torch.float64 if x.dtype in WIDE_RANGE else None
+    return moments(widen(x), all_dims(x, dim), by, keepdim, wide)
 
 
 @decomposes("var.correction")
@@ -121,8 +129,7 @@ def std(
 
 def _doubled(x: Tensor) -> Tensor:
     """The CPU kernel keeps the variance in f64: its root may fit in f32 where it does not."""
-    narrow_range = x.dtype in (torch.float32, torch.bfloat16)
-    return aten._to_copy(x, dtype=torch.float64) if narrow_range else x
+    return aten._to_copy(x, dtype=torch.float64) if x.dtype in WIDE_RANGE else x
 
 
 @decomposes("var_mean.correction")
