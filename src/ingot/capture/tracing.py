@@ -26,6 +26,7 @@ from ingot.capture.hidden_aliases import reveal_aliases, shared_by_strides
 from ingot.capture.operands_apart import separate_operands
 from ingot.capture.plain_checks import plain_checks
 from ingot.capture.plain_writes import write_plainly
+from ingot.capture.reshaped_inputs import refuse_reshaped_inputs
 from ingot.capture.resized_outputs import replace_resizing_ops
 from ingot.capture.same_tensor import one_input_each
 from ingot.capture.shared_outputs import (
@@ -240,6 +241,7 @@ def functional(exported: ExportedProgram, table: Mapping[Any, Any], train: bool)
     """The program at aten level, with the ops of `table` decomposed."""
     from ingot.capture.joint import with_gradients
 
+    refuse_reshaped_inputs(exported)
     order_random_ops(exported.graph_module)
     order_foreach_writes(exported.graph_module)
     write_plainly(exported.graph_module)

@@ -38,6 +38,9 @@ _HINTS: tuple[tuple[str, str], ...] = (
     (r"dynamic_shapes", "dynamic_shapes mirrors the structure of the arguments, one entry each"),
     (r"FakeTensor|fake tensor|\.numpy|\.item|tolist", "keep values in tensors while tracing"),
 )
+_RESHAPED = re.compile("^list index out of range$|tried to directly modify sizes")
+"""What the tracer says when it finds that an input has another number of dimensions than before,
+and what a tensor of symbolic sizes says when it is resized."""
 _BETWEEN_GRAPHS = (
     "torch.compile(model, backend='ingot') runs it between two graphs; for one graph, make it a "
     "custom op whose register_fake gives the shapes"
@@ -81,6 +84,14 @@ def capture_error(error: Exception) -> CaptureError:
             hints=[_BETWEEN_GRAPHS],
         )
     text = str(error)
+    if _RESHAPED.search(text) and is_library(
+        traceback.extract_tb(error.__traceback__)[-1].filename
+    ):
+        return CaptureError(
+            "an input or a tensor of a dynamic size is given another shape in place",
+            place=error_place(error),
+            hints=["use a view or a copy of it: x.unsqueeze(0) instead of x.unsqueeze_(0)"],
+        )
     hints = [hint for pattern, hint in _HINTS if re.search(pattern, text)][:1]
     return CaptureError(_why(error, text), place=error_place(error), hints=hints)
 

@@ -73,6 +73,9 @@ class _DataIsDetached(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func == Tensor.data.__get__:  # type: ignore[attr-defined]
             return args[0].detach()
+        if func == Tensor.data.__set__ and isinstance(args[0], FakeTensor):  # type: ignore[attr-defined]
+            why, hint = _REFUSED[func]
+            raise CaptureError(why, hints=[hint])
         return func(*args, **(kwargs or {}))
 
 
