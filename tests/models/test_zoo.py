@@ -4,8 +4,6 @@ eager."""
 from __future__ import annotations
 
 import copy
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -29,14 +27,6 @@ def test_inference(name: str) -> None:
             return tensors_of(model(**as_default(arguments)))
 
     compare(model.eval(), call)
-
-
-@pytest.mark.parametrize("name", ZOO)
-def test_batch_sizes_and_lengths(name: str) -> None:
-    """In a separate process, because code for dynamic sizes that reads out of bounds may crash."""
-    command = [sys.executable, "-m", "tests.models.sizes", name]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=580, check=False)
-    assert done.returncode == 0, done.stderr[-4000:]
 
 
 UNFIT_FOR_TRAINING = {
