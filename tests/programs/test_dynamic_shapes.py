@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -178,3 +179,42 @@ def test_a_float_of_a_size_that_the_export_settles() -> None:
     halves = agrees(lambda x: x[: int(x.shape[0] * 0.5)] * 2, ({0: A},), rows(6, 7))
     with pytest.raises(ingot.InputError, match=r"TruncToInt.*, 3\)"):
         halves(torch.randn(13, 8))
+
+
+@pytest.mark.parametrize("rounding", [math.ceil, math.floor, math.trunc], ids=lambda f: f.__name__)
+def test_rounded_quotients_as_sizes(rounding: Callable[[float], int]) -> None:
+    """MobileViT pads its images to whole patches so."""
+
+    def function(x: Tensor) -> Tensor:
+        return torch.ones(rounding(x.shape[0] / 3) * 2) * x.sum(0)[0]
+
+    agrees(function, ({0: A},), rows(7, 6, 8, 31))
+
+
+@pytest.mark.parametrize("images", [False, True], ids=["batch", "batch and image"])
+@pytest.mark.parametrize(
+    "op", [
+        lambda x: F.pad(x, (0, 1, 0, 1)), lambda x: F.max_pool2d(x, 2),
+        lambda x: F.interpolate(x, scale_factor=2.0), lambda x: torch.cat([x[:, :3], x], 1),
+    ], ids=["pad", "max_pool2d", "interpolate", "cat"],
+)  # fmt: skip
+def test_between_convolutions(op: Callable[[Tensor], Tensor], images: bool) -> None:
+    """Channels-last propagation adds no guards: padding fixed the batch size to the example's."""
+    torch.manual_seed(0)
+    first, second = nn.Conv2d(3, 16, 3), nn.LazyConv2d(8, 3)
+    second(op(first(torch.randn(1, 3, 16, 16))))  # now it knows its channels
+    dims = {0: A, 2: A, 3: A} if images else {0: A}
+    calls = [(torch.randn(2, 3, 16, 16),), (torch.randn(5, 3, 16, 16),)]
+    if images:
+        calls.append((torch.randn(3, 3, 24, 20),))
+    with torch.no_grad():
+        agrees(nn.Sequential(first, _Op(op), second).eval(), (dims,), calls)
+
+
+class _Op(nn.Module):
+    def __init__(self, op: Callable[[Tensor], Tensor]) -> None:
+        super().__init__()
+        self.op = op
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.op(x)

@@ -177,8 +177,13 @@ class _Sweep:
             node.meta["val"] = laid_out
 
     def _turn(self, node: Node) -> None:
-        """Recompute the result's layout from the inputs' new layout."""
-        self.before[node] = node.meta["val"]
+        """Recompute the result's layout from the inputs' new layout. PyTorch's kernel for padding
+        would fix the symbols in an image's sizes."""
+        before = self.before[node] = node.meta["val"]
+        if _is_image(node) and not is_item(node) and not _has_numbers(before):
+            node.meta["val"] = channels_last(before, before.shape)
+            self.turned.add(node)
+            return
         args, kwargs = map_arg((node.args, node.kwargs), lambda source: source.meta["val"])
         node.meta["val"] = node.target(*args, **kwargs)  # type: ignore[operator]
         if _is_image(node) and is_channels_last(val(node)):

@@ -23,6 +23,9 @@ def emit_size(b: Builder, size: Size, symbols: Mapping[sympy.Symbol, Val]) -> Va
         return b.const(int(size), I64)
     if isinstance(size, sympy.Symbol):
         return symbols[size]
+    if _is_rounded_quotient(size):
+        x, y = (emit_size(b, a, symbols) for a in size.args[0].args)
+        return _rounded_quotient(b, type(size).__name__, x, y)
     operands = [emit_size(b, a, symbols) for a in size.args]
     name = type(size).__name__
     if name in ("Add", "Mul", "Max", "Min"):
@@ -43,6 +46,22 @@ def emit_size(b: Builder, size: Size, symbols: Mapping[sympy.Symbol, Val]) -> Va
             return floor_mod(b, floor_div(b, operands[0], operands[1]), operands[2])
         return floor_mod(b, *operands)
     raise UnsupportedError(f"a size of the form {size}")
+
+
+def _is_rounded_quotient(size: sympy.Expr) -> bool:
+    """Whether it is `math.ceil(x / y)`, or another rounding. Below 2**53, integers are exact
+    there."""
+    rounds = type(size).__name__ in ("CeilToInt", "FloorToInt", "TruncToInt")
+    return rounds and type(size.args[0]).__name__ == "IntTrueDiv"
+
+
+def _rounded_quotient(b: Builder, rounding: str, x: Val, y: Val) -> Val:
+    if rounding == "TruncToInt":
+        return b.div(x, y)
+    if rounding == "FloorToInt":
+        return floor_div(b, x, y)
+    zero = b.const(0, I64)
+    return b.sub(zero, floor_div(b, b.sub(zero, x), y))
 
 
 def floor_div(b: Builder, x: Val, y: Val) -> Val:
