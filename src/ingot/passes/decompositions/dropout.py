@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch._C import DispatchKey
 
+from ingot.exclusive import only_here
 from ingot.passes.decompositions import decomposes
 
 
@@ -25,7 +26,7 @@ def native_dropout(x: torch.Tensor, p: float, train: bool | None) -> Any:
 
 @contextmanager
 def inactive_dropout() -> Iterator[None]:
-    """Within the context, inactive dropout is traced as its argument."""
+    """Within the context, inactive dropout is traced as its argument by this thread."""
     op = torch.ops.aten.dropout.default
     keys = (DispatchKey.CompositeImplicitAutograd, DispatchKey.Autograd)
     usual = {key: op.py_kernels[key] for key in keys}
@@ -35,7 +36,7 @@ def inactive_dropout() -> Iterator[None]:
             return x
         return usual[DispatchKey.Autograd](x, p, train)
 
-    op.py_kernels.update(dict.fromkeys(keys, dropout))
+    op.py_kernels.update({key: only_here(dropout, kernel) for key, kernel in usual.items()})
     op._dispatch_cache.clear()
     try:
         yield

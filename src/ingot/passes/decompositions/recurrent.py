@@ -9,8 +9,8 @@ numbers); wherever ingot traces, dropout is eager's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from itertools import chain
 from typing import Any
 
@@ -18,18 +18,15 @@ import torch
 from torch import Tensor
 from torch._decomp import decompositions
 
+from ingot.exclusive import replaced
+
 Layer = Callable[..., Any]
 
 
-@contextmanager
-def _instead(name: str, choice: Callable[[Layer], Layer]) -> Iterator[None]:
-    """Within the context, PyTorch's decompositions call `choice` of their function `name`."""
-    usual = getattr(decompositions, name)
-    setattr(decompositions, name, choice(usual))
-    try:
-        yield
-    finally:
-        setattr(decompositions, name, usual)
+def _instead(name: str, choice: Callable[[Layer], Layer]) -> AbstractContextManager[None]:
+    """Within the context, PyTorch's decompositions call `choice` of their function `name` if they
+    run in this thread."""
+    return replaced(decompositions, name, choice(getattr(decompositions, name)))
 
 
 def dropout_between_layers() -> AbstractContextManager[None]:
