@@ -40,6 +40,28 @@ def torch_compile(net: nn.Module, x: Tensor) -> None:
     torch._dynamo.reset()
 
 
+def ingot_compile_dynamic(net: nn.Module, x: Tensor) -> None:
+    """Three sizes of one program."""
+    import ingot
+
+    program = ingot.compile(net, (x,), dynamic_shapes=({0: torch.export.Dim.AUTO},))
+    for size in (8, 5, 12):
+        program(torch.randn(size, 32))
+
+
+def torch_compile_dynamic(net: nn.Module, x: Tensor) -> None:
+    """A program for one size, then one for all."""
+    compiled = torch.compile(net, backend="ingot")
+    for size in (8, 5, 12):
+        compiled(torch.randn(size, 32))
+    torch._dynamo.reset()
+
+
+def torch_compile_training(net: nn.Module, x: Tensor) -> None:
+    """Forward and backward, of one size and then of all."""
+    _train(net, "ingot")
+
+
 def torch_export(net: nn.Module, x: Tensor) -> None:
     """The calls of PyTorch that ingot.compile makes."""
     torch.export.export(net, (x,)).run_decompositions().module()(x)
@@ -51,9 +73,40 @@ def aot_eager(net: nn.Module, x: Tensor) -> None:
     torch._dynamo.reset()
 
 
+def torch_export_dynamic(net: nn.Module, x: Tensor) -> None:
+    program = torch.export.export(net, (x,), dynamic_shapes=({0: torch.export.Dim.AUTO},))
+    module = program.run_decompositions().module()
+    for size in (8, 5, 12):
+        module(torch.randn(size, 32))
+
+
+def aot_eager_dynamic(net: nn.Module, x: Tensor) -> None:
+    compiled = torch.compile(net, backend="aot_eager")
+    for size in (8, 5, 12):
+        compiled(torch.randn(size, 32))
+    torch._dynamo.reset()
+
+
+def aot_eager_training(net: nn.Module, x: Tensor) -> None:
+    _train(net, "aot_eager")
+
+
+def _train(net: nn.Module, backend: str) -> None:
+    compiled = torch.compile(net, backend=backend)
+    with torch.enable_grad():
+        for size in (8, 5):
+            compiled(torch.randn(size, 32)).square().sum().backward()
+    torch._dynamo.reset()
+
+
 WAYS: dict[str, Callable[[nn.Module, Tensor], Any]] = {
-    way.__name__: way for way in (ingot_compile, torch_compile, torch_export, aot_eager)
-}
+    way.__name__: way
+    for way in (
+        ingot_compile, torch_compile, torch_export, aot_eager, ingot_compile_dynamic,
+        torch_compile_dynamic, torch_export_dynamic, aot_eager_dynamic, torch_compile_training,
+        aot_eager_training,
+    )
+}  # fmt: skip
 
 
 def main(way: str, count: str) -> None:

@@ -20,7 +20,14 @@ def grown(way: str, count: int) -> float:
 @pytest.mark.slow
 @pytest.mark.timeout(6000)
 @pytest.mark.parametrize(
-    ("way", "beside"), [("ingot_compile", "torch_export"), ("torch_compile", "aot_eager")]
+    ("way", "beside"),
+    [
+        ("ingot_compile", "torch_export"),
+        ("torch_compile", "aot_eager"),
+        ("ingot_compile_dynamic", "torch_export_dynamic"),
+        ("torch_compile_dynamic", "aot_eager_dynamic"),
+        ("torch_compile_training", "aot_eager_training"),
+    ],
 )
 def test_memory_is_flat(way: str, beside: str) -> None:
     own = max(0.0, grown(beside, FEW)) * COUNT / FEW

@@ -217,10 +217,11 @@ def test_rows_are_read_again_only_where_the_mean_outweighs_the_spread(
     stays cached in the process, so its size is unique."""
     from ingot.codegen.loops import variance
     from ingot.codegen.loops.rows import RowWriter
+    from ingot.fuse.expr import Reduce
 
-    def nothing(w: RowWriter, reductions: list[object], stores: list[object]) -> None:
+    def nothing(w: RowWriter, reductions: list[Reduce], stores: list[object]) -> None:
         for reduction in reductions:
-            w.memo[-1][reduction] = w.b.const(-1.0, torch.float32)  # type: ignore[index]
+            w.memo[-1][reduction] = w.b.const(-1.0, reduction.dtype)
 
     def without(w: RowWriter, spreads: list[variance.Spread]) -> None:
         with monkeypatch.context() as patch:
