@@ -60,6 +60,7 @@ REFUSED: dict[tuple[str, str], tuple[str, str]] = {
 }
 """(Model, what varies): what eager says, and why it refuses the second size."""
 UNCAPTURED: dict[str, tuple[str, str]] = {
+    "zoo/vilt": ("data-dependent", "it draws as many patches as the mask leaves"),
     "hugging_face/mixtral": (
         "data-dependent",
         "it loops over the experts that tokens were sent to",
