@@ -8,7 +8,6 @@ moved by a loop. The offset tables that a launch holds are buffers, too.
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,7 +16,7 @@ from typing import Any
 from ingot.codegen.mlir.check_functions import MOST_RANGES
 from ingot.codegen.support.bounds_runtime import Buffers, enter_function
 from ingot.codegen.support.executor import is_control_flow
-from ingot.kernels.native_call import NativeCall
+from ingot.kernels.native_call import CallWord, NativeCall
 from ingot.plan.ir import Buffer, Kind, Launch
 from ingot.program.shapes import Size
 from ingot.runtime.table import ARENA, ZERO, AnyStep, NativeStep, SizedStep, Word
@@ -94,22 +93,16 @@ def _sized(step: SizedStep, extents: Extents) -> SizedStep:
 def _launches(step: SizedStep, names: Sequence[str], sizes: Sequence[int]) -> list[NativeCall]:
     result = []
     for launch in step.make(sizes):
-        tables = [table.buffer_info() + (table.itemsize,) for table in _tables(launch.held)]
-        places = [(start, start + count * size) for start, count, size in tables]
+        tables = [each.items for each in launch.lookups]
+        places = [(t.buffer_info()[0], len(t) * t.itemsize) for t in tables]
         buffers = Buffers.of(_text(step.source), [*names, *("a table of offsets" for _ in places)])
-        words: list[int | tuple[str, int]] = [buffers.number, len(names) + len(places)]
+        words: list[CallWord] = [buffers.number, len(names) + len(places)]
         for name in names:
             words += [(f"{name} start", 0), (f"{name} end", 0)]
-        words += [word for place in places for word in place]
+        words += [word for start, size in places for word in (start, start + size)]
         enter = enter_function()
         result += [NativeCall(enter, enter, tuple(words), buffers), launch]
     return result
-
-
-def _tables(held: Any) -> list[array[Any]]:
-    if isinstance(held, array):
-        return [held]
-    return [table for each in held or () for table in _tables(each)]
 
 
 def _text(source: Any) -> str:

@@ -132,7 +132,7 @@ class Table:
     def _add_launches(self, step: SizedStep) -> None:
         words = {name: self._resolved(word) for name, word in step.words.items()}
         for launch in step.make([next(self._sizes) for _ in step.sizes]):
-            self._held.append(launch.held)
+            self._held.append((launch.held, launch.lookups))
             self.held_bytes += launch.held_bytes
             self._flat += (launch.function, len(launch.words))
             for word in launch.words:
@@ -140,7 +140,7 @@ class Table:
                     base, start = words[word[0]]
                     self._flat += (base, start + word[1])
                 else:
-                    self._flat += (ZERO, word)
+                    self._flat += (ZERO, word if isinstance(word, int) else word.address)
 
     def _resolved(self, word: Word) -> tuple[int, int]:
         start = 0 if word.root is None else self._places[word.root]

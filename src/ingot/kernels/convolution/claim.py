@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from ingot.kernels.convolution.emit import FIELDS, convolution_functions
 from ingot.kernels.convolution.geometry import Geometry, border_ranges, offsets
 from ingot.kernels.convolution.tiles import Tile, tile_function
 from ingot.kernels.family import Claim, Pair, Reason, broadcast
-from ingot.kernels.native_call import NativeCall
+from ingot.kernels.native_call import CallWord, Code, Lookup, NativeCall
 from ingot.ops.kernel_shapes import tile_shape
 from ingot.passes.convolve import why_not_native
 from ingot.passes.frozen import computed_from
@@ -85,7 +85,7 @@ class DirectConvolution(Expansion):
             return array("q")
         return border_ranges(g.counts, self.border.sizes, self.border.channels, g.result_steps)
 
-    def _numbers(self, g: Geometry) -> dict[str, int]:
+    def _numbers(self, g: Geometry) -> dict[str, CallWord]:
         """The fields that are neither operands nor tables."""
         shape = tile_shape(self.dtype)
         return {
@@ -131,34 +131,32 @@ class Convolution(Claim):
             yield from broadcast(shape_of(self.addend), full)
 
 
-def tile_numbers(g: Geometry, dtype: torch.dtype) -> dict[str, int]:
+def tile_numbers(g: Geometry, dtype: torch.dtype) -> dict[str, CallWord]:
     """The addresses of the tile functions."""
     shape = tile_shape(dtype)
     heights = (g.tall, g.tall - (g.tall_tiles < g.tiles))
     used = g.columns % shape.columns
     whole = Tile(g.kind, dtype, shape.vectors, False)
     edge = Tile(g.kind, dtype, -(-used // shape.lanes), used % shape.lanes > 0)
-    tile, short = (tile_function(whole, rows) for rows in heights)
-    edge_tile, edge_short = (tile_function(edge if used else whole, rows) for rows in heights)
+    tile, short = (Code(tile_function(whole, rows)) for rows in heights)
+    edge_tile, edge_short = (Code(tile_function(edge if used else whole, rows)) for rows in heights)
     return {"tile": tile, "short": short, "edge_tile": edge_tile, "edge_short": edge_short}
 
 
 def launched(
     functions: tuple[int, int], fields: Sequence[str], code: DirectConvolution, g: Geometry,
-    starts: dict[str, int], tables: dict[str, array[int]], numbers: dict[str, int],
+    starts: dict[str, int], tables: dict[str, array[int]], numbers: Mapping[str, CallWord],
 ) -> NativeCall:  # fmt: skip
     """The fields of a frame: tables, numbers, and for the rest the launch's own pointers."""
-    numbers = {
+    known: dict[str, CallWord] = {
         **numbers, "chunk_count": len(tables["chunks"]) // 4,
         "edge_count": len(tables["edges"]) // 2,
         "low": bits(code.bounds[0], code.dtype), "high": bits(code.bounds[1], code.dtype),
-        **{name: table.buffer_info()[0] for name, table in tables.items()},
+        **{name: Lookup(table) for name, table in tables.items()},
     }  # fmt: skip
     size = code.dtype.itemsize
-    words = [numbers[name] if name in numbers else (name, starts.get(name, 0) * size)
-             for name in fields]  # fmt: skip
-    held = list(tables.values())
-    return NativeCall(*functions, tuple(words), held, sum(len(t) * t.itemsize for t in held))
+    words = [known.get(name, (name, starts.get(name, 0) * size)) for name in fields]
+    return NativeCall(*functions, tuple(words))
 
 
 def _check_counts(counts: Sequence[int]) -> None:

@@ -20,7 +20,7 @@ from ingot.kernels.convolution.claim import Convolution, DirectConvolution, bits
 from ingot.kernels.convolution.emit_depth_first import FIELDS, ROW, STAGE, chain_functions
 from ingot.kernels.convolution.geometry import Geometry, offsets
 from ingot.kernels.family import Claim, Pair
-from ingot.kernels.native_call import NativeCall
+from ingot.kernels.native_call import CallWord, Lookup, NativeCall
 from ingot.machine import this_machine
 from ingot.ops.kernel_shapes import tile_shape
 from ingot.plan.attributes import register
@@ -135,32 +135,26 @@ class DepthFirst(Expansion):
         rows = _Rows(self)
         edges = array("q", [word for between in self.between for word in between.edges()])
         tables = {"edges": edges, "rows": rows.words, "strips": rows.strips}
-        numbers = {
-            **_addresses(tables), "edge_count": len(edges) // 2,
+        numbers: dict[str, CallWord] = {
+            **_lookups(tables), "edge_count": len(edges) // 2,
             "strip_count": len(rows.strips) - 1, "room": self.room, "teams": self.threads,
             "work": self.work,
         }  # fmt: skip
-        words: list[int | tuple[str, int]] = [numbers.get(name, ("room", 0)) for name in FIELDS]
-        held = list(tables.values())
+        words = [numbers.get(name, ("room", 0)) for name in FIELDS]
         for number in range(len(self.stages)):
-            more, kept = self._stage(number, rows.pieces[number])
-            words += more
-            held += kept
-        size = sum(len(table) * table.itemsize for table in held)
-        return [NativeCall(*chain_functions(self.dtype), tuple(words), held, size)]
+            words += self._stage(number, rows.pieces[number])
+        return [NativeCall(*chain_functions(self.dtype), tuple(words))]
 
-    def _stage(
-        self, number: int, pieces: array[int]
-    ) -> tuple[list[int | tuple[str, int]], list[array[int]]]:
-        """A stage's arguments in the frame, and the tables that they point to."""
+    def _stage(self, number: int, pieces: array[int]) -> list[CallWord]:
+        """A stage's arguments in the frame."""
         stage, g = self.stages[number], _one_row(self.stages[number].geometry)
         tables = {
             "ins": offsets(g.counts, g.image_steps), "outs": offsets(g.counts, g.result_steps),
             "adds": offsets(g.counts, g.addend_steps), "pieces": pieces,
         }  # fmt: skip
         first, last = number == 0, number + 1 == len(self.stages)
-        numbers = {
-            **_addresses(tables), **tile_numbers(_inside(g), self.dtype),
+        numbers: dict[str, CallWord] = {
+            **_lookups(tables), **tile_numbers(_inside(g), self.dtype),
             "image_room": 0 if first else self.room, "c_room": 0 if last else self.room,
             "count": _pieces_of(stage), "tall_tiles": g.tall_tiles, "tall": g.tall,
             "tiles": g.tiles, "n": g.columns, "k": g.terms,
@@ -168,12 +162,11 @@ class DepthFirst(Expansion):
             "low": bits(stage.bounds[0], self.dtype), "high": bits(stage.bounds[1], self.dtype),
         }  # fmt: skip
         inside = {"image": first, "c": last}
-        words = [
+        return [
             numbers[name] if name in numbers
             else (f"{name} {number}" if inside.get(name, True) else "room", 0)
             for name in STAGE
         ]  # fmt: skip
-        return words, list(tables.values())
 
 
 class _Rows:
@@ -271,8 +264,8 @@ def _rows_read(stage: DirectConvolution, row: int) -> list[int]:
     return [(row * g.image_steps[1] + place) // step for place in _row_places(g)]
 
 
-def _addresses(tables: Mapping[str, array[int]]) -> dict[str, int]:
-    return {name: table.buffer_info()[0] for name, table in tables.items()}
+def _lookups(tables: Mapping[str, array[int]]) -> dict[str, CallWord]:
+    return {name: Lookup(table) for name, table in tables.items()}
 
 
 # -- finding chains --------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from ingot.kernels.convolution.claim import Convolution, DirectConvolution, Filt
 from ingot.kernels.convolution.emit_winograd import FIELDS, PLACES, transformed, winograd_functions
 from ingot.kernels.convolution.geometry import Geometry, offsets
 from ingot.kernels.convolution.tiles import Tile, tile_function
-from ingot.kernels.native_call import NativeCall
+from ingot.kernels.native_call import CallWord, Code, NativeCall
 from ingot.machine import this_machine
 from ingot.ops.kernel_shapes import tile_shape
 from ingot.plan.attributes import register
@@ -94,7 +94,7 @@ class Winograd(DirectConvolution):
     def _room(self, block: int) -> int:
         return block * PLACES * (self.geometry.window[-1] + tile_shape(self.dtype).columns)
 
-    def _places(self, g: Geometry) -> dict[str, int]:
+    def _places(self, g: Geometry) -> dict[str, CallWord]:
         patches, (block, tall) = _patches(g), self._cut(g)
         tile = Tile(patches.kind, self.dtype, tile_shape(self.dtype).vectors, False)
         steps = {"image": g.image_steps, "result": g.result_steps, "addend": g.addend_steps}
@@ -103,7 +103,7 @@ class Winograd(DirectConvolution):
             for kind, dim in (("row", 1), ("pixel", 2))
         )
         return {
-            "tile": tile_function(tile, tall), "patches": patches.pixels, "block": block,
+            "tile": Code(tile_function(tile, tall)), "patches": patches.pixels, "block": block,
             "tall": tall, "n": g.columns, "k": patches.terms, "room": self._room(block),
             "teams": self.threads, **rows, **pixels, "work": g.work,
         }  # fmt: skip
