@@ -90,6 +90,7 @@ extensions.register({
     "Program.save": "ingot.artifact.store:save_program",
     "Program.load": "ingot.artifact.store:load_program",
     "Executable.save": "ingot.artifact.save:save_executable",
+    "Executable.save_c": "ingot.deploy.save_c:save_c",
     "Program.to_mlir": "ingot.emit.methods:to_mlir",
     "Program.verify": "ingot.emit.methods:verify",
     "compile_version": "ingot.pipeline:compile_version",

@@ -17,6 +17,7 @@ import torch
 
 from ingot.errors import CompileError
 from ingot.forks import before_fork
+from ingot.machine import this_machine
 
 OPENMP = frozenset({
     "GOMP_parallel", "GOMP_barrier", "omp_get_thread_num", "omp_get_num_threads",
@@ -146,6 +147,10 @@ def declared(symbol: str, arguments: str, result: str = "") -> str:
     return f"  llvm.func @{symbol}{arguments}{result}"
 
 
+def declared_names(declaration: str) -> list[str]:
+    return _DECLARED.findall(declaration)
+
+
 def symbol_address(name: str) -> int | None:
     """None if generated code may not import the symbol, or no library has it."""
     known = _OBJECTS.get(name)
@@ -166,7 +171,15 @@ def _library_symbol(name: str) -> int | None:
 
 
 def has_symbol(name: str) -> bool:
+    """Is the symbol there on the machine that code is generated for?"""
+    if is_torch_symbol(name) and not this_machine().has_torch:
+        return False
     return symbol_address(name) is not None
+
+
+def is_torch_symbol(name: str) -> bool:
+    """Is it a function of libtorch, or of a library inside it?"""
+    return name in BLAS or name in THREAD_STATE or SLEEF.fullmatch(name) is not None
 
 
 def imported(
@@ -176,7 +189,7 @@ def imported(
     finds those of other generated code."""
     found = dict(_compiler_runtime())
     for declaration in declarations:
-        for name in _DECLARED.findall(declaration):
+        for name in declared_names(declaration):
             address = symbol_address(name) or elsewhere(name)
             if address is None:
                 raise CompileError(f"generated code imports {name}, which no library here has")

@@ -45,6 +45,8 @@ class Machine:
     range_checks: bool = False
     """Whether kernels check the range of every access. A property of the target, as a sanitizer is
     for C: kernels with and without checks are cached apart."""
+    has_torch: bool = True
+    """Is libtorch in the process? A C program has neither its BLAS nor its Sleef."""
 
     def lanes(self, element_bytes: int = 4) -> int:
         return self.vector_bits // 8 // element_bytes

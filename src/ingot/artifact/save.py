@@ -26,6 +26,7 @@ from ingot.artifact.store import program_members, to_json
 from ingot.codegen.jit.code_store import compiler
 from ingot.errors import OptionError, SaveError, did_you_mean
 from ingot.machine import LEVELS, machine_levels, machine_of_level, targeting
+from ingot.options import Options
 from ingot.pipeline import compile_program
 from ingot.program.graph import placeholders
 from ingot.program.program import Program
@@ -46,15 +47,15 @@ def save_executable(
         name = "target" if exe.options.target else "checks"
         raise SaveError(f"it was compiled with the option {name}")
     program = exe.program
-    examples = _examples(program)
+    examples = example_sizes(program)
     members: dict[str, bytes] = {}
     constants: dict[str, Tensor] = {}
     machines = []
-    for level in _levels(targets):
+    for level in levels_to_save(targets):
         machine = machine_of_level(level)
         machines.append(encode_machine(machine))
         with targeting(machine):
-            compiled = _compiled(exe, program)
+            compiled = compiled_for_saving(program, exe.options)
             code = encode_code(compiled, used_modules(compiled, examples))
         assert compiled.plan is not None and compiled.resources is not None
         for name, tensor in encode_constants(compiled.plan, compiled.resources).items():
@@ -74,7 +75,7 @@ def save_executable(
     write_archive(path, {MANIFEST: to_json(manifest), **members, **written})
 
 
-def _levels(targets: Sequence[str] | None) -> list[str]:
+def levels_to_save(targets: Sequence[str] | None) -> list[str]:
     """From the lowest."""
     if targets is None:
         known = machine_levels()
@@ -89,14 +90,14 @@ def _levels(targets: Sequence[str] | None) -> list[str]:
     return [level for level in LEVELS if level in targets]
 
 
-def _compiled(exe: Executable, program: Program) -> Compiled:
-    compiled = compile_program(program, exe.options)
+def compiled_for_saving(program: Program, options: Options) -> Compiled:
+    compiled = compile_program(program, options)
     if compiled.plan is None or compiled.resources is None:
         raise SaveError("PyTorch runs the whole graph: there is no code to save")
     return compiled
 
 
-def _examples(program: Program) -> dict[str, int]:
+def example_sizes(program: Program) -> dict[str, int]:
     """The sizes that the program was made with, by symbol."""
     found = {}
     for node in placeholders(program.graph):

@@ -114,6 +114,20 @@ class Executable:
         psABI levels such as "x86-64-v3"; by default the highest that this machine supports."""
         extension("Executable.save")(self, path, targets)
 
+    def save_c(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        targets: Sequence[str] | None = None,
+        threads: str = "openmp",
+        name: str = "model",
+    ) -> None:
+        """Write the program for C to a folder: a static library, a header, the weights and an
+        example. It needs neither PyTorch nor Python. `targets`: as for `save`; the library chooses
+        among them when the model is opened. `threads`: "openmp", or "single" for the calling
+        thread alone. `name`: of the library, and the prefix of its functions."""
+        extension("Executable.save_c")(self, folder, targets, threads, name)
+
     @property
     def options(self) -> Options:
         return self._boundary.options

@@ -5,7 +5,7 @@ MLIR or LLVM becomes a CompileError.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ingot.codegen.jit import code_store
 from ingot.codegen.jit.code_store import Module, code_key, origin_here, packed_source
@@ -21,7 +21,7 @@ from ingot.codegen.jit.native import (
 )
 from ingot.codegen.mlir.check_functions import with_check_functions
 from ingot.codegen.mlir.memory import MemoryBuilder
-from ingot.linkage import imported
+from ingot.linkage import declared_names, imported
 from ingot.machine import LEVELS, is_targeting, machine_levels, this_machine
 from ingot.ops.values import Ptr
 
@@ -35,6 +35,8 @@ FUNCTION_ATTRIBUTES = (
 )
 _FEATURES = dict(zip(LEVELS, ("+sse4.2", "+avx2", "+avx512f"), strict=True))
 """A feature that each level has. With none named, LLVM takes those of the machine it runs on."""
+_NOWHERE = 16
+"""An address for symbols that are never called."""
 
 
 def compile_module(
@@ -52,6 +54,18 @@ def compile_module(
         return known
     with code_store.building(key):
         return _known(text, names) or _compiled(key, source, text)
+
+
+def unlinked_object(declarations: Sequence[str], functions: Mapping[str, str]) -> bytes:
+    """The object of a module that is not run in this process: nothing that it imports has to be
+    here."""
+    machine = this_machine()
+    names = [name for each in declarations for name in declared_names(each)]
+    body = [*declarations, *functions.values(), _anchor(list(functions))]
+    return object_code(
+        "\n".join(["module {", *body, "}"]), LOWERING, dict.fromkeys(names, _NOWHERE),
+        machine.level, _FEATURES.get(machine.isa, ""),
+    )  # fmt: skip
 
 
 def _known(text: str, names: Sequence[str]) -> Native | None:

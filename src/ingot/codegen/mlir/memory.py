@@ -194,6 +194,34 @@ class MemoryBuilder(RegisterBuilder):
         text = 'llvm.call_intrinsic "llvm.readcyclecounter"() : () -> i64'
         return self.assign(text, torch.uint64, 1)
 
+    def identify(self, leaf: Val, subleaf: Val) -> list[Val]:
+        """What `cpuid` says of the processor: eax, ebx, ecx, edx."""
+        registers = "={ax},={bx},={cx},={dx},0,2,~{dirflag},~{fpsr},~{flags}"
+        return self._assembly("cpuid", registers, [leaf, subleaf], 4)
+
+    def saved_registers(self) -> Val:
+        """The registers that the operating system saves (`xgetbv` of 0); the processor must have
+        OSXSAVE."""
+        zero = self.const(0, torch.int32)
+        registers = "={ax},={dx},{cx},~{dirflag},~{fpsr},~{flags}"
+        return self._assembly("xgetbv", registers, [zero], 2)[0]
+
+    def _assembly(
+        self, text: str, registers: str, operands: Sequence[Val], count: int
+    ) -> list[Val]:
+        """An instruction with `count` results of 32 bits."""
+        names = ", ".join(value.name for value in operands)
+        kind = f"!llvm.struct<({', '.join(['i32'] * count)})>"
+        result = self.fresh()
+        self.line(
+            f'{result} = llvm.inline_asm has_side_effects "{text}", "{registers}" {names} : '
+            f"{types_of(operands)} -> {kind}"
+        )
+        return [
+            self.assign(f"llvm.extractvalue {result}[{k}] : {kind}", torch.int32, 1)
+            for k in range(count)
+        ]
+
     # -- stack memory ------------------------------------------------------------------------------
 
     def slot(self, dtype: torch.dtype, lanes: int = 1, count: int = 1) -> Ptr:

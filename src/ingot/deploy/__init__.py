@@ -1,0 +1,1 @@
+"""Compiled programs for C: a static library, a header and the weights."""

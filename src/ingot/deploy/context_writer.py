@@ -1,0 +1,132 @@
+"""Writes a function over the context of a call: arguments, addresses and frames of launches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import sympy
+import torch
+
+from ingot.codegen.mlir.blocks import BlockBuilder
+from ingot.codegen.support.executor import FRAME_WORDS
+from ingot.deploy.plan_scope import PlanScope, integers
+from ingot.deploy.size_code import SizeWriter
+from ingot.errors import SaveError
+from ingot.kernels.native_call import Code, Lookup, NativeCall
+from ingot.machine import targeting
+from ingot.ops.values import Ptr, Val
+from ingot.plan.ir import (
+    Argument,
+    Function,
+    Kind,
+    Launch,
+    Pointer,
+)
+from ingot.program.shapes import Size
+
+I64 = torch.int64
+CONTEXT = Ptr("%context")
+WEIGHTS, WORKSPACE = 0, 1
+"""Words of the context."""
+
+
+class ContextWriter:
+    """Writes one function of the context."""
+
+    def __init__(self, plan: PlanScope):
+        self.plan, self.b = plan, BlockBuilder()
+        self.sizes = SizeWriter(self.b, self._symbol)
+
+    def const(self, value: int) -> Val:
+        return self.b.const(value, I64)
+
+    def _symbol(self, symbol: sympy.Symbol) -> Val:
+        number = self.plan.symbols.get(symbol.name)
+        if number is None:
+            raise SaveError(f"the size {symbol} is none of the call's")
+        return self.word(number)
+
+    def word(self, number: int) -> Val:
+        return self.b.load_word(self.b.word_at(CONTEXT, number))
+
+    def set_word(self, number: int, value: Val) -> None:
+        self.b.store_register(self.b.word_at(CONTEXT, number), value)
+
+    # -- arguments ---------------------------------------------------------------------------------
+
+    def address(self, name: str, offset: Size = 0) -> Val:
+        """The address of a byte of a buffer."""
+        plan, b = self.plan, self.b
+        if plan.buffers[name].kind is Kind.ARENA:
+            start = self.word(WORKSPACE)
+            slot = plan.arena.slot_of.get(name)
+            if slot is not None:
+                start = b.add(start, self.word(plan.slots[slot]))
+            return self._moved(start, plan.arena.offset_of.get(name, 0), offset)
+        at = plan.words.get(name)
+        if at is not None:
+            return self._moved(self.word(at), 0, offset)
+        found = plan.weight(name)
+        if found is None:
+            raise SaveError(f"{name}, a tensor that PyTorch makes, is read by native code")
+        return self._moved(self.word(WEIGHTS), found, offset)
+
+    def _moved(self, start: Val, by: int, offset: Size) -> Val:
+        if isinstance(offset, int):
+            by += offset
+            return self.b.add(start, self.const(by)) if by else start
+        moved = self.b.add(start, self.sizes.value(offset))
+        return self.b.add(moved, self.const(by)) if by else moved
+
+    def argument(self, value: Argument) -> Val:
+        if isinstance(value, Pointer):
+            return self.address(value.buffer, value.offset)
+        if isinstance(value, Function):
+            return self.code_address(self.plan.resources.kernels[value.kernel].address)
+        return self.sizes.value(value)
+
+    def code_address(self, address: int) -> Val:
+        return self.b.as_number(self.b.address_of(self.plan.function(address)))
+
+    # -- launches ----------------------------------------------------------------------------------
+
+    def calls(self, op: Launch) -> list[tuple[int, int, list[Val]]]:
+        """The native calls of a launch: function, function of a share, arguments."""
+        if op.attributes is None:
+            entry = self.plan.resources.kernels[op.kernel]
+            return [(entry.address, entry.share, [self.argument(a) for a in op.arguments])]
+        sizes = op.attributes.sizes()
+        if not all(isinstance(size, int) or size.is_Integer for size in sizes):
+            raise SaveError(
+                "a convolution of dynamic sizes: its tables are made for each set of sizes",
+                hints=["compile it for one size"],
+            )
+        kernel = next(k for k in self.plan.plan.kernels if k.name == op.kernel)
+        names = (parameter.name for parameter in kernel.parameters)
+        given = dict(zip(names, op.arguments, strict=True))
+        with targeting(self.plan.resources.machine):
+            expanded = op.attributes.launches(integers(sizes))
+        return [(call.function, call.share, self._expanded(call, given)) for call in expanded]
+
+    def _expanded(self, call: NativeCall, given: Mapping[str, Argument]) -> list[Val]:
+        values = []
+        for word in call.words:
+            match word:
+                case Code():
+                    values.append(self.code_address(word.address))
+                case Lookup():
+                    table = self.b.address_of(self.plan.lookup(word))
+                    values.append(self.b.as_number(table))
+                case (name, offset):
+                    start = self.argument(given[name])
+                    values.append(self.b.add(start, self.const(offset)) if offset else start)
+                case _:
+                    values.append(self.const(word))
+        return values
+
+    def frame_memory(self) -> Ptr:
+        return self.b.slot(I64, count=FRAME_WORDS)
+
+    def fill(self, frame: Ptr, values: Sequence[Val]) -> None:
+        for number, value in enumerate(values):
+            self.b.store_register(self.b.word_at(frame, number), value)
