@@ -1,11 +1,12 @@
-"""The workspace of a plan whose sizes are dynamic: buffers that are never in use at the same time
-share a slot, whose size is that of the largest. Which ones share is decided for the sizes of the
-example; the offsets of the slots are computed in each call.
+"""The workspace of a plan. If the sizes of its arena are dynamic, buffers that are never in use at
+the same time share a slot, whose size is that of the largest. Which ones share is decided for the
+sizes of the example; the offsets of the slots are computed in each call. Tensors that a plan
+allocates and does not return have slots of their own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from ingot.plan.ir import Buffer, Kind, Plan
 from ingot.plan.sizes import evaluator, symbols_in
@@ -16,9 +17,10 @@ UNKNOWN = 2
 
 
 class ArenaSlots:
-    """Either all offsets are static (`offset_of`), or all are those of slots (`slot_of`)."""
+    """`offset_of`: static offsets; `slot_of`: numbers of the slots of all other buffers, which lie
+    behind them."""
 
-    def __init__(self, plan: Plan, examples: Mapping[str, int]):
+    def __init__(self, plan: Plan, examples: Mapping[str, int], returned: Collection[str]):
         buffers = [b for b in plan.buffers if b.kind is Kind.ARENA and b.lifetime is not None]
         self.offset_of: dict[str, int] = {}
         self.slot_of: dict[str, int] = {}
@@ -30,6 +32,10 @@ class ArenaSlots:
             self.offset_of = dict(offsets)
         else:
             self._share(buffers, examples)
+        for buffer in plan.buffers:
+            if buffer.kind is Kind.RESULT and buffer.name not in returned:
+                self.slot_of[buffer.name] = len(self.slots)
+                self.slots.append([buffer.name])
 
     def _share(self, buffers: list[Buffer], examples: Mapping[str, int]) -> None:
         sizes = [buffer.nbytes for buffer in buffers]

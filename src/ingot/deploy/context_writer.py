@@ -17,8 +17,8 @@ from ingot.machine import targeting
 from ingot.ops.values import Ptr, Val
 from ingot.plan.ir import (
     Argument,
+    Buffer,
     Function,
-    Kind,
     Launch,
     Pointer,
 )
@@ -56,20 +56,25 @@ class ContextWriter:
 
     def address(self, name: str, offset: Size = 0) -> Val:
         """The address of a byte of a buffer."""
-        plan, b = self.plan, self.b
-        if plan.buffers[name].kind is Kind.ARENA:
-            start = self.word(WORKSPACE)
-            slot = plan.arena.slot_of.get(name)
-            if slot is not None:
-                start = b.add(start, self.word(plan.slots[slot]))
-            return self._moved(start, plan.arena.offset_of.get(name, 0), offset)
+        plan, buffer = self.plan, self.plan.buffers[name]
+        if buffer.alias is not None:
+            return self.address(buffer.alias, self._start_in_root(buffer) + offset)
+        place, slot = plan.arena.offset_of.get(name), plan.arena.slot_of.get(name)
+        if slot is not None:
+            start = self.b.add(self.word(WORKSPACE), self.word(plan.slots[slot]))
+            return self._moved(start, 0, offset)
+        if place is not None:
+            return self._moved(self.word(WORKSPACE), place, offset)
         at = plan.words.get(name)
         if at is not None:
             return self._moved(self.word(at), 0, offset)
-        found = plan.weight(name)
-        if found is None:
-            raise SaveError(f"{name}, a tensor that PyTorch makes, is read by native code")
-        return self._moved(self.word(WEIGHTS), found, offset)
+        return self._moved(self.word(WEIGHTS), plan.weight(name), offset)
+
+    def _start_in_root(self, view: Buffer) -> int:
+        """The bytes between the start of what a view is of, and its own."""
+        assert view.dtype is not None and view.alias is not None
+        offsets = self.plan.binding.offsets
+        return (offsets[view.name] - offsets.get(view.alias, 0)) * view.dtype.itemsize
 
     def _moved(self, start: Val, by: int, offset: Size) -> Val:
         if isinstance(offset, int):

@@ -121,6 +121,8 @@ class Binding:
     """Buffers that outputs lie in, by the number of the pointer's argument."""
     copied: Mapping[str, int]
     """The same for buffers that are copied to the argument: weights that are returned."""
+    offsets: Mapping[str, int]
+    """Of views, from the start of their memory, in elements."""
 
 
 def bound(name: str, program: Program, plan: Plan, offsets: Mapping[str, int]) -> Binding:
@@ -152,7 +154,7 @@ class _Binder:
         sizes = tuple(self._sizes(names))
         outputs, results, copied = self._outputs(names, len(tensors))
         interface = Interface(self.name, sizes, given, outputs)
-        return Binding(interface, inputs, self.own, results, copied)
+        return Binding(interface, inputs, self.own, results, copied, self.offsets)
 
     def _named(self, wanted: str) -> str:
         """An identifier of C that is not taken."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -58,7 +57,7 @@ class PlanScope:
         self.buffers = plan.by_name()
         self.recipes = {recipe.buffer: recipe for recipe in plan.recipes}
         self.code = PlanCode()
-        self.arena = ArenaSlots(plan, examples)
+        self.arena = ArenaSlots(plan, examples, binding.results)
         self._placed: dict[str, int] = {}
         interface = binding.interface
         pointers = len(interface.pointers())
@@ -103,28 +102,22 @@ class PlanScope:
             self.code.declarations[symbol] = f"  llvm.func @{symbol}()"
         return symbol
 
-    def weight(self, name: str) -> int | None:
-        """The offset of a buffer in the weights; None if it is not there."""
+    def weight(self, name: str) -> int:
+        """The offset of a buffer in the weights."""
         if name not in self._placed:
-            tensor = self._content(name)
-            if tensor is None:
-                return None
-            self._placed[name] = self.contents.weights.place(tensor)
+            self._placed[name] = self.contents.weights.place(self._content(name))
         return self._placed[name]
 
-    def _content(self, name: str) -> Tensor | None:
+    def _content(self, name: str) -> Tensor:
         buffer = self.buffers[name]
-        tensor: Any = None
-        if buffer.kind in (Kind.PACKED, Kind.FOLDED):
-            recipe = self.recipes[name]
-            sources = [self._tensor(source) for source in recipe.sources]
-            with torch.no_grad():
-                tensor = maker(recipe, self.resources)(*sources)
-            if buffer.kind is Kind.PACKED:
-                return memory_of(tensor, tensor.stride())
-        elif name in self.binding.weights or buffer.kind is Kind.CONSTANT:
-            tensor = self._tensor(name)
-        return None if tensor is None else memory_of(tensor, integers(buffer.strides))
+        if buffer.kind not in (Kind.PACKED, Kind.FOLDED):
+            return memory_of(self._tensor(name), integers(buffer.strides))
+        recipe = self.recipes[name]
+        sources = [self._tensor(source) for source in recipe.sources]
+        with torch.no_grad():
+            tensor = maker(recipe, self.resources)(*sources)
+        is_packed = buffer.kind is Kind.PACKED
+        return memory_of(tensor, tensor.stride() if is_packed else integers(buffer.strides))
 
     def _tensor(self, name: str) -> Tensor:
         own = self.binding.weights.get(name)

@@ -50,6 +50,7 @@ class Saved:
     """What was written."""
 
     folder: Path
+    interface: Interface
     levels: tuple[str, ...]
     code_bytes: int
     weight_bytes: int
@@ -85,7 +86,7 @@ def save_c(
     (out / f"{name}.h").write_text(header_text(interface, names, levels.openmp))
     (out / "main.c").write_text(example_text(interface))
     (out / "CMakeLists.txt").write_text(cmake_text(name, levels.openmp))
-    return Saved(out, tuple(names), len(library), weights.size)
+    return Saved(out, interface, tuple(names), len(library), weights.size)
 
 
 @dataclass(frozen=True)
