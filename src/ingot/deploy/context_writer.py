@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import sympy
 import torch
@@ -12,22 +12,32 @@ from ingot.codegen.support.executor import FRAME_WORDS
 from ingot.deploy.plan_scope import PlanScope, integers
 from ingot.deploy.size_code import SizeWriter
 from ingot.errors import SaveError
-from ingot.kernels.native_call import Code, Lookup, NativeCall
+from ingot.kernels.native_call import CallWord, Code, Lookup
 from ingot.machine import targeting
 from ingot.ops.values import Ptr, Val
 from ingot.plan.ir import (
     Argument,
     Buffer,
+    Expansion,
     Function,
     Launch,
     Pointer,
 )
+from ingot.plan.resources import KernelEntry
 from ingot.program.shapes import Size
 
 I64 = torch.int64
 CONTEXT = Ptr("%context")
 WEIGHTS, WORKSPACE = 0, 1
 """Words of the context."""
+
+
+Invoke = Callable[[KernelEntry, Sequence[Val]], None]
+"""Writes a call of a kernel with its arguments."""
+
+
+def is_static(code: Expansion) -> bool:
+    return all(isinstance(size, int) or size.is_Integer for size in code.sizes())
 
 
 class ContextWriter:
@@ -95,39 +105,56 @@ class ContextWriter:
 
     # -- launches ----------------------------------------------------------------------------------
 
-    def calls(self, op: Launch) -> list[tuple[int, int, list[Val]]]:
-        """The native calls of a launch: function, function of a share, arguments."""
+    def launch(self, op: Launch, invoke: Invoke) -> None:
+        """Writes the native calls of a launch by `invoke`."""
         if op.attributes is None:
             entry = self.plan.resources.kernels[op.kernel]
-            return [(entry.address, entry.share, [self.argument(a) for a in op.arguments])]
-        sizes = op.attributes.sizes()
-        if not all(isinstance(size, int) or size.is_Integer for size in sizes):
-            raise SaveError(
-                "a convolution of dynamic sizes: its tables are made for each set of sizes",
-                hints=["compile it for one size"],
-            )
+            invoke(entry, [self.argument(each) for each in op.arguments])
+            return
         kernel = next(k for k in self.plan.plan.kernels if k.name == op.kernel)
         names = (parameter.name for parameter in kernel.parameters)
-        given = dict(zip(names, op.arguments, strict=True))
-        with targeting(self.plan.resources.machine):
-            expanded = op.attributes.launches(integers(sizes))
-        return [(call.function, call.share, self._expanded(call, given)) for call in expanded]
+        given = dict(zip(names, map(self.argument, op.arguments), strict=True))
+        if is_static(op.attributes):
+            self._expand(op.attributes, given, invoke)
+        else:
+            self._over_images(op.attributes, given, invoke)
 
-    def _expanded(self, call: NativeCall, given: Mapping[str, Argument]) -> list[Val]:
-        values = []
-        for word in call.words:
-            match word:
-                case Code():
-                    values.append(self.code_address(word.address))
-                case Lookup():
-                    table = self.b.address_of(self.plan.lookup(word))
-                    values.append(self.b.as_number(table))
-                case (name, offset):
-                    start = self.argument(given[name])
-                    values.append(self.b.add(start, self.const(offset)) if offset else start)
-                case _:
-                    values.append(self.const(word))
-        return values
+    def _over_images(self, code: Expansion, given: Mapping[str, Val], invoke: Invoke) -> None:
+        b, looped = self.b, code.of_one_image()
+        if looped is None or not is_static(looped[0]):
+            raise SaveError(
+                "the images of a convolution have dynamic sizes: its tables are made for each",
+                hints=["compile it for one size of image; the batch may be dynamic"],
+            )
+        one, count, steps = looped
+        with b.loop(self.const(0), self.sizes.value(count), self.const(1)) as image:
+            moved = {name: b.mul(image, self.sizes.value(by)) for name, by in steps.items()}
+            here = {
+                name: self._moved_unless_null(start, moved[name]) if name in moved else start
+                for name, start in given.items()
+            }
+            self._expand(one, here, invoke)
+
+    def _moved_unless_null(self, start: Val, by: Val) -> Val:
+        missing = self.b.cmp("eq", start, self.const(0))
+        return self.b.select(missing, start, self.b.add(start, by))
+
+    def _expand(self, code: Expansion, given: Mapping[str, Val], invoke: Invoke) -> None:
+        with targeting(self.plan.resources.machine):
+            calls = code.launches(integers(code.sizes()))
+        for call in calls:
+            entry = KernelEntry(call.function, call.share)
+            invoke(entry, [self._call_word(word, given) for word in call.words])
+
+    def _call_word(self, word: CallWord, given: Mapping[str, Val]) -> Val:
+        match word:
+            case Code():
+                return self.code_address(word.address)
+            case Lookup():
+                return self.b.as_number(self.b.address_of(self.plan.lookup(word)))
+            case (name, offset):
+                return self._moved(given[name], 0, offset)
+        return self.const(word)
 
     def frame_memory(self) -> Ptr:
         return self.b.slot(I64, count=FRAME_WORDS)

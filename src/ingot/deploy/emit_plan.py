@@ -44,7 +44,7 @@ from ingot.plan.ir import (
     Segment,
     walk,
 )
-from ingot.plan.resources import Resources
+from ingot.plan.resources import KernelEntry, Resources
 from ingot.program.program import SizeGuard
 from ingot.program.shapes import Size
 
@@ -102,13 +102,16 @@ class _Region(ContextWriter):
     """A parallel region: each thread does its share of all launches, with a barrier between."""
 
     def text(self, name: str, op: Parallel) -> str:
-        calls = [call for launch in op.launches for call in self.calls(launch)]
         frame = self.frame_memory()
-        for number, (_, share, values) in enumerate(calls):
+
+        def share(entry: KernelEntry, values: Sequence[Val]) -> None:
+            self.fill(frame, values)
+            self.b.invoke(self.plan.function(entry.share, "(!llvm.ptr) -> ()"), [frame])
+
+        for number, launch in enumerate(op.launches):
             if number:
                 barrier(self.b)
-            self.fill(frame, values)
-            self.b.invoke(self.plan.function(share, "(!llvm.ptr) -> ()"), [frame])
+            self.launch(launch, share)
         return self.b.function(name, [CONTEXT])
 
 
@@ -167,13 +170,16 @@ class _Run(ContextWriter):
 
     def _launch(self, op: Launch) -> None:
         b, zero = self.b, self.const(0)
-        for function, _, values in self.calls(op):
+
+        def call(entry: KernelEntry, values: Sequence[Val]) -> None:
             self.fill(self.frame, values)
-            code = b.invoke_value(self.plan.function(function), [self.frame], I64)
+            code = b.invoke_value(self.plan.function(entry.address), [self.frame], I64)
             if op.faults:
                 division = b.cmp("eq", code, self.const(ZERO_DIVISION))
                 fault = b.select(division, self.const(Status.DIVISION), self.const(Status.INDEX))
                 self._stop_unless(b.cmp("eq", code, zero), fault)
+
+        self.launch(op, call)
 
     def _parallel(self, op: Parallel) -> None:
         b = self.b

@@ -4,7 +4,7 @@ computed, what the sizes must satisfy.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,6 +60,11 @@ class Expansion(Attributes):
     def launches(self, sizes: Sequence[int]) -> Sequence[Any]:
         """The calls for the values of `sizes`."""
         raise NotImplementedError
+
+    def of_one_image(self) -> tuple[Expansion, Size, Mapping[str, Size]] | None:
+        """The launch as a loop over a batch: the launch for one image, the number of images, and
+        the bytes from one to the next for each parameter that moves. None if it has no batch."""
+        return None
 
 
 @dataclass(frozen=True)

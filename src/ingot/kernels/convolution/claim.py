@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -69,6 +69,12 @@ class DirectConvolution(Expansion):
             for part, image, result, addend in whole.parts()
             if part.pixels
         ]
+
+    def of_one_image(self) -> tuple[DirectConvolution, Size, Mapping[str, Size]]:
+        g, size = self.geometry, self.dtype.itemsize
+        steps = {"image": g.image_steps, "c": g.result_steps, "addend": g.addend_steps}
+        one = replace(self, geometry=replace(g, counts=(1, *g.counts[1:])))
+        return one, g.counts[0], {name: each[0] * size for name, each in steps.items()}
 
     def launch(self, g: Geometry, starts: dict[str, int]) -> NativeCall:
         return launched(convolution_functions(self.dtype), FIELDS, self, g, starts, {
