@@ -188,6 +188,43 @@ def test_several_threads_at_once(threads: str, tmp_path: Path) -> None:
     assert not failures, failures
 
 
+_TEAM = """
+#include "model.h"
+#include <stdio.h>
+#include <stdlib.h>
+enum { CALLS = 8, MOST = 300, IN = MOST * 64, OUT = MOST * 10 };
+static float in[CALLS * IN], out[CALLS * OUT], alone[CALLS * OUT];
+int main(void) {
+    model_model *model;
+    size_t bytes;
+    int wrong = model_open("weights.bin", &model) || model_workspace_size(model, MOST, &bytes);
+    bytes = (bytes + 63) / 64 * 64;
+    for (int i = 0; i < CALLS * IN; i++) in[i] = (float)(i % 97) / 97 - 0.5f;
+    for (int i = 0; i < CALLS; i++) {
+        void *workspace = aligned_alloc(64, bytes);
+        wrong |= model_run(model, 1 + 37 * i, in + i * IN, alone + i * OUT, workspace, bytes, 1);
+    }
+#pragma omp parallel for num_threads(4) schedule(static, 1) reduction(|:wrong)
+    for (int i = 0; i < CALLS; i++) {
+        void *workspace = aligned_alloc(64, bytes);
+        wrong |= model_run(model, 1 + 37 * i, in + i * IN, out + i * OUT, workspace, bytes, i % 3);
+    }
+    for (int i = 0; i < CALLS * OUT; i++) wrong |= out[i] != alone[i];
+    printf("%g\\n", out[OUT + 11]);
+    return wrong;
+}
+"""
+
+
+def test_threads_of_openmp(tmp_path: Path) -> None:
+    """Called by a team of its program's, a model does not take that team for its own."""
+    result = saved(_mlp(), [torch.randn(32, 64)], tmp_path, dynamic_shapes=_batches())
+    (result.folder / "team.c").write_text(_TEAM)
+    path = build(result.folder, "team", "team.c", "libmodel.a", "-fopenmp", "-lm")
+    done = subprocess.run([path], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and float(done.stdout) != 0
+
+
 @pytest.mark.parametrize(
     "name",
     [

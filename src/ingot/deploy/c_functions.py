@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import torch
 
 from ingot.codegen.mlir.blocks import BlockBuilder
+from ingot.codegen.mlir.openmp import start_threads
 from ingot.deploy.interface import Interface, Status
 from ingot.linkage import declared
 from ingot.ops.values import POINTER, Ptr, Val, Value
@@ -33,7 +34,13 @@ _LIBRARY = {
     "malloc": ("(i64)", f" -> {POINTER}"),
     "free": (f"({POINTER})", ""),
 }
-_OPENMP = {"omp_get_max_threads": ("()", " -> i32"), "omp_set_num_threads": ("(i32)", "")}
+_OPENMP = {
+    "omp_get_max_threads": ("()", " -> i32"),
+    "omp_set_num_threads": ("(i32)", ""),
+    "omp_in_parallel": ("()", " -> i32"),
+    "GOMP_parallel": (f"({POINTER}, {POINTER}, i32, i32)", ""),
+}
+ALONE = "alone"
 _LEAF_1 = {
     "x86-64-v2": (0, 9, 13, 19, 20, 23),
     "x86-64-v3": (12, 22, 27, 28, 29),
@@ -80,8 +87,11 @@ def c_functions(interface: Interface, levels: Levels) -> tuple[list[str], dict[s
         f"{name}_workspace_size": _Writer(interface, levels).workspace_size(),
         f"{name}_run": _Writer(interface, levels).run(),
     }
-    if not levels.openmp:
-        functions |= single_thread_functions(name)
+    functions |= (
+        {ALONE: _Writer(interface, levels).alone()}
+        if levels.openmp
+        else single_thread_functions(name)
+    )
     return [declared(symbol, *types) for symbol, types in known.items()], functions
 
 
@@ -297,10 +307,31 @@ class _Writer:
         some = b.cmp("gt", threads, self.number(0))
         with b.when(some):
             b.invoke("omp_set_num_threads", [threads])
-        status = b.invoke_value(run, [context], I64)
+        inside = b.cmp("ne", b.invoke_value("omp_in_parallel", [], I32), self.number(0))
+        status = b.branch(
+            inside,
+            lambda: self._in_a_team_of_one(run, context),
+            lambda: b.invoke_value(run, [context], I64),
+        )
         with b.when(some):
             b.invoke("omp_set_num_threads", [before])
         return status
+
+    def _in_a_team_of_one(self, run: Ptr, context: Ptr) -> Val:
+        """The caller is a thread of a team of its program's: kernels would take that for theirs."""
+        b = self.b
+        call = b.slot(I64, count=3)
+        self.set_word(call, 0, run)
+        self.set_word(call, 1, context)
+        start_threads(b, ALONE, call, self.const(1))
+        return self.word(call, 2)
+
+    def alone(self) -> str:
+        """The task of a team: runs a plan and stores its status."""
+        b, call = self.b, Ptr("%call")
+        run, context = (b.load_pointer(b.word_at(call, k)) for k in range(2))
+        self.set_word(call, 2, b.invoke_value(run, [context], I64))
+        return b.function(ALONE, [call])
 
 
 def single_thread_functions(name: str) -> dict[str, str]:
