@@ -63,6 +63,9 @@ def _bytes(data: Tensor) -> memoryview:
 def memory_of(tensor: Tensor, strides: Sequence[int]) -> Tensor:
     """The elements of a tensor as they lie in memory with these strides."""
     tensor = tensor.detach()
+    for dim, stride in enumerate(strides):  # the elements of an expanded dimension are one
+        if stride == 0 and tensor.shape[dim]:
+            tensor = tensor.narrow(dim, 0, 1)
     extent = 0 if 0 in tensor.shape else 1
     for size, stride in zip(tensor.shape, strides, strict=True):
         extent += (size - 1) * stride if extent else 0
