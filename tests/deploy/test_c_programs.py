@@ -397,3 +397,15 @@ def test_code_of_a_level_keeps_to_it(tmp_path: Path) -> None:
     assert registers("v3.o") == {"%xmm", "%ymm"}
     assert "%zmm" in registers("v4.o")
     assert registers("interface.o") <= {"%xmm"}
+
+
+def _scaled(x: Tensor, n: int) -> Tensor:
+    return x * n + torch.arange(5)
+
+
+def test_numbers_as_arguments(tmp_path: Path) -> None:
+    x, shapes = torch.randn(3, 5), ({0: Dim("rows")}, Dim.DYNAMIC)
+    model = load(saved(_scaled, [x, 7], tmp_path, dynamic_shapes=shapes))
+    assert [size.name for size in model.interface.sizes] == ["x_size0", "n"]
+    x = torch.randn(4, 5)
+    _close(model([x], [4, 11])[0], _scaled(x, 11))

@@ -20,7 +20,7 @@ from ingot.codegen.jit.jit import compile_module, unlinked_object
 from ingot.codegen.mlir.builder import Builder
 from ingot.deploy.ar import write_archive
 from ingot.deploy.elf_writer import DEFAULT
-from ingot.deploy.objects import Program, Unit, _made_relative, combined
+from ingot.deploy.objects import Parts, Unit, combined, made_relative
 from ingot.deploy.size_code import SizeWriter
 from ingot.deploy.weights_file import Weights, memory_of
 from ingot.errors import InputError, SaveError
@@ -105,7 +105,7 @@ def test_relative_instructions(register: int) -> None:
     rex, low = 0x48 | register >> 3, register & 7
     for imported, opcode in ((False, 0x8D), (True, 0x8B)):
         code = bytearray(b"\x90" + bytes([rex, 0xB8 | low]) + bytes(8) + b"\x90")
-        at, _, addend = _made_relative(code, 3, imported)
+        at, _, addend = made_relative(code, 3, imported)
         head = bytes([0x48 | (register >> 3) << 2, opcode, 0x05 | low << 3])
         assert bytes(code) == b"\x90" + head + bytes(4) + b"\x0f\x1f\x00\x90"
         assert (at, addend) == (4, -4)
@@ -114,7 +114,7 @@ def test_relative_instructions(register: int) -> None:
 @pytest.mark.parametrize("code", [b"\x48\xa1" + bytes(8), b"\xb8" + bytes(9), bytes(10)])
 def test_other_instructions(code: bytes) -> None:
     with pytest.raises(ObjectError, match="not in a movabs"):
-        _made_relative(bytearray(code), 2, False)
+        made_relative(bytearray(code), 2, False)
 
 
 def _object(declarations: list[str], name: str, b: Builder, result: Val) -> bytes:
@@ -134,7 +134,7 @@ def test_objects_are_combined(tmp_path: Path) -> None:
     outer = _object(declarations, "outer", two, twice)
     units = [Unit(outer, {"both": "outer"}), Unit(inner, {"other_inner": "inner"})]
     numbers = array("q", [1000]).tobytes()
-    whole = Program(units, {"numbers": numbers}, {"elsewhere": "given_by_c"})
+    whole = Parts(units, {"numbers": numbers}, {"elsewhere": "given_by_c"})
     data, imports = combined(whole, {"both": DEFAULT})
     assert imports == ["given_by_c"]
     again, _ = combined(whole, {"both": DEFAULT})
@@ -150,11 +150,11 @@ def test_objects_are_combined(tmp_path: Path) -> None:
         assert subprocess.run([path]).returncode == 0
 
 
-def test_equal_weights_are_stored_once(tmp_path: Path) -> None:
+def test_a_weight_is_stored_once(tmp_path: Path) -> None:
     weights, x = Weights(), torch.randn(5, 7)
-    assert weights.place(x) == weights.place(x.clone()) == 64
-    assert weights.place(torch.empty(0)) == weights.size == 64 + 192
-    assert weights.place(x.bfloat16()) == 256
+    assert weights.place("x", lambda: x) == weights.place("x", x.clone) == 64
+    assert weights.place("none", lambda: torch.empty(0)) == weights.size == 64 + 192
+    assert weights.place("half", x.bfloat16) == 256
     header = weights.header(["plan"])
     weights.write(tmp_path / "weights.bin", header)
     data = (tmp_path / "weights.bin").read_bytes()

@@ -15,14 +15,7 @@ from ingot.errors import SaveError
 from ingot.kernels.native_call import CallWord, Code, Lookup
 from ingot.machine import targeting
 from ingot.ops.values import Ptr, Val
-from ingot.plan.ir import (
-    Argument,
-    Buffer,
-    Expansion,
-    Function,
-    Launch,
-    Pointer,
-)
+from ingot.plan.ir import Argument, Buffer, Expansion, Function, Launch, Pointer
 from ingot.plan.resources import KernelEntry
 from ingot.program.shapes import Size
 
@@ -30,8 +23,6 @@ I64 = torch.int64
 CONTEXT = Ptr("%context")
 WEIGHTS, WORKSPACE = 0, 1
 """Words of the context."""
-
-
 Invoke = Callable[[KernelEntry, Sequence[Val]], None]
 """Writes a call of a kernel with its arguments."""
 

@@ -28,8 +28,7 @@ _REX_W, _REX_B, _REX_R = 0x48, 0x01, 0x04
 _MOV_IMMEDIATE, _LEA, _MOV = 0xB8, 0x8D, 0x8B
 _RELATIVE = 0x05
 _NOP = b"\x0f\x1f\x00"
-_LENGTH = 7
-"""Bytes of the relative forms; `movabs` has ten."""
+"""The relative forms have seven bytes; `movabs` has ten."""
 TABLE_ALIGNMENT = 64
 
 
@@ -43,7 +42,7 @@ class Unit:
 
 
 @dataclass
-class Program:
+class Parts:
     """The parts of one object to be written."""
 
     units: list[Unit] = field(default_factory=list)
@@ -53,10 +52,10 @@ class Program:
     """Other names for imported symbols."""
 
 
-def combined(program: Program, public: Mapping[str, int]) -> tuple[bytes, list[str]]:
+def combined(parts: Parts, public: Mapping[str, int]) -> tuple[bytes, list[str]]:
     """An object that defines the functions of `public`, with their visibility; the names that it
     imports."""
-    linker = _Linker(program)
+    linker = _Linker(parts)
     linker.reach(public)
     functions = [Defined(name, linker.text_offset(name), way) for name, way in public.items()]
     data = write_object(linker.contents, functions)
@@ -69,15 +68,15 @@ _Key = tuple[int, int]
 
 
 class _Linker:
-    def __init__(self, program: Program):
-        self.program = program
-        self.objects = [read_object(unit.data) for unit in program.units]
+    def __init__(self, parts: Parts):
+        self.parts = parts
+        self.objects = [read_object(unit.data) for unit in parts.units]
         self.contents: dict[Place, Content] = {Place.TEXT: Content()}
         self._placed: dict[_Key, tuple[Place, int]] = {}
         self._tables: dict[str, tuple[Place, int]] = {}
         self._defined = {
             name: (number, self._function(self.objects[number], function))
-            for number, unit in enumerate(program.units)
+            for number, unit in enumerate(parts.units)
             for name, function in unit.names.items()
         }
 
@@ -142,13 +141,13 @@ class _Linker:
             return place, at + found.value
         if not found.name:
             raise ObjectError("a relocation refers to nothing")
-        if found.name in self.program.tables:
+        if found.name in self.parts.tables:
             return self._table(found.name)
-        return self.program.renamed.get(found.name, found.name)
+        return self.parts.renamed.get(found.name, found.name)
 
     def _table(self, name: str) -> tuple[Place, int]:
         if name not in self._tables:
-            data = self.program.tables[name]
+            data = self.parts.tables[name]
             self._tables[name] = (
                 Place.CONSTANTS, self._add(Place.CONSTANTS, data, TABLE_ALIGNMENT)
             )  # fmt: skip
@@ -159,7 +158,7 @@ class _Linker:
         target = self._target(key[0], self.objects[key[0]].symbols[each.symbol])
         content, at = self.contents[place], start + each.offset
         if place is Place.TEXT and each.kind == R_X86_64_64:
-            at, kind, addend = _made_relative(content.data, at, isinstance(target, str))
+            at, kind, addend = made_relative(content.data, at, isinstance(target, str))
             addend += each.addend
         else:
             kind, addend = each.kind, each.addend
@@ -178,7 +177,7 @@ class _Linker:
         content.relocations.append((at, kind, section, offset + addend))
 
 
-def _made_relative(data: bytearray, at: int, imported: bool) -> tuple[int, int, int]:
+def made_relative(data: bytearray, at: int, imported: bool) -> tuple[int, int, int]:
     """Rewrites the instruction `movabs $address, register`, whose operand is at `at`: to `lea`, or
     for an imported symbol to a load of its address. Returns (place of the operand, kind of the
     relocation, addend)."""

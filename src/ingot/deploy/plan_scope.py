@@ -3,7 +3,7 @@ they refer to."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -13,11 +13,9 @@ from ingot.codegen.jit.native import Native, compiled_function
 from ingot.deploy.arena_slots import ArenaSlots
 from ingot.deploy.interface import Binding
 from ingot.deploy.weights_file import Weights, memory_of
+from ingot.errors import SaveError
 from ingot.kernels.native_call import Lookup
-from ingot.plan.ir import (
-    Kind,
-    Plan,
-)
+from ingot.plan.ir import Kind, Plan
 from ingot.plan.recipes import maker
 from ingot.plan.resources import Resources
 from ingot.program.shapes import Size
@@ -57,8 +55,8 @@ class PlanScope:
         self.buffers = plan.by_name()
         self.recipes = {recipe.buffer: recipe for recipe in plan.recipes}
         self.code = PlanCode()
-        self.arena = ArenaSlots(plan, examples, binding.results)
         self._placed: dict[str, int] = {}
+        self.arena = ArenaSlots(plan, examples, binding.results)
         interface = binding.interface
         pointers = len(interface.pointers())
         self.words = {name: FIRST + number for name, number in binding.inputs.items()}
@@ -105,8 +103,23 @@ class PlanScope:
     def weight(self, name: str) -> int:
         """The offset of a buffer in the weights."""
         if name not in self._placed:
-            self._placed[name] = self.contents.weights.place(self._content(name))
+            place = self.contents.weights.place
+            self._placed[name] = place(self._key(name), lambda: self._content(name))
         return self._placed[name]
+
+    def _key(self, name: str) -> Hashable:
+        """What the tensor is: one of the model's, by its memory; a constant of the program, by its
+        contents; or made of such by a recipe, in the layout of this machine."""
+        if name in self.recipes:
+            recipe = self.recipes[name]
+            made = repr((recipe.calls, recipe.results, recipe.packing))
+            return made, self.resources.machine.isa, tuple(map(self._key, recipe.sources))
+        strides = tuple(integers(self.buffers[name].strides))
+        if name in self.binding.weights:
+            own = self.contents.state[self.binding.weights[name]]
+            return own.data_ptr(), own.dtype, tuple(own.shape), own.stride(), strides
+        flat = memory_of(self._tensor(name), strides)
+        return flat.view(torch.uint8).numpy().tobytes(), flat.dtype
 
     def _content(self, name: str) -> Tensor:
         buffer = self.buffers[name]
@@ -120,8 +133,12 @@ class PlanScope:
         return memory_of(tensor, tensor.stride() if is_packed else integers(buffer.strides))
 
     def _tensor(self, name: str) -> Tensor:
-        own = self.binding.weights.get(name)
-        tensor = self.resources.constants[name] if own is None else self.contents.state[own]
+        own, constants = self.binding.weights.get(name), self.resources.constants
+        if own is None and not isinstance(constants.get(name), Tensor):
+            raise SaveError(
+                f"native code reads {name}, which is no tensor of the call or the model"
+            )
+        tensor = constants[name] if own is None else self.contents.state[own]
         buffer = self.buffers[name]
         if own is not None and buffer.kind is Kind.INPUT:
             strides = integers(buffer.strides)

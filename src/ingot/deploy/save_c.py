@@ -28,8 +28,7 @@ from ingot.deploy.c_text import cmake_text, example_text, header_text
 from ingot.deploy.elf_writer import DEFAULT, HIDDEN
 from ingot.deploy.emit_plan import emit_plan
 from ingot.deploy.interface import Binding, Interface, bound
-from ingot.deploy.objects import Program as ObjectProgram
-from ingot.deploy.objects import Unit, combined
+from ingot.deploy.objects import Parts, Unit, combined
 from ingot.deploy.plan_scope import Contents, PlanCode
 from ingot.deploy.refusals import check_imports, check_steps, view_offsets
 from ingot.deploy.weights_file import Weights
@@ -126,7 +125,7 @@ def _object(
         names = {native.symbol(function): function for function in native.addresses}
         units.append(Unit(native.module.object, names))
     renamed = {} if levels.openmp else single_thread_names(name)
-    whole = ObjectProgram(units, code.tables, renamed)
+    whole = Parts(units, code.tables, renamed)
     data, imports = combined(whole, dict.fromkeys(public, HIDDEN))
     check_imports(imports, [*renamed.values()])
     return data, list(public)
@@ -141,7 +140,7 @@ def _interface_object(interface: Interface, levels: Levels) -> tuple[bytes, list
     if not levels.openmp:
         public |= dict.fromkeys(single_thread_names(interface.name).values(), HIDDEN)
     unit = Unit(data, {each: each for each in functions})
-    return combined(ObjectProgram([unit]), public)[0], list(public)
+    return combined(Parts([unit]), public)[0], list(public)
 
 
 def saved_program(exe: Executable) -> Program:

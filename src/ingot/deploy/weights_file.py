@@ -1,5 +1,5 @@
 """The weights of a C program in one file that is mapped into memory: a header, then the contents of
-tensors as kernels read them, each at a multiple of 64 bytes. Equal contents are stored once.
+tensors as kernels read them, each at a multiple of 64 bytes.
 
 The header has four words: a magic number, the digest of the layout (two words), the file's size.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 import torch
 from torch import Tensor
@@ -24,15 +24,15 @@ class Weights:
 
     def __init__(self) -> None:
         self.size = -(-HEADER.size // LINE) * LINE
-        self._placed: dict[tuple[bytes, int], int] = {}
+        self._placed: dict[Hashable, int] = {}
         self._contents: list[tuple[int, Tensor]] = []
 
-    def place(self, tensor: Tensor) -> int:
-        """The offset of a contiguous tensor's bytes in the file."""
-        data = tensor.detach().contiguous().view(-1).view(torch.uint8)
-        key = hashlib.blake2b(_bytes(data), digest_size=16).digest(), len(data)
+    def place(self, key: Hashable, make: Callable[[], Tensor]) -> int:
+        """The offset of a tensor's bytes in the file. Each key is stored once. Keys say what a
+        tensor is and not which values it has, so that the layout is that of every training."""
         found = self._placed.get(key)
         if found is None:
+            data = make().detach().contiguous().view(-1).view(torch.uint8)
             found = self._placed[key] = self.size
             self._contents.append((found, data))
             self.size += -(-len(data) // LINE) * LINE
