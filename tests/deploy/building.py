@@ -108,7 +108,7 @@ def _output(
     memory = known[tensor.memory_of or tensor.name]
     flat = memory.as_strided((memory.untyped_storage().nbytes() // memory.itemsize,), (1,), 0)
     shape, strides = ([_number(n, values) for n in each] for each in (tensor.shape, tensor.strides))
-    return flat.view(tensor.dtype).as_strided(shape, strides, tensor.offset)
+    return flat.view(tensor.dtype).as_strided(shape, strides, _number(tensor.offset, values))
 
 
 def _number(size: Any, values: Mapping[str, int]) -> int:

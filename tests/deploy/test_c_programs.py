@@ -134,7 +134,10 @@ def test_weights_of_another_program(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_weights_are_replaced_by_those_of_another_training(tmp_path: Path) -> None:
-    nets, x = [_mlp() for _ in range(2)], torch.randn(3, 64)
+    layers = [(nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 64)) for _ in range(2)]
+    nets, x = [nn.Sequential(*each).eval() for each in layers], torch.randn(3, 64)
+    for number in (0, 2):  # at first, equal tensors
+        nn.init.zeros_(layers[0][number].bias)
     results = [saved(net, [x], tmp_path / str(k)) for k, net in enumerate(nets)]
     model = load(results[0])
     status, model.handle = model.open(tmp_path / "1" / "weights.bin")
@@ -301,6 +304,25 @@ def test_views_inputs_and_weights_as_outputs(tmp_path: Path) -> None:
     assert [each.memory_of for each in model.interface.outputs] == [
         None, "output0", "x", None, None
     ]  # fmt: skip
+
+
+def _dynamic_views(x: Tensor) -> tuple[Tensor, ...]:
+    rows = (x * 2).flatten(0, 1)
+    parts = x.sin(), x.cos(), x.exp(), x.abs()
+    return (
+        rows.view(x.shape), rows[1:], parts[0][:, -1], parts[1][-2:].transpose(0, 2),
+        parts[2].select(1, 2)[:, 3:], parts[3].permute(2, 0, 1).unsqueeze(1),
+    )  # fmt: skip
+
+
+def test_views_of_dynamic_size(tmp_path: Path) -> None:
+    calls = [(torch.randn(n, m, 7),) for n, m in ((3, 5), (2, 9), (8, 4))]
+    shapes = ({0: Dim("n", min=2, max=99), 1: Dim("m", min=4, max=99)},)
+    _compare(
+        load(saved(_dynamic_views, calls[0], tmp_path, dynamic_shapes=shapes)),
+        _dynamic_views,
+        calls,
+    )
 
 
 def _types(a: Tensor, b: Tensor, i: Tensor, m: Tensor) -> tuple[Tensor, ...]:

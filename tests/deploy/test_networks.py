@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.export import Dim
 
 from tests.deploy.building import example, load, needs_cc, saved
+from tests.models.hugging_face import BUILDERS
 
 pytestmark = [needs_cc, pytest.mark.slow]
 LEVELS = ["x86-64-v3", "x86-64-v4"]
@@ -88,3 +89,38 @@ def test_resnet_for_one_size(folder: Path) -> None:
     main = example(saved(net, [image], folder, targets=LEVELS, threads="single"), "single")
     with torch.no_grad():
         _run(main, [], image, [net(image).logits])
+
+
+@pytest.mark.parametrize("name", ["gpt2", "t5"])
+def test_language_models(name: str, folder: Path) -> None:
+    """Small ones, for any batch and lengths."""
+    net, given = BUILDERS[name]()
+    net.eval().config.use_cache = False
+    names = list(given)
+
+    class Logits(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.net = net
+
+        def forward(self, *tensors: Tensor) -> Tensor:
+            logits: Tensor = self.net(**dict(zip(names, tensors, strict=True))).logits
+            return logits
+
+    batch, length, steps = Dim("batch", max=8), Dim("length", max=40), Dim("steps", max=40)
+    shapes = (tuple({0: batch, 1: steps if "decoder" in key else length} for key in names),)
+    model = load(saved(Logits(), list(given.values()), folder, dynamic_shapes=shapes))
+    for sizes in ((2, 9), (1, 30), (4, 3)):
+        tensors = [
+            torch.randint(1, 99, sizes) if "ids" in key else torch.ones(sizes, dtype=torch.int64)
+            for key in names
+        ]
+        values = {
+            str(size): number
+            for tensor, each in zip(tensors, model.interface.inputs, strict=True)
+            for number, size in zip(tensor.shape, each.shape, strict=True)
+        }
+        with torch.no_grad():
+            wanted = Logits()(*tensors)
+        found = model(tensors, [values[size.symbol] for size in model.interface.sizes])[0]
+        torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5)

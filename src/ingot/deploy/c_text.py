@@ -48,7 +48,7 @@ class _Text:
         more = [_MORE[tensor.dtype]] if tensor.dtype in _MORE else []
         if tensor.offset or not _is_contiguous(tensor):
             strides = ", ".join(map(self.size, tensor.strides))
-            more.append(f"strides {strides}, from element {tensor.offset}")
+            more.append(f"strides {strides}, from element {self.size(tensor.offset)}")
         return f"{text} ({'; '.join(more)})" if more else text
 
     def arguments(self) -> list[tuple[str, str]]:

@@ -71,7 +71,7 @@ class ContextWriter:
             return self._moved(self.word(at), 0, offset)
         return self._moved(self.word(WEIGHTS), plan.weight(name), offset)
 
-    def _start_in_root(self, view: Buffer) -> int:
+    def _start_in_root(self, view: Buffer) -> Size:
         """The bytes between the start of what a view is of, and its own."""
         assert view.dtype is not None and view.alias is not None
         offsets = self.plan.binding.offsets

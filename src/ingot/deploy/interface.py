@@ -86,7 +86,7 @@ class TensorArgument:
     nbytes: Size
     """Of the memory that the pointer refers to."""
     written: bool
-    offset: int = 0
+    offset: Size = 0
     """Of the first element from the pointer, in elements."""
     memory_of: str | None = None
     """The argument whose memory an output lies in; it has no pointer of its own then."""
@@ -121,17 +121,17 @@ class Binding:
     """Buffers that outputs lie in, by the number of the pointer's argument."""
     copied: Mapping[str, int]
     """The same for buffers that are copied to the argument: weights that are returned."""
-    offsets: Mapping[str, int]
+    offsets: Mapping[str, Size]
     """Of views, from the start of their memory, in elements."""
 
 
-def bound(name: str, program: Program, plan: Plan, offsets: Mapping[str, int]) -> Binding:
+def bound(name: str, program: Program, plan: Plan, offsets: Mapping[str, Size]) -> Binding:
     """`offsets`: of the views in the plan, from the start of their memory, in elements."""
     return _Binder(name, program, plan, offsets).bound()
 
 
 class _Binder:
-    def __init__(self, name: str, program: Program, plan: Plan, offsets: Mapping[str, int]):
+    def __init__(self, name: str, program: Program, plan: Plan, offsets: Mapping[str, Size]):
         self.name, self.program, self.plan, self.offsets = name, program, plan, offsets
         self.buffers = plan.by_name()
         self.taken: set[str] = set()

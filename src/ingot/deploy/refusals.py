@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-
-import torch
+from collections.abc import Iterator, Sequence
 
 from ingot.deploy.emit_plan import copied_buffers
 from ingot.errors import Place, SaveError
 from ingot.fuse.fused import CallStep
 from ingot.linkage import C_LIBRARY, C_MATH, COMPILER_RUNTIME, MEMORY, OPENMP
 from ingot.plan.ir import Eager, EagerControlFlow, Plan, walk
-from ingot.plan.recipes import evaluate
-from ingot.plan.resources import Resources
 from ingot.program.source import node_place
 from ingot.stages import Compiled
 
@@ -72,27 +68,3 @@ def check_imports(imports: Sequence[str], own: Sequence[str]) -> None:
     for name in imports:
         if name not in _ALLOWED and name not in own:
             raise SaveError(f"its code calls {name}, which a C program does not have")
-
-
-def view_offsets(plan: Plan, resources: Resources) -> Mapping[str, int]:
-    """The offsets of views from the start of their memory, in elements."""
-    buffers, known = plan.by_name(), dict[str, torch.Tensor]()
-    for op in walk(plan.ops):
-        if not isinstance(op, Eager):
-            continue
-        result = buffers.get(op.call.result)
-        if result is None or result.alias is None:
-            continue
-        source = buffers[result.alias]
-        numbers = [*source.shape, *source.strides, *result.shape, *result.strides]
-        if not all(isinstance(number, int) for number in numbers):
-            raise SaveError(
-                f"its result {result.name} is a view of dynamic size",
-                hints=["return a copy: .clone() or .contiguous()"],
-            )
-        if source.name not in known:
-            sizes = [[int(n) for n in each] for each in (source.shape, source.strides)]
-            known[source.name] = torch.empty_strided(*sizes, dtype=source.dtype, device="meta")
-        target = resources.target(op.call.target)
-        known[result.name] = evaluate(op.call, target, known, resources.objects)
-    return {name: int(tensor.storage_offset()) for name, tensor in known.items()}

@@ -30,7 +30,8 @@ from ingot.deploy.emit_plan import emit_plan
 from ingot.deploy.interface import Binding, Interface, bound
 from ingot.deploy.objects import Parts, Unit, combined
 from ingot.deploy.plan_scope import Contents, PlanCode
-from ingot.deploy.refusals import check_imports, check_steps, view_offsets
+from ingot.deploy.refusals import check_imports, check_steps
+from ingot.deploy.view_offsets import view_offsets
 from ingot.deploy.weights_file import Weights
 from ingot.errors import OptionError, SaveError
 from ingot.machine import Machine, machine_of_level, targeting
