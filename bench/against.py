@@ -17,10 +17,11 @@ os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")  # read when tor
 import click
 
 from comparison import Pair, Side, tables, verdict_lines, verdict_of
+from ingot.bench.tree import Tree
+from ingot.bench.workers import Measured
 from provenance import provenance
 from rows import BENCHMARKS, Benchmark, Row
-from trees import ROOT, Tree, git, tree_at
-from workers import Measured
+from trees import ROOT, git, tree_at
 
 BASE, HERE = "base", "here"
 

@@ -25,13 +25,13 @@ from torch.utils._pytree import tree_leaves
 
 import ingot
 import kernel_cases
-from caches import forget_tuning
-from contenders import THREADS
+from ingot.bench.caches import forget_tuning
+from ingot.bench.table import aligned
+from ingot.bench.workers import THREADS
 from ingot.linkage import openmp_library
 from kernel_cases import Case
 from kernels import bytes_moved, inputs_of, medians_us
 from provenance import provenance
-from table import aligned
 
 SOURCE = Path(__file__).parent / "by_hand.c"
 FLAGS = ("-O3", "-march=native", "-mprefer-vector-width=512", "-fopenmp", "-fPIC")

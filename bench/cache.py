@@ -17,8 +17,8 @@ from pathlib import Path
 import click
 
 from compile_time import IN_LINE, NETWORKS, Measurement, measure_with, verdict
+from ingot.bench.table import aligned
 from provenance import provenance
-from table import aligned
 
 BAR = 1 / 10
 

@@ -1,6 +1,6 @@
 """Draws docs/images/networks.svg from bench/RESULTS.md and prints the summary table of the README.
 
-    python bench/chart.py
+    python bench/chart.py [--png PATH]
 
 Both contain only values of the file, or means of them; tests/docs/test_results.py compares the
 committed chart and the README's table with the output of this script.
@@ -13,7 +13,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from table import aligned, geometric_mean
+import click
+
+from ingot.bench.table import aligned, geometric_mean
+from ingot.drawing import INK, PALE, Circle, Drawing, Line, Polygon, Shape, Text
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "RESULTS.md"
@@ -105,29 +108,18 @@ def _ratio(values: list[float]) -> str:
 WIDTH, LEFT, RIGHT, TOP, ROW = 800, 170, 24, 74, 24
 LOW, HIGH = 0.5, 4.5
 TICKS = (0.5, 0.7, 1, 1.4, 2, 2.8, 4)
-FONT = "font-family='Helvetica, Arial, sans-serif'"
+TITLE = "Speed of each compiler relative to PyTorch eager, by network"
 
 
-def chart(rows: dict[str, Times]) -> str:
+def chart(rows: dict[str, Times]) -> Drawing:
     """Speed relative to eager on a logarithmic axis, one row for each network."""
     bottom = TOP + ROW * len(rows)
-    parts = [
-        f"<svg xmlns='http://www.w3.org/2000/svg' width='{WIDTH}' height='{bottom + 46}' "
-        f"viewBox='0 0 {WIDTH} {bottom + 46}' {FONT} font-size='13' role='img' "
-        "aria-label='Speed of each compiler relative to PyTorch eager, by network'>",
-        f"<rect width='{WIDTH}' height='{bottom + 46}' fill='#ffffff'/>",
-        *_legend(),
-        *_axis(bottom),
-    ]
+    shapes: list[Shape] = [*_legend(), *_axis(bottom)]
     for k, (name, row) in enumerate(rows.items()):
-        parts += _row(name, row, TOP + ROW * k + ROW / 2)
-    parts += [
-        _text(
-            (LEFT + WIDTH - RIGHT) / 2, bottom + 38, "speed relative to eager (log scale)", "middle"
-        ),
-        "</svg>",
-    ]
-    return "\n".join(parts) + "\n"
+        shapes += _row(name, row, TOP + ROW * k + ROW / 2)
+    middle, caption = (LEFT + WIDTH - RIGHT) / 2, "speed relative to eager (log scale)"
+    shapes.append(Text(middle, bottom + 38, caption, "middle"))
+    return Drawing(WIDTH, bottom + 46, TITLE, tuple(shapes))
 
 
 def _x(speed: float) -> float:
@@ -135,62 +127,50 @@ def _x(speed: float) -> float:
     return LEFT + share * (WIDTH - LEFT - RIGHT)
 
 
-def _text(x: float, y: float, text: str, anchor: str = "start", colour: str = "#333333") -> str:
-    return f"<text x='{x:.1f}' y='{y:.1f}' text-anchor='{anchor}' fill='{colour}'>{text}</text>"
-
-
-def _legend() -> Iterator[str]:
+def _legend() -> Iterator[Shape]:
     places = ((16, 24), (200, 24), (16, 48), (330, 48), (460, 48))
     for series, (x, y) in zip(SERIES, places, strict=True):
         yield _dot(series, x, y)
-        yield _text(x + 12, y + 4.5, series.name)
+        yield Text(x + 12, y + 4.5, series.name)
 
 
-def _axis(bottom: float) -> Iterator[str]:
+def _axis(bottom: float) -> Iterator[Shape]:
     for tick in TICKS:
         x = _x(tick)
-        colour, width = ("#333333", 1.2) if tick == 1 else ("#dddddd", 1)
-        yield (
-            f"<line x1='{x:.1f}' y1='{TOP}' x2='{x:.1f}' y2='{bottom}' stroke='{colour}' "
-            f"stroke-width='{width}'/>"
-        )
-        yield _text(x, bottom + 18, f"{tick:g}×", "middle")
+        yield Line([(x, TOP), (x, bottom)], *((INK, 1.2) if tick == 1 else (PALE, 1)))
+        yield Text(x, bottom + 18, f"{tick:g}×", "middle")
 
 
-def _row(name: str, row: Times, y: float) -> Iterator[str]:
-    yield _text(LEFT - 14, y + 4.5, name, "end")
+def _row(name: str, row: Times, y: float) -> Iterator[Shape]:
+    yield Text(LEFT - 14, y + 4.5, name, "end")
     speeds = [(series, row["eager"] / time) for series in SERIES if (time := series.time(row))]
     inside = [_x(max(speed, LOW)) for _, speed in speeds]
-    yield (
-        f"<line x1='{min(inside):.1f}' y1='{y:.1f}' x2='{max(inside):.1f}' y2='{y:.1f}' "
-        "stroke='#cccccc' stroke-width='2'/>"
-    )
+    yield Line([(min(inside), y), (max(inside), y)], "#cccccc", 2)
     for series, speed in speeds:
         if speed >= LOW:
             yield _dot(series, _x(speed), y)
             continue
         x = _x(LOW)
-        yield (
-            f"<path d='M {x + 8:.1f} {y - 5:.1f} L {x:.1f} {y:.1f} L {x + 8:.1f} {y + 5:.1f} z' "
-            f"fill='{series.colour}'/>"
-        )
-        yield _text(x + 12, y - 3, f"{speed:.2f}×", colour=series.colour)
+        yield Polygon([(x + 8, y - 5), (x, y), (x + 8, y + 5)], series.colour)
+        yield Text(x + 12, y - 3, f"{speed:.2f}×", fill=series.colour)
 
 
-def _dot(series: Series, x: float, y: float) -> str:
-    fill, edge = ("none", series.colour) if series.is_open else (series.colour, "#ffffff")
-    width = 2 if series.is_open else 1
-    return (
-        f"<circle cx='{x:.1f}' cy='{y:.1f}' r='{series.radius}' fill='{fill}' stroke='{edge}' "
-        f"stroke-width='{width}'/>"
-    )
+def _dot(series: Series, x: float, y: float) -> Circle:
+    if series.is_open:
+        return Circle(x, y, series.radius, None, series.colour, 2)
+    return Circle(x, y, series.radius, series.colour)
 
 
-def main() -> None:
+@click.command()
+@click.option("--png", type=click.Path(path_type=Path), help="Write the chart there as well.")
+def main(png: Path | None) -> None:
+    """Draw the chart of the networks and print the summary table of the README."""
     rows = networks(RESULTS.read_text())
     CHART.parent.mkdir(parents=True, exist_ok=True)
-    CHART.write_text(chart(rows))
-    print(summary(rows))
+    chart(rows).save(CHART)
+    if png:
+        chart(rows).save(png)
+    click.echo(summary(rows))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from table import aligned, geometric_mean, number
+from ingot.bench.table import aligned, geometric_mean, number
 
 MEAN_BAR = 0.98
 """Minimum geometric mean of a benchmark: a loss that many rows share is real at 2 %."""

@@ -26,9 +26,9 @@ from typing import Any
 
 import click
 
-from caches import cold_caches
+from ingot.bench.caches import cold_caches
+from ingot.bench.table import met
 from provenance import provenance
-from table import met
 
 WHOLE_BAR = 1 / 4
 AFTER_AOT_BAR = 1 / 10

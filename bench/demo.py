@@ -16,8 +16,8 @@ from rich.table import Table
 from torch import nn
 
 import nets
-import timing
-from agreement import TOLERANCE, furthest
+from ingot.bench import timing
+from ingot.bench.agreement import TOLERANCE, furthest
 
 BUSY = 0.15
 """Spread of samples above which the machine is too busy for a speed-up to mean anything."""

@@ -29,6 +29,8 @@ import torch
 from torch import Tensor
 
 import ingot
+from ingot.bench.table import aligned, geometric_mean, met, number
+from ingot.bench.timing import Timing, calls_per_sample, timed_ms
 from ingot.codegen.support.executor import control_flow_address, executor
 from ingot.dispatch.ranges import Range, RangeTable, Row
 from ingot.plan.ir import Plan
@@ -43,8 +45,6 @@ from sorting import (
     ordered,
     register_with_inductor,
 )
-from table import aligned, geometric_mean, met, number
-from timing import Timing, calls_per_sample, timed_ms
 
 DISPATCHED = "dispatched"
 THROUGH = "torch.compile: dispatched"

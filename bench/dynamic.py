@@ -29,12 +29,12 @@ from torch.export import Dim
 import ingot
 import nets
 import plain_nets
-from caches import forget_tuning
 from ingot import observe
+from ingot.bench.caches import forget_tuning
+from ingot.bench.table import aligned, met, number
+from ingot.bench.timing import calls_per_sample, time_in_turns
 from nets import Workload
 from provenance import provenance
-from table import aligned, met, number
-from timing import calls_per_sample, time_in_turns
 
 RATIO_BAR = 1.10
 LOOP_BAR = 20.0

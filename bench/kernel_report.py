@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from table import aligned, geometric_mean, number
+from ingot.bench.table import aligned, geometric_mean, number
 
 BAR = 0.9
 COPY_BAR = 0.8

@@ -29,12 +29,12 @@ from torch.utils._pytree import tree_leaves
 
 import ingot
 import kernel_cases
-from caches import forget_tuning
+from ingot.bench.caches import forget_tuning
+from ingot.bench.timing import calls_per_sample, timed_ms
+from ingot.bench.workers import Prepared, Ready
 from kernel_cases import Case
 from kernel_report import AHEAD, GUARDS, Result, as_json, as_markdown, summary
 from provenance import provenance
-from timing import calls_per_sample, timed_ms
-from workers import Prepared, Ready
 
 BACKENDS = ("inductor", "ingot")
 SHORTEST_SAMPLE_S = 5e-4  # well below a scheduler's time slice, so that most samples run alone

@@ -15,10 +15,9 @@ import click
 import torch
 
 import plain_nets
-from contenders import THREADS
+from ingot.bench.table import aligned, met, number
+from ingot.bench.workers import THREADS, Measured, measure_in_turns, network_job
 from provenance import provenance
-from table import aligned, met, number
-from workers import Measured, measure_in_turns, network_job
 
 CONTENDERS = ("eager", "inductor", "ingot", "ingot ahead")
 WORKLOADS = {"one tiny kernel": plain_nets.tiny, "mlp": plain_nets.mlp}

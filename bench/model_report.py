@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
-from table import aligned, geometric_mean, met, number
+from ingot.bench.table import aligned, geometric_mean, met, number
 
 AHEAD = "ingot ahead"
 """The same network by `ingot.compile`, called without torch.compile's guards, like the runtimes."""

@@ -18,11 +18,10 @@ import torch
 
 import nets
 import plain_nets
-from agreement import TOLERANCE
-from contenders import THREADS
+from ingot.bench.agreement import TOLERANCE
+from ingot.bench.workers import THREADS, measure_in_turns, network_job
 from model_report import AHEAD, PEERS, Row, as_json, as_markdown, from_json
 from provenance import command_text, machine_text
-from workers import measure_in_turns, network_job
 
 PRODUCT = "large product"
 

@@ -11,13 +11,12 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.utils.flop_counter import FlopCounterMode
 
 import plain_nets
-from plain_nets import Workload, resnet
+from ingot.bench.workload import Workload
+from plain_nets import resnet
 
-__all__ = ["NETWORKS", "QUICK", "Workload", "bert", "flops", "resnet"]
+__all__ = ["NETWORKS", "QUICK", "Workload", "bert", "resnet"]
 
 
 def bert(*, layers: int = 12, width: int = 768, batch: int = 1, tokens: int = 128) -> Workload:
@@ -127,17 +126,6 @@ LLAMA = {
     "num_attention_heads": 12,
     "intermediate_size": 2048,
 }
-
-
-def flops(model: nn.Module, args: tuple[Any, ...]) -> int:
-    """Operations in matmuls and convolutions; attention and LSTMs are decomposed to be counted."""
-    with (
-        torch.backends.mkldnn.flags(enabled=False),
-        sdpa_kernel(SDPBackend.MATH),
-        FlopCounterMode(display=False) as counter,
-    ):
-        model(*args)
-    return counter.get_total_flops()
 
 
 NETWORKS: dict[str, Callable[[], Workload]] = {

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-Workload = tuple[nn.Module, tuple[Any, ...]]
+from ingot.bench.workload import Workload
 
 
 class Bottleneck(nn.Module):

@@ -19,12 +19,12 @@ import torch
 from torch import Tensor, nn
 
 import ingot
-from caches import forget_tuning
-from contenders import THREADS
+from ingot.bench.caches import forget_tuning
+from ingot.bench.table import aligned
+from ingot.bench.timing import time_in_turns
+from ingot.bench.workers import THREADS
 from nets import bert, gpt2_decode
 from provenance import provenance
-from table import aligned
-from timing import time_in_turns
 
 Calls = Mapping[str, Callable[[], Any]]
 

@@ -14,8 +14,8 @@ import kernel_cases
 import kernels
 import nets
 import plain_nets
-from trees import Tree
-from workers import Job, Measured, cold_in_turns, measure_in_turns, network_job
+from ingot.bench.tree import Tree
+from ingot.bench.workers import Job, Measured, cold_in_turns, measure_in_turns, network_job
 
 Measure = Callable[[Mapping[str, Job], int], Measured]
 

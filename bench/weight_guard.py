@@ -19,12 +19,13 @@ import torch
 import ingot
 import nets
 import plain_nets
+from ingot.bench.table import aligned
+from ingot.bench.timing import calls_per_sample, sample_in_turns, timed_ms
+from ingot.bench.workload import Workload
 from ingot.plan.contents import guarded
 from provenance import provenance
-from table import aligned
-from timing import calls_per_sample, sample_in_turns, timed_ms
 
-WORKLOADS: dict[str, Callable[[], plain_nets.Workload]] = {
+WORKLOADS: dict[str, Callable[[], Workload]] = {
     "mlp": plain_nets.mlp,
     "gpt2-decode": nets.gpt2_decode,
     "bert-base": nets.bert,

@@ -48,7 +48,7 @@ def test_verdicts() -> None:
 
 
 def test_a_crash_is_a_reason(tmp_path: Path) -> None:
-    from workers import Failed, Worker, network_job
+    from ingot.bench.workers import Failed, Worker, network_job
 
     for build, reason in ((os.abort, "SIGABRT"), (partial(int, "x"), "ValueError")):
         worker = Worker("crashing", network_job("eager", build), tmp_path)
@@ -58,13 +58,22 @@ def test_a_crash_is_a_reason(tmp_path: Path) -> None:
 
 
 def test_wrong_results_are_noticed() -> None:
-    from agreement import furthest
+    from ingot.bench.agreement import furthest
 
     want = [torch.ones(3), torch.tensor([4.0, -8.0])]
     assert furthest(want, want) == 0.0
     assert furthest([torch.ones(3).numpy(), torch.tensor([4.0, -7.0])], want) == 0.125
     assert not furthest([torch.tensor([1.0, float("nan"), 1.0]), want[1]], want) <= 1.0
     assert furthest([torch.ones(4), want[1]], want) == float("inf")
+    assert furthest([want[0]], want) == float("inf"), "one is missing"
+    nan = [torch.tensor([float("nan"), float("inf"), 2.0])]
+    assert furthest(nan, nan) == 0.0
+    assert furthest([torch.tensor([0.0, float("inf"), 2.0])], nan) == float("inf")
+    assert furthest([torch.tensor([float("nan"), -float("inf"), 2.0])], nan) == float("inf")
+    counts = [torch.tensor([3, 4]), torch.tensor([True])]
+    assert furthest(counts, counts) == 0.0
+    assert furthest([torch.tensor([3, 5]), counts[1]], counts) == float("inf")
+    assert furthest([torch.empty(0), None], [None, torch.empty(0)]) == 0.0
 
 
 def test_a_commit_is_slower_where_most_runs_say_so() -> None:
@@ -113,7 +122,8 @@ def test_times_have_units() -> None:
 def test_a_tree_goes_before_what_is_installed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from trees import INSTALLED, ROOT, Tree, needs_of
+    from ingot.bench.tree import INSTALLED, Tree
+    from trees import ROOT, needs_of
 
     monkeypatch.setenv("PYTHONPATH", "elsewhere")
     assert INSTALLED.settings() == {}

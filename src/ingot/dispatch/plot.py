@@ -1,18 +1,18 @@
 """Time against size for every implementation, with the chosen ranges marked, as text for a terminal
-and as SVG. Both axes are logarithmic; a candidate has the same colour or mark in its line and in
+and as a drawing. Both axes are logarithmic; a candidate has one colour or mark, in its line and in
 its ranges.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from xml.sax.saxutils import escape
 
 from ingot.dispatch.declaration import Declaration
 from ingot.dispatch.ranges import Range
 from ingot.dispatch.tuning_record import TuningRecord
+from ingot.drawing import PALE, Box, Circle, Drawing, Line, Shape, Text
 from ingot.errors import DispatchError
 
 COLOURS = ("#4c72b0", "#dd8452", "#55a868", "#c44e52", "#8172b3", "#937860", "#da8bc3", "#8c8c8c")
@@ -36,7 +36,7 @@ def plot(dispatch: Declaration, path: str | Path | None) -> str:
         )
     record = measured[-1]
     if path is not None:
-        Path(path).write_text(svg(dispatch, record))
+        drawing(dispatch, record).save(path)
     return text_plot(dispatch, record)
 
 
@@ -76,98 +76,66 @@ def _shown(part: Range, sizes: Sequence[int]) -> tuple[int, int] | None:
     return (low, high) if low <= high else None
 
 
-# -- SVG -------------------------------------------------------------------------------------------
+# -- drawing ---------------------------------------------------------------------------------------
 
 
-def svg(dispatch: Declaration, record: TuningRecord) -> str:
+def drawing(dispatch: Declaration, record: TuningRecord) -> Drawing:
     lines = series(record)
     colours = dict(zip(lines, COLOURS * (1 + len(lines) // len(COLOURS))))
     sizes = sorted({size for points in lines.values() for size, _ in points})
     times = [time for points in lines.values() for _, time in points]
     x = Scale(sizes, LEFT, WIDTH - RIGHT)
     y = Scale(times, HEIGHT - BOTTOM, TOP)
-    body = [
-        *_svg_ranges(record, sizes, x, colours),
-        *_svg_axes(dispatch, x, y),
-        *(_svg_line(points, x, y, colours[name]) for name, points in lines.items()),
-        *_svg_legend(colours),
-    ]
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" '
-            f'viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="12">',
-            f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
-            f'<text x="{LEFT}" y="18" font-size="14">{escape(dispatch.name)}: '
-            f"{escape(record.setting)}</text>",
-            *body,
-            "</svg>",
-            "",
-        ]
+    title = f"{dispatch.name}: {record.setting}"
+    shapes = (
+        Text(LEFT, 18, title, size=14),
+        *_range_shapes(record, sizes, x, colours),
+        *_axes(dispatch, x, y),
+        *(shape for name, points in lines.items() for shape in _curve(points, x, y, colours[name])),
+        *_legend(colours),
     )
+    return Drawing(WIDTH, HEIGHT, title, shapes)
 
 
-def _svg_ranges(
+def _range_shapes(
     record: TuningRecord, sizes: Sequence[int], x: Scale, colours: Mapping[str, str]
-) -> list[str]:
+) -> Iterator[Shape]:
     """A band behind the lines for each range, in the colour of its candidate."""
-    found = []
     for row in record.table.merged().rows:
         shown = _shown(row.box[0], sizes)
         if shown is None:
             continue
         left, right = x(shown[0]), x(shown[1])
-        colour = colours.get(row.serves, COLOURS[-1])
-        height = HEIGHT - TOP - BOTTOM
-        found.append(
-            f'<rect x="{left:.1f}" y="{TOP}" width="{max(right - left, 1):.1f}" height="{height}" '
-            f'fill="{colour}" fill-opacity="0.13"><title>{escape(row.as_text())}</title></rect>'
-        )
-        found.append(
-            f'<rect x="{left:.1f}" y="{HEIGHT - BOTTOM}" width="{max(right - left, 1):.1f}" '
-            f'height="6" fill="{colour}"/>'
-        )
-    return found
+        colour, width = colours.get(row.serves, COLOURS[-1]), max(right - left, 1)
+        yield Box(left, TOP, width, HEIGHT - TOP - BOTTOM, colour, 0.13, row.as_text())
+        yield Box(left, HEIGHT - BOTTOM, width, 6, colour)
 
 
-def _svg_axes(dispatch: Declaration, x: Scale, y: Scale) -> list[str]:
+def _axes(dispatch: Declaration, x: Scale, y: Scale) -> Iterator[Shape]:
     bottom, right = HEIGHT - BOTTOM, WIDTH - RIGHT
-    found = [
-        f'<path d="M{LEFT} {TOP}V{bottom}H{right}" fill="none" stroke="black"/>',
-        f'<text x="{(LEFT + right) / 2}" y="{HEIGHT - 14}" text-anchor="middle">'
-        f"{escape(dispatch.axes[0].text)}</text>",
-        f'<text x="16" y="{(TOP + bottom) / 2}" text-anchor="middle" '
-        f'transform="rotate(-90 16 {(TOP + bottom) / 2})">µs</text>',
-    ]
+    yield Line([(LEFT, TOP), (LEFT, bottom)])
+    yield Line([(LEFT, bottom), (right, bottom)])
+    yield Text((LEFT + right) / 2, HEIGHT - 14, dispatch.axes[0].text, "middle", size=12)
+    yield Text(LEFT - 6, TOP - 8, "µs", "end", size=12)
     for tick in x.ticks:
-        found.append(f'<path d="M{x(tick):.1f} {bottom + 6}v4" stroke="black"/>')
-        found.append(
-            f'<text x="{x(tick):.1f}" y="{bottom + 24}" text-anchor="middle">{tick:g}</text>'
-        )
+        yield Line([(x(tick), bottom + 6), (x(tick), bottom + 10)])
+        yield Text(x(tick), bottom + 24, f"{tick:g}", "middle", size=12)
     for tick in y.ticks:
-        found.append(f'<path d="M{LEFT} {y(tick):.1f}H{right}" stroke="#dddddd"/>')
-        found.append(
-            f'<text x="{LEFT - 6}" y="{y(tick) + 4:.1f}" text-anchor="end">{tick:g}</text>'
-        )
-    return found
+        yield Line([(LEFT, y(tick)), (right, y(tick))], PALE)
+        yield Text(LEFT - 6, y(tick) + 4, f"{tick:g}", "end", size=12)
 
 
-def _svg_line(points: Sequence[tuple[int, float]], x: Scale, y: Scale, colour: str) -> str:
-    path = " ".join(f"{x(size):.1f},{y(time):.1f}" for size, time in points)
-    dots = "".join(
-        f'<circle cx="{x(size):.1f}" cy="{y(time):.1f}" r="2.5" fill="{colour}"/>'
-        for size, time in points
-    )
-    return f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="1.8"/>{dots}'
+def _curve(points: Sequence[tuple[int, float]], x: Scale, y: Scale, colour: str) -> Iterator[Shape]:
+    places = [(x(size), y(time)) for size, time in points]
+    yield Line(places, colour, 1.8)
+    yield from (Circle(*place, 2.5, colour, colour) for place in places)
 
 
-def _svg_legend(colours: Mapping[str, str]) -> list[str]:
-    found = []
+def _legend(colours: Mapping[str, str]) -> Iterator[Shape]:
+    left = WIDTH - RIGHT + 14
     for k, (name, colour) in enumerate(colours.items()):
-        top = TOP + 18 * k
-        left = WIDTH - RIGHT + 14
-        found.append(f'<rect x="{left}" y="{top}" width="12" height="12" fill="{colour}"/>')
-        found.append(f'<text x="{left + 18}" y="{top + 10}">{escape(name)}</text>')
-    return found
+        yield Box(left, TOP + 18 * k, 12, 12, colour)
+        yield Text(left + 18, TOP + 18 * k + 10, name, size=12)
 
 
 # -- text ------------------------------------------------------------------------------------------

@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import ctypes
 import os
+import resource
 import signal
 import subprocess
+import sys
+import sysconfig
 import tempfile
 import time
 import warnings
@@ -26,13 +29,15 @@ from typing import Any
 
 import torch
 
-from agreement import TOLERANCE, furthest
-from caches import cold_caches
-from contenders import COMPILERS, CONTENDERS, THREADS
-from nets import Workload, flops
-from timing import Timing, calls_per_sample, sample_in_turns, timed_ms
-from trees import INSTALLED, Tree
+from ingot.bench.agreement import furthest, tolerance_of
+from ingot.bench.caches import cold_caches
+from ingot.bench.contenders import COMPILERS, CONTENDERS, import_modules
+from ingot.bench.timing import Timing, calls_per_sample, sample_in_turns, timed_ms
+from ingot.bench.tree import INSTALLED, Tree
+from ingot.bench.workload import Workload, flops
 
+THREADS = 2
+"""Of PyTorch, ONNX Runtime and OpenVINO, unless a job says otherwise."""
 SAMPLE_S = 0.02
 WARM_UP_S = 0.05
 LONGEST_S = 900.0
@@ -49,6 +54,12 @@ class Ready:
     """The first call minus a later one, for contenders that compile in it."""
     flops: int | None = None
     """Floating-point operations of the network's matmuls and convolutions, counted in eager."""
+    prepare_s: float = 0.0
+    """Everything before the second call: conversion, compilation, the first call minus a later."""
+    memory: int = 0
+    """Bytes of memory that the contender takes beside the model: code, packed weights, buffers."""
+    error: float = 0.0
+    """The largest difference from eager, relative to the largest value in eager's result."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +78,7 @@ class Job:
     """Given a folder that the contenders of one network share, prepares the call to time and
     compares its results with eager's. Raises if it cannot run or is wrong."""
     tree: Tree = INSTALLED
+    threads: int = THREADS
 
 
 class Worker:
@@ -77,7 +89,7 @@ class Worker:
         self.log = folder / f"{name}.log"
         self.pipe, theirs = Pipe()
         caches = cold_caches(folder / name.replace(" ", "-"))
-        command = [job.tree.interpreter, str(MAIN), str(theirs.fileno())]
+        command = [job.tree.interpreter, "-P", str(MAIN), str(theirs.fileno())]
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
                 command,
@@ -88,6 +100,7 @@ class Worker:
             )
         theirs.close()
         with suppress(ConnectionError):  # `answer` reports a process that has died
+            self.pipe.send(own_folders())
             self.pipe.send((job, folder))
         self.state: Ready | Failed = self.answer(LONGEST_S)
         self.pause()
@@ -133,6 +146,12 @@ class Worker:
         self.process.kill()
         self.process.wait()
         self.pipe.close()
+
+
+def own_folders() -> list[str]:
+    """Where this process imports from, besides Python and what is installed."""
+    installed = set(sysconfig.get_paths().values())
+    return [path for path in sys.path if os.path.isdir(path) and path not in installed]
 
 
 @contextmanager
@@ -197,11 +216,11 @@ def cold_in_turns(jobs: Mapping[str, Job], rounds: int) -> Measured:
 def serve(pipe: Connection) -> None:
     """The process: prepares the job, reports the outcome, then times a sample on each request."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    torch.set_num_threads(THREADS)
     warnings.simplefilter("ignore")
     with torch.no_grad():
         try:
             job, folder = pipe.recv()
+            torch.set_num_threads(job.threads)
             call, ready = job.prepare(folder)
             job.tree.verify()
             count = calls_per_sample(call, SAMPLE_S)
@@ -222,22 +241,43 @@ def warm_up(call: Callable[[], Any]) -> None:
         call()
 
 
-def network_job(contender: str, build: Callable[[], Workload], tree: Tree = INSTALLED) -> Job:
-    return Job(partial(prepare, contender, build), tree)
+def network_job(
+    contender: str,
+    build: Callable[[], Workload],
+    tree: Tree = INSTALLED,
+    threads: int = THREADS,
+) -> Job:
+    return Job(partial(prepare, contender, build), tree, threads)
 
 
 def prepare(contender: str, build: Callable[[], Workload], folder: Path) -> Prepared:
     model, args = build()
     expected = model(*args)
+    import_modules(contender)
+    before, start = resident(), time.perf_counter()
     call = CONTENDERS[contender](model, args, folder)
+    made_s = time.perf_counter() - start
     results: list[Any] = []
     first_ms = timed_ms(lambda: results.append(call()))
     steady_ms = timed_ms(lambda: results.append(call()))
+    memory = max(0, resident() - before)
     error = furthest(results, [expected] * 2)
-    if not error <= TOLERANCE:  # a NaN is wrong as well
+    if not error <= tolerance_of(expected):  # a NaN is wrong as well
         raise ArithmeticError(f"wrong: differs from eager by {error:.1e} of the largest value")
-    cold_s = (first_ms - steady_ms) / 1e3 if contender in COMPILERS else None
-    return call, Ready(cold_s, flops(model, args) if contender == "eager" else None)
+    first_s = max(0.0, (first_ms - steady_ms) / 1e3)
+    return call, Ready(
+        cold_s=first_s if contender in COMPILERS else None,
+        flops=flops(model, args) if contender == "eager" else None,
+        prepare_s=0.0 if contender == "eager" else made_s + first_s,
+        memory=0 if contender == "eager" else memory,
+        error=error,
+    )
+
+
+def resident() -> int:
+    """Bytes of memory of this process; shared libraries are counted."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize()
 
 
 def reason_of(error: BaseException) -> str:

@@ -1,22 +1,23 @@
 """The contenders of the measurements: each turns a module in eval mode and its arguments into a
-call that returns the module's results. All use float32, two threads and inference. The contenders
-of one network share a folder. A contender that cannot run the network raises; the text of the
-exception is the reason.
+call that returns the module's results. All use PyTorch's number of threads and inference. The
+contenders of one network share a folder. A contender that cannot run the network raises; the text
+of the exception is the reason.
 """
 
 from __future__ import annotations
 
 import importlib
+import os
+import shutil
 from collections.abc import Callable
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
-
-THREADS = 2
 
 Call = Callable[[], Any]
 Prepare = Callable[[nn.Module, tuple[Any, ...], Path], Call]
@@ -35,7 +36,6 @@ def through_torch_compile(model: nn.Module, args: tuple[Any, ...], backend: str)
 
 
 def inductor(model: nn.Module, args: tuple[Any, ...], folder: Path) -> Call:
-    importlib.import_module("torch._inductor.compile_fx")
     return through_torch_compile(model, args, "inductor")
 
 
@@ -47,13 +47,6 @@ def inductor_frozen(model: nn.Module, args: tuple[Any, ...], folder: Path) -> Ca
 
 
 def ingot(model: nn.Module, args: tuple[Any, ...], folder: Path) -> Call:
-    for module in (
-        "ingot.backend.dynamo",
-        "ingot.capture.dynamo",
-        "ingot.pipeline",
-    ):  # those that this commit has
-        with suppress(ModuleNotFoundError):
-            importlib.import_module(module)
     return through_torch_compile(model, args, "ingot")
 
 
@@ -78,7 +71,7 @@ def exported(model: nn.Module, args: tuple[Any, ...], folder: Path) -> str:
 def onnxruntime(model: nn.Module, args: tuple[Any, ...], folder: Path) -> Call:
     runtime = importlib.import_module("onnxruntime")
     options = runtime.SessionOptions()
-    options.intra_op_num_threads = THREADS
+    options.intra_op_num_threads = torch.get_num_threads()
     options.log_severity_level = 3
     session = runtime.InferenceSession(
         exported(model, args, folder), options, providers=["CPUExecutionProvider"]
@@ -92,7 +85,7 @@ def openvino(model: nn.Module, args: tuple[Any, ...], folder: Path) -> Call:
     core = importlib.import_module("openvino").Core()
     settings = {
         "PERFORMANCE_HINT": "LATENCY",
-        "INFERENCE_NUM_THREADS": THREADS,
+        "INFERENCE_NUM_THREADS": torch.get_num_threads(),
         "INFERENCE_PRECISION_HINT": "f32",
     }
     compiled = core.compile_model(exported(model, args, folder), "CPU", settings)
@@ -122,3 +115,42 @@ CONTENDERS: dict[str, Prepare] = {
 }
 COMPILERS = ("inductor", "ingot")
 """Contenders whose first call is measured: all of their compilation happens in it."""
+INGOT = ("ingot.backend.dynamo", "ingot.capture.dynamo", "ingot.pipeline")
+ONNX = ("onnx", "onnxscript", "torch.onnx._internal.exporter._compat")
+IMPORTS = {
+    "inductor": ("torch._inductor.compile_fx",),
+    "inductor frozen": ("torch._inductor.compile_fx",),
+    "onnxruntime": ("onnxruntime", *ONNX),
+    "openvino": ("openvino", *ONNX),
+    "ingot": INGOT,
+    "ingot ahead": (*INGOT, "ingot.ahead"),
+}
+NEEDS = {
+    "inductor": "a C++ compiler",
+    "inductor frozen": "a C++ compiler",
+    "onnxruntime": "onnxruntime",
+    "openvino": "openvino",
+}
+
+
+def import_modules(contender: str) -> None:
+    """So that the first call does not include the time of imports. An earlier commit of ingot may
+    lack some."""
+    for module in IMPORTS.get(contender, ()):
+        with suppress(ModuleNotFoundError):
+            importlib.import_module(module)
+
+
+def why_not(contender: str) -> str:
+    """Why a contender cannot run on this machine; empty if nothing is known against it."""
+    need = NEEDS.get(contender)
+    if need == "a C++ compiler":
+        found = any(
+            shutil.which(name) for name in (os.environ.get("CXX"), "g++", "clang++") if name
+        )
+        return "" if found else "there is no C++ compiler"
+    if need is None:
+        return ""
+    missing = [name for name in (need, "onnx", "onnxscript") if find_spec(name) is None]
+    names = " and ".join(missing)
+    return f"{names} not installed: pip install 'ingot[bench]'" if missing else ""

@@ -24,8 +24,13 @@ class Timing:
     @property
     def spread(self) -> float:
         """The interquartile range, relative to the median."""
-        low, _, high = statistics.quantiles(self.samples, n=4)
+        low, high = self.quartiles_ms
         return (high - low) / self.median_ms
+
+    @property
+    def quartiles_ms(self) -> tuple[float, float]:
+        low, _, high = statistics.quantiles(self.samples, n=4)
+        return low, high
 
 
 def timed_ms(call: Callable[[], object], count: int = 1) -> float:
