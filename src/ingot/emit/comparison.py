@@ -15,6 +15,7 @@ import torch
 from torch.fx import Node
 
 from ingot.emit import isolate
+from ingot.emit.difference import TOLERANCES, Difference, as_bytes, compare
 from ingot.emit.emit import to_mlir
 from ingot.emit.importer import FUNCTION
 from ingot.emit.legalize import Expansion
@@ -26,33 +27,6 @@ from ingot.errors import EmitError, MismatchError
 from ingot.program.call import bind
 from ingot.program.graph import memory_root, output_values, placeholders, views_between
 from ingot.program.program import Program
-
-TOLERANCES = {
-    torch.float64: 1e-9,
-    torch.float32: 1e-4,
-    torch.float16: 1e-2,
-    torch.bfloat16: 4e-2,
-    torch.complex64: 1e-4,
-    torch.complex128: 1e-9,
-}
-"""Relative to the largest element of a tensor; other dtypes have to be equal."""
-
-
-@dataclass(frozen=True)
-class Difference:
-    """One result compared with eager's."""
-
-    name: str
-    largest: float
-    """The largest difference."""
-    scale: float
-    """The largest element of eager's result."""
-    why: str = ""
-    """Why the results disagree; empty if they agree."""
-
-    def as_text(self) -> str:
-        far = f"largest difference {self.largest:.3g} of {self.scale:.3g}"
-        return f"{self.name}: {self.why or 'equal'} ({far})"
 
 
 @dataclass(frozen=True)
@@ -160,7 +134,7 @@ def _write_arguments(file: Any, values: Sequence[Any]) -> list[dict[str, Any]]:
         if not isinstance(value, torch.Tensor):
             arguments.append({"value": int(value)})
             continue
-        data = _bytes(value).numpy().tobytes() if value.numel() else b""
+        data = as_bytes(value).numpy().tobytes() if value.numel() else b""
         file.write(data)
         arguments.append({"shape": tuple(value.shape), "offset": offset})
         padding = -len(data) % 64
@@ -214,38 +188,6 @@ def coarsest(program: Program) -> float:
         (TOLERANCES.get(val.dtype, 0.0) for val in vals if isinstance(val, torch.Tensor)),
         default=0.0,
     )
-
-
-def compare(name: str, got: Any, want: Any, tolerance: float) -> Difference:
-    if not isinstance(want, torch.Tensor):
-        return Difference(name, abs(got - want), abs(want), "" if got == want else "a wrong value")
-    if got.shape != want.shape or got.dtype != want.dtype:
-        why = f"{got.dtype}{list(got.shape)}, eager's is {want.dtype}{list(want.shape)}"
-        return Difference(name, 0.0, 0.0, why)
-    if not want.numel():
-        return Difference(name, 0.0, 0.0)
-    if want.dtype not in TOLERANCES:
-        same = torch.equal(_bytes(got), _bytes(want))
-        return Difference(name, 0.0, 0.0, "" if same else "wrong values")
-    return _compare_numbers(name, got, want, max(tolerance, TOLERANCES[want.dtype]))
-
-
-def _bytes(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.detach().contiguous().reshape(-1).view(torch.uint8)
-
-
-def _compare_numbers(
-    name: str, got: torch.Tensor, want: torch.Tensor, tolerance: float
-) -> Difference:
-    wide = torch.complex128 if want.dtype.is_complex else torch.float64
-    got, want = got.to(wide), want.to(wide)
-    finite = want.isfinite()
-    if not torch.equal(got.isfinite(), finite) or not torch.equal(got.isnan(), want.isnan()):
-        return Difference(name, float("inf"), 0.0, "wrong infinities or NaNs")
-    largest = (got - want)[finite].abs().max().item() if finite.any() else 0.0
-    scale = want[finite].abs().max().item() if finite.any() else 0.0
-    why = "" if largest <= tolerance * max(scale, 1e-3) else "beyond the tolerance"
-    return Difference(name, largest, scale, why)
 
 
 def copied(value: Any) -> Any:

@@ -14,7 +14,8 @@ from torch.fx import GraphModule, Interpreter, Node
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from ingot.emit import isolate
-from ingot.emit.comparison import Difference, coarsest, compare, copied, from_pairs, run_module
+from ingot.emit.comparison import coarsest, copied, from_pairs, run_module
+from ingot.emit.difference import Difference, compare
 from ingot.emit.emit import to_mlir
 from ingot.emit.legalize import Expansion
 from ingot.emit.levels import Dialect, find_dialect
