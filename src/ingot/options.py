@@ -165,14 +165,27 @@ def _from_environment(name: str, defaults: Options) -> Any:
     text = None if variable is None else os.environ[variable]
     if text is None:
         return None
+    return _parsed(name, text, str(variable), defaults)
+
+
+def parse_option(name: str, text: str) -> Any:
+    """The value of an option that is given as text, as on a command line."""
+    name = FORMER_NAMES.get(name, name)
+    known = [f.name for f in fields(Options)]
+    if name not in known:
+        raise OptionError(f"{name!r}", hints=[did_you_mean(name, known)])
+    return _parsed(name, text, name, Options())
+
+
+def _parsed(name: str, text: str, shown: str, defaults: Options) -> Any:
+    """`shown`: how the user spelt the name."""
     kind = type(getattr(defaults, name))
     if kind is bool:
         if text.lower() not in ("0", "1", "true", "false"):
-            raise OptionError(f"{variable}={text!r}", hints=["one of 0, 1, true, false"])
+            raise OptionError(f"{shown}={text!r}", hints=["one of 0, 1, true, false"])
         return text.lower() in ("1", "true")
     try:
-        return _checked(name, kind(text), kind)
+        value = kind(text)
     except ValueError as error:
-        raise OptionError(
-            f"{variable}={text!r}", hints=[f"{name} takes a {kind.__name__}"]
-        ) from error
+        raise OptionError(f"{shown}={text!r}", hints=[f"{name} takes a {kind.__name__}"]) from error
+    return _checked(name, value, kind)

@@ -65,7 +65,7 @@ def sample_in_turns(
     """The same for contenders that time themselves: each call returns its own milliseconds."""
     names = list(contenders)
     samples: dict[str, list[float]] = {name: [] for name in names}
-    for turn in range(rounds):
+    for turn in range(rounds if names else 0):
         first = turn % len(names)
         for name in names[first:] + names[:first]:
             samples[name].append(contenders[name]())

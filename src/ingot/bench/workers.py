@@ -9,6 +9,7 @@ is not its turn, so that no spinning thread pool disturbs another's turn. It die
 from __future__ import annotations
 
 import ctypes
+import itertools
 import os
 import resource
 import signal
@@ -31,7 +32,7 @@ import torch
 
 from ingot.bench.agreement import furthest, tolerance_of
 from ingot.bench.caches import cold_caches
-from ingot.bench.contenders import COMPILERS, CONTENDERS, import_modules
+from ingot.bench.contenders import COMPILERS, CONTENDERS, Prepare, import_modules
 from ingot.bench.timing import Timing, calls_per_sample, sample_in_turns, timed_ms
 from ingot.bench.tree import INSTALLED, Tree
 from ingot.bench.workload import Workload, flops
@@ -154,12 +155,21 @@ def own_folders() -> list[str]:
     return [path for path in sys.path if os.path.isdir(path) and path not in installed]
 
 
+Watch = Callable[[str, int, int], None]
+"""Is told what is measured now, how many samples and contenders are done, and of how many."""
+
+
+def unwatched(name: str, done: int, total: int) -> None:
+    pass
+
+
 @contextmanager
-def workers(jobs: Mapping[str, Job]) -> Iterator[dict[str, Worker]]:
+def workers(jobs: Mapping[str, Job], watch: Watch = unwatched) -> Iterator[dict[str, Worker]]:
     """Contenders that are measured together, prepared one after the other."""
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        started = {}
+        started: dict[str, Worker] = {}
         for name, job in jobs.items():
+            watch(f"preparing {name}", len(started), len(jobs))
             started[name] = Worker(name, job, Path(folder))
             stack.callback(started[name].close)
         yield started
@@ -185,10 +195,16 @@ class Measured:
         return None if gflop is None else gflop / (min(self.times[name].samples) / 1e3)
 
 
-def measure_in_turns(jobs: Mapping[str, Job], rounds: int) -> Measured:
-    with workers(jobs) as started:
+def measure_in_turns(jobs: Mapping[str, Job], rounds: int, watch: Watch = unwatched) -> Measured:
+    with workers(jobs, watch) as started:
         able = {name: w for name, w in started.items() if isinstance(w.state, Ready)}
-        times = sample_in_turns({name: w.sample for name, w in able.items()}, rounds=rounds)
+        counter, total = itertools.count(), rounds * len(able)
+
+        def sample(name: str) -> float:
+            watch("measuring in turns", next(counter), total)
+            return able[name].sample()
+
+        times = sample_in_turns({name: partial(sample, name) for name in able}, rounds=rounds)
         missing = {n: w.state.reason for n, w in started.items() if isinstance(w.state, Failed)}
         ready = {n: w.state for n, w in started.items() if isinstance(w.state, Ready)}
     return Measured({name: times[name] for name in ready}, ready, missing)
@@ -247,15 +263,16 @@ def network_job(
     tree: Tree = INSTALLED,
     threads: int = THREADS,
 ) -> Job:
-    return Job(partial(prepare, contender, build), tree, threads)
+    return Job(partial(prepare, contender, CONTENDERS[contender], build), tree, threads)
 
 
-def prepare(contender: str, build: Callable[[], Workload], folder: Path) -> Prepared:
+def prepare(contender: str, make: Prepare, build: Callable[[], Workload], folder: Path) -> Prepared:
+    """The call that `make` makes of a workload; `contender` is its name."""
     model, args = build()
     expected = model(*args)
     import_modules(contender)
     before, start = resident(), time.perf_counter()
-    call = CONTENDERS[contender](model, args, folder)
+    call = make(model, args, folder)
     made_s = time.perf_counter() - start
     results: list[Any] = []
     first_ms = timed_ms(lambda: results.append(call()))

@@ -1,5 +1,5 @@
 """The command line, `ingot`."""
 
-from ingot.cli.commands import main
+from ingot.cli.group import main
 
 __all__ = ["main"]

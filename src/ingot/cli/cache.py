@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ingot.cli.words import JSON
 from ingot.errors import IngotError
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 SHOWN = 4
 """Functions of a module that are named."""
-JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 @click.group()

@@ -56,7 +56,7 @@ def explain(
     told = recompiles.listening(session.recompiles.append)
     failed = events.listening(session.fallbacks.append)
     heard = observe.listening(session.heard)
-    with _left_as_found(model, args, kwargs), heard, failed, told:
+    with left_as_found(model, args, kwargs), heard, failed, told:
         call = session.compiled(model)
         first, result = _timed(lambda: call(*args, **kwargs))
         run_ms = session.time_runs(lambda: call(*args, **kwargs))
@@ -229,7 +229,7 @@ def _timed(call: Callable[[], Any]) -> tuple[float, Any]:
 
 
 @contextmanager
-def _left_as_found(model: Any, args: Any, kwargs: Any) -> Iterator[None]:
+def left_as_found(model: Any, args: Any, kwargs: Any) -> Iterator[None]:
     """Restore inputs, the module's buffers and the random state if the runs changed them."""
     held = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
     if isinstance(model, torch.nn.Module):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,8 @@ plain = abs
 
 
 @pytest.fixture
-def module(tmp_path: Path) -> str:
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("INGOT_TUNING", str(tmp_path / "tuning"))
     path = tmp_path / "totals.py"
     path.write_text(SOURCE)
     return str(path)
@@ -45,6 +47,9 @@ def test_tune(module: str, tmp_path: Path) -> None:
     assert "x: float32[4, *]" in text and "confidence" in text and "chosen" in text
     assert "<svg" in picture.read_text()
     assert list((tmp_path / "tuning").glob("total-*.json"))
+    chosen = json.loads(run(f"{module}:total", *words[:2], "--json")[1])
+    assert chosen["setting"] == "x: float32[4, *]" and chosen["chosen"]
+    assert Path(chosen["file"]).parent == tmp_path / "tuning"
     code, again = run(f"{module}:total", *words)
     assert code == 0
     assert again.splitlines()[3] in text, "the second time it is read from the file"
@@ -53,4 +58,5 @@ def test_tune(module: str, tmp_path: Path) -> None:
 def test_errors(module: str) -> None:
     assert "no dispatched operation" in run(f"{module}:plain")[1]
     assert "give them with --input" in run(f"{module}:total")[1]
-    assert run(f"{module}:nothing")[0] != 0
+    assert run(f"{module}:nothing")[0] == 2
+    assert "a file.svg or a file.png" in run(f"{module}:total", "--plot", "a.pdf")[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,14 @@ def test_files_are_written_and_verified(model: Path, tmp_path: Path) -> None:
     assert "equal" in result.output
 
 
+def test_files_as_json(model: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out.mlir"
+    command = ["export", f"{model}:make_model", "--to", "linalg", "-o", str(output), "--json"]
+    found = json.loads(CliRunner().invoke(main, command).output)
+    files = [str(output), str(tmp_path / "out.safetensors")]
+    assert found == {"dialect": "linalg", "files": files, "verified": ""}
+
+
 def test_what_a_dialect_cannot_take_is_a_table(model: Path, tmp_path: Path) -> None:
     output = tmp_path / "out.mlir"
     command = ["export", f"{model}:airy", "--to", "tosa", "-o", str(output)]
@@ -62,6 +71,9 @@ def test_what_a_dialect_cannot_take_is_a_table(model: Path, tmp_path: Path) -> N
         (["missing.py:make", "--to", "tosa"], "missing.py"),
         (["torch:sin", "--to", "toss", "--input", "3"], "did you mean 'tosa'"),
         (["torch:sin", "--to", "tosa", "--input", "3", "-o", "no/where.mlir"], "cannot write"),
+        (["torch:sin", "--input", "3"], "stablehlo  StableHLO"),
+        (["torch:sin", "--input", "3"], "iree       a .vmfb"),
+        (["torch:sin", "--to", "tosa", "--input", "3", "--json"], "give --output as well"),
     ],
 )
 def test_bad_words_are_told(command: list[str], why: str) -> None:

@@ -1,18 +1,16 @@
-"""The command line: `ingot <command>`. Each command is a thin layer over the Python function of the
-same name, and imports what it needs when it runs.
-"""
+"""`ingot doctor`: what ingot found on this machine."""
 
 from __future__ import annotations
 
 import importlib.metadata
+import json
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 
 import click
 
-from ingot.cli.cache import cache
-from ingot.version import __version__
+from ingot.cli.words import JSON
 
 SYMBOLS = ("sgemm_", "cblas_sgemm_pack", "GOMP_parallel", "Sleef_expf16_u10")
 """C symbols of PyTorch's libraries that generated code calls if they are found."""
@@ -23,19 +21,12 @@ EXTRAS = {
     "transformers": "hf",
     "onnxruntime": "bench",
     "openvino": "bench",
+    "pillow": "plots",
 }
 """Optional packages and the extra of ingot that installs each."""
 
 VECTOR_FLAGS = ("sse4_2", "avx", "avx2", "fma", "f16c", "avx512", "avx_vnni", "amx")
 """Prefixes of the CPU flags for vector extensions."""
-
-INPUT = click.option(
-    "--input",
-    "inputs",
-    multiple=True,
-    metavar="SHAPE[:DTYPE]",
-    help="A random argument, such as 8x128 or 8x128:int64; repeat it for each argument.",
-)
 
 
 @dataclass(frozen=True)
@@ -50,110 +41,34 @@ class Finding:
     """ingot cannot work until it is fixed."""
 
 
-@click.group()
-@click.version_option(__version__, prog_name="ingot")
-def main() -> None:
-    """A compiler for PyTorch programs."""
+@click.command()
+@JSON
+def doctor(as_json: bool) -> None:
+    """Show what ingot found on this machine and what is missing.
+
+    The exit code is 1 if ingot cannot work.
+    """
+    findings = [*_packages(), *_backend(), *_machine(), _cache(), *_extras()]
+    if as_json:
+        click.echo(json.dumps([asdict(finding) for finding in findings]))
+    else:
+        _print(findings)
+    if any(finding.fatal for finding in findings):
+        raise SystemExit(1)
 
 
-main.add_command(cache)
-
-
-@main.command()
-def doctor() -> None:
-    """Show what ingot found on this machine and what is missing."""
+def _print(findings: Sequence[Finding]) -> None:
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
-    console = Console()
     table = Table(show_header=False, box=None)
-    findings = [*_packages(), *_backend(), *_machine(), _cache(), *_extras()]
     for finding in findings:
         colour = "red" if finding.fatal else "yellow" if finding.trouble else "green"
         mark = "✗" if finding.fatal else "!" if finding.trouble else "✓"
         text = " — ".join(part for part in (finding.value, finding.trouble) if part)
         table.add_row(f"[{colour}]{mark}[/]", finding.name, escape(text))
-    console.print(table)
-    if any(finding.fatal for finding in findings):
-        raise SystemExit(1)
-
-
-@main.command()
-@click.argument("target", metavar="MODULE:CALLABLE")
-@INPUT
-@click.option("--grad", is_flag=True, help="Also capture the values that a backward needs.")
-@click.option("--width", default=100, show_default=True, help="Width of the text in columns.")
-def explain(target: str, inputs: tuple[str, ...], grad: bool, width: int) -> None:
-    """Show what is fused, called and left to PyTorch, and why.
-
-    CALLABLE is a function or module to be called with the --input tensors, or without --input a
-    function that returns what to explain: (model, args) or (model, args, kwargs).
-    """
-    import torch
-
-    from ingot.explain.listen import explain as explained
-    from ingot.explain.target import find_target, workload_of
-
-    model, args, kwargs = workload_of(find_target(target), target, inputs)
-    with torch.set_grad_enabled(grad):
-        click.echo(explained(model, args, kwargs).as_text(width))
-
-
-@main.command()
-@click.argument("target", metavar="MODULE:CALLABLE")
-@click.option("--to", "dialect", required=True, help="torch, linalg, tosa, stablehlo or iree.")
-@click.option("-o", "--output", help="Output file; without it the text is printed.")
-@INPUT
-@click.option("--train", is_flag=True, help="Export the training step; the model returns a loss.")
-@click.option("--partial", is_flag=True, help="Keep ops that the dialect cannot take as calls.")
-@click.option("--verify", is_flag=True, help="Run the result and compare it with eager.")
-def export(
-    target: str,
-    dialect: str,
-    output: str | None,
-    inputs: tuple[str, ...],
-    train: bool,
-    partial: bool,
-    verify: bool,
-) -> None:
-    """Write a model as MLIR, its weights beside it.
-
-    MODULE may be a file such as model.py. CALLABLE is a function or module to be called with the
-    --input tensors, or without --input a function that returns what to export: (model, args) or
-    (model, args, kwargs).
-    """
-    from ingot.cli.export import ExportWords, export_command
-    from ingot.explain.target import find_target, workload_of
-
-    workload = workload_of(find_target(target), target, inputs)
-    words = ExportWords(dialect, output, train, partial, verify)
-    if not export_command(*workload, words):
-        raise SystemExit(1)
-
-
-@main.command()
-@click.argument("target", metavar="MODULE:OP")
-@INPUT
-@click.option("--budget", type=float, help="Seconds that measuring may take.")
-@click.option("--again", is_flag=True, help="Measure again, ignoring results in the tuning file.")
-@click.option("--report", is_flag=True, help="Show all measurements.")
-@click.option("--plot", type=click.Path(), help="Write an SVG of time against size.")
-def tune(
-    target: str,
-    inputs: tuple[str, ...],
-    budget: float | None,
-    again: bool,
-    report: bool,
-    plot: str | None,
-) -> None:
-    """Measure the implementations of a dispatched operation.
-
-    Without --input the operation's own generator makes the arguments.
-    """
-    from ingot.cli.dispatch import tune_command
-
-    click.echo(tune_command(target, inputs, budget, again, report, plot))
+    Console().print(table)
 
 
 def _packages() -> Iterator[Finding]:
@@ -205,7 +120,7 @@ def _machine() -> Iterator[Finding]:
 
     machine = this_machine()
     flags = sorted(flag for flag in machine.features if flag.startswith(VECTOR_FLAGS))
-    yield Finding("CPU", _cpu_model())
+    yield Finding("CPU", cpu_model())
     yield Finding("vectors", f"{machine.vector_bits} bits ({' '.join(flags) or 'no flags found'})")
     yield Finding("threads", f"{torch.get_num_threads()} of {os.cpu_count()} cores")
     limit = os.environ.get("ONEDNN_MAX_CPU_ISA", "")
@@ -263,7 +178,7 @@ def _version(name: str) -> str:
         return ""
 
 
-def _cpu_model() -> str:
+def cpu_model() -> str:
     """The model's name as the operating system gives it."""
     import platform
 
@@ -275,7 +190,3 @@ def _cpu_model() -> str:
             return next(names, "") or platform.machine()
     except OSError:
         return platform.processor() or platform.machine()
-
-
-if __name__ == "__main__":
-    main()
