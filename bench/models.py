@@ -19,6 +19,7 @@ import torch
 import nets
 import plain_nets
 from ingot.bench.agreement import TOLERANCE
+from ingot.bench.panels import draw
 from ingot.bench.workers import THREADS, measure_in_turns, network_job
 from model_report import AHEAD, PEERS, Row, as_json, as_markdown, from_json
 from provenance import command_text, machine_text
@@ -26,12 +27,16 @@ from provenance import command_text, machine_text
 PRODUCT = "large product"
 
 
-def measure(network: str, rounds: int) -> Row:
+def measure(network: str, rounds: int, plots: Path | None) -> Row:
     build = nets.NETWORKS[network]
     jobs = {name: network_job(name, build) for name in (*PEERS, "ingot", AHEAD)}
     jobs[PRODUCT] = network_job("eager", plain_nets.large_product)
     measured = measure_in_turns(jobs, rounds)
     times = {name: each for name, each in measured.times.items() if name != PRODUCT}
+    if plots is not None and times:
+        drawing = draw(network, machine_text(), times, measured.ready, measured.missing)
+        for suffix in (".svg", ".png"):
+            drawing.save(plots / f"{network}{suffix}")
     return Row(
         network=network,
         ms={name: each.median_ms for name, each in times.items()},
@@ -61,13 +66,19 @@ def rows_of(path: Path) -> dict[str, Row]:
 @click.option("--only", multiple=True, type=click.Choice(list(nets.NETWORKS)), metavar="NAME")
 @click.option("--quick", is_flag=True, help="Few rounds.")
 @click.option("--out", type=click.Path(path_type=Path), help="Write PATH.md and PATH.json.")
+@click.option(
+    "--plots", type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="A folder for a picture of each network, as SVG and PNG.",
+)  # fmt: skip
 @click.option("--append", is_flag=True, help="Keep the rows of other networks in PATH.json.")
-def main(only: tuple[str, ...], quick: bool, out: Path | None, append: bool) -> None:
+def main(
+    only: tuple[str, ...], quick: bool, out: Path | None, plots: Path | None, append: bool
+) -> None:
     """Measure networks against every peer."""
     torch.set_num_threads(THREADS)
     rows = rows_of(out.with_suffix(".json")) if out and append else {}
     for network in only or nets.NETWORKS:
-        rows[network] = measure(network, 7 if quick else 21)
+        rows[network] = measure(network, 7 if quick else 21, plots)
         click.echo(" | ".join(as_markdown([rows[network]]).splitlines()[2:3]), err=True)
     ordered = [rows[network] for network in nets.NETWORKS if network in rows]
     text = text_of(ordered)
