@@ -30,6 +30,11 @@ build_meta.build_sdist(folder)
 build_meta.build_wheel(folder)
 """
 """What `python -m build` calls, without the environment that it downloads setuptools into."""
+MODEL = """
+import torch
+def make_model():
+    return torch.nn.Linear(4, 3).eval(), (torch.randn(2, 4),)
+"""
 WHERE = """
 import importlib.metadata, ingot
 print(ingot.__file__, ingot.__version__, importlib.metadata.version("ingot"))
@@ -111,3 +116,16 @@ def test_the_wheel_works_away_from_the_checkout(environment: Path) -> None:
     assert ingot.__version__ in run(ingot_command, "--version", cwd=environment)
     doctor = run(ingot_command, "doctor", cwd=environment)
     assert "ingot.backend.dynamo:ingot" in doctor and "✗" not in doctor
+
+    model = environment / "net.py"
+    model.write_text(MODEL)
+    compiled = run(
+        ingot_command, "compile", "net.py:make_model", "-o", "net.ingot", cwd=environment
+    )
+    assert "equal to eager's" in compiled
+    model.unlink()
+    assert "float32[2, 3]" in run(ingot_command, "run", "net.ingot", "--check", cwd=environment)
+    words = ("bench", "net.ingot", "--rounds", "3", "--plot", "net.svg")
+    assert "| ingot file" in run(ingot_command, *words, cwd=environment)
+    assert "</svg>" in (environment / "net.svg").read_text()
+    assert "complete" in run(ingot_command, "completion", "bash", cwd=environment)
