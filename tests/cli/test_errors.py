@@ -50,6 +50,12 @@ def test_what_ingot_refuses(folder: Path) -> None:
     assert f"{folder / 'users_net.py'}:42" in told and "torch.cond" in told
 
 
+def test_damaged_files(folder: Path) -> None:
+    Path("bad.ingot").write_bytes(b"PK" * 40)
+    for command in ("run", "explain", "bench"):
+        assert "Error: the file cannot be loaded: bad.ingot: " in failed(command, "bad.ingot")
+
+
 def test_a_bug_has_an_exit_code_of_its_own(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*args: Any, **kwargs: Any) -> NoReturn:
         raise ZeroDivisionError("of ours")

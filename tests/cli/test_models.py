@@ -75,6 +75,7 @@ def test_inputs_that_the_module_declares(folder: Path, declared: str) -> None:
     ("name", "told"),
     [
         ("users_net", "not of the form module:callable"),
+        ("users_net.py", "users_net.py:NAME, one of Net, model, pair, number, make_model"),
         ("no_such_module:f", "cannot import 'no_such_module'"),
         ("no_such_file.py:f", "no such file"),
         ("users_net:scalde", "did you mean 'scaled'?"),

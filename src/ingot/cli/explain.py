@@ -48,7 +48,7 @@ def explain(grad: bool, width: int, options: tuple[str, ...], as_json: bool, **w
         step("compiling and running")
         with running(workload):
             report = explained(workload.model, workload.args, workload.kwargs, options=chosen)
-    click.echo(json.dumps(asdict(report)) if as_json else report.as_text(width))
+    click.echo(json.dumps(asdict(report), default=str) if as_json else report.as_text(width))
 
 
 def saved_data(workload: Workload) -> dict[str, Any]:

@@ -108,7 +108,8 @@ def build(request: Request) -> Workload:
 
 
 def is_saved(name: str) -> bool:
-    return name.endswith(".ingot") or (":" not in name and os.path.isfile(name))
+    is_other = ":" not in name and not name.endswith(".py") and os.path.isfile(name)
+    return name.endswith(".ingot") or is_other
 
 
 def _workload(request: Request, found: Any, module: ModuleType) -> Workload:

@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from ingot.cli.errors import users_code
+from ingot.cli.file_names import names_in
 from ingot.cli.inputs import Arguments
 from ingot.errors import did_you_mean
 
@@ -22,6 +23,9 @@ def find_target(name: str) -> tuple[Any, ModuleType]:
     """What `module:name` names, and its module. The name may be a path of attributes, and it may be
     called with literal arguments: `net.py:make_model(layers=2)`."""
     module_name, colon, path = name.partition(":")
+    if name.endswith(".py") and os.path.isfile(name):
+        names = ", ".join(names_in(name))
+        raise click.BadParameter(f"which object of the file? {name}:NAME, one of {names}")
     if not (module_name and colon and path):
         raise click.BadParameter(
             f"{name!r} is not of the form module:callable; a model is path.py:name, "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import importlib.util
 import os
 from collections.abc import Callable, Iterator
@@ -11,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
+
+from ingot.cli.file_names import names_in
 
 if TYPE_CHECKING:
     from ingot.cli.models import Request
@@ -30,7 +31,7 @@ class ModelType(click.ParamType[str]):
         file, colon, name = incomplete.partition(":")
         if not colon:
             return [CompletionItem(incomplete, type="file")]
-        return [CompletionItem(f"{file}:{each}") for each in _names_in(file, name)]
+        return [CompletionItem(f"{file}:{each}") for each in names_in(file, name)]
 
 
 def _model_types(start: str) -> Iterator[str]:
@@ -38,22 +39,6 @@ def _model_types(start: str) -> Iterator[str]:
     for folder in (spec and spec.submodule_search_locations) or ():
         names = (path.name for path in Path(folder, "models").iterdir() if path.is_dir())
         yield from sorted(n for n in names if n.startswith(start) and not n.startswith("_"))
-
-
-def _names_in(file: str, start: str) -> Iterator[str]:
-    """Functions, classes and variables of a file, which is not run."""
-    try:
-        body = ast.parse(Path(file).read_text()).body
-    except (OSError, SyntaxError, ValueError):
-        return
-    for statement in body:
-        if isinstance(statement, ast.FunctionDef | ast.ClassDef):
-            names = [statement.name]
-        elif isinstance(statement, ast.Assign):
-            names = [node.id for node in statement.targets if isinstance(node, ast.Name)]
-        else:
-            continue
-        yield from (n for n in names if n.startswith(start) and not n.startswith("_"))
 
 
 INPUT = click.option(
