@@ -18,7 +18,7 @@ from .call import failed, flat, ingot, refused
 
 def test_a_file_is_compiled_run_and_explained(folder: Path) -> None:
     text = ingot("compile", "users_net.py:make_model", "-o", "m.ingot").output
-    assert "m.ingot: 0.1 MB" in text and "kernels, 0 steps left to PyTorch" in text
+    assert "m.ingot: 0.1 MB" in text and "kernels, 0 steps that call PyTorch" in text
     assert "equal to eager's" in text
     x = torch.randn(3, 16)
     exe = package.load("m.ingot")
@@ -27,7 +27,7 @@ def test_a_file_is_compiled_run_and_explained(folder: Path) -> None:
     assert "result: float32[3, 8] from" in text and "equal to eager's" in text
     assert numpy.array_equal(numpy.load("y.npy"), exe(x).numpy())
     text = ingot("explain", "m.ingot").output
-    assert "x: float32[3, 16]" in text and "1 matmul" in text and "nothing" in text
+    assert "x: float32[3, 16]" in text and "1 matmul" in text and "calls of PyTorch  none" in text
     found = json.loads(ingot("explain", "m.ingot", "--json").output)
     assert found["weights_bytes"] == 4 * (16 * 8 + 8) and found["eager_steps"] == {}
     assert "is compiled already" in refused("compile", "m.ingot")

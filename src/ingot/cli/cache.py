@@ -1,20 +1,16 @@
-"""`ingot cache`: the cache on disk, without PyTorch, so that the commands start at once. A failure
-is one message and exit code 1.
-"""
+"""`ingot cache`: the cache on disk, without PyTorch, so that the commands start at once."""
 
 from __future__ import annotations
 
 import json
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ingot.cli.words import JSON
-from ingot.errors import IngotError
 
 if TYPE_CHECKING:
     from ingot.cache.disk import Stats
@@ -33,15 +29,6 @@ def cache() -> None:
     """
 
 
-@contextmanager
-def reported() -> Iterator[None]:
-    """Errors of the cache and of the file system as a message."""
-    try:
-        yield
-    except (IngotError, OSError) as error:
-        raise click.ClickException(str(error)) from None
-
-
 @cache.command()
 @JSON
 def stats(as_json: bool) -> None:
@@ -49,8 +36,7 @@ def stats(as_json: bool) -> None:
     from ingot.cache import transfer
     from ingot.codegen.jit.stored_code import inventory
 
-    with reported():
-        found, stored = transfer.stats(), inventory()
+    found, stored = transfer.stats(), inventory()
     modules = [
         {"compiler": made_for[0], "isa": made_for[1], "modules": count, "bytes": size}
         for made_for, (count, size) in sorted(stored.items())
@@ -83,15 +69,14 @@ def clear(yes: bool) -> None:
     """Remove all entries."""
     from ingot.cache import transfer
 
-    with reported():
-        found = transfer.stats()
-        if not found.folder:
-            click.echo(f"no cache on disk: {found.trouble}")
-            return
-        what = f"{found.entries} entries ({_megabytes(found.bytes)}) in {found.folder}"
-        if found.entries and not yes:
-            click.confirm(f"remove {what}?", abort=True)
-        removed = transfer.clear()
+    found = transfer.stats()
+    if not found.folder:
+        click.echo(f"no cache on disk: {found.trouble}")
+        return
+    what = f"{found.entries} entries ({_megabytes(found.bytes)}) in {found.folder}"
+    if found.entries and not yes:
+        click.confirm(f"remove {what}?", abort=True)
+    removed = transfer.clear()
     click.echo(f"removed {removed.entries} entries, {_megabytes(removed.bytes)}")
     if removed.left:
         raise click.ClickException(f"{removed.left} entries in {found.folder} cannot be removed")
@@ -103,8 +88,7 @@ def export(file: str) -> None:
     """Write all entries to FILE, for another machine or container."""
     from ingot.cache import transfer
 
-    with reported():
-        click.echo(f"wrote {transfer.export(file)} entries to {file}")
+    click.echo(f"wrote {transfer.export(file)} entries to {file}")
 
 
 @cache.command("import")
@@ -118,8 +102,7 @@ def import_(file: str) -> None:
     from ingot.cache import transfer
     from ingot.codegen.jit.stored_code import check_entry
 
-    with reported():
-        click.echo(f"imported {transfer.import_(file, check_entry)} entries from {file}")
+    click.echo(f"imported {transfer.import_(file, check_entry)} entries from {file}")
 
 
 @cache.command()
@@ -136,12 +119,11 @@ def why(script: str | None, as_json: bool) -> None:
     from ingot.cache.settings import why_no_cache
     from ingot.codegen.jit.missed_code import last_run, misses_of
 
-    with reported():
-        disk = disk_cache()
-        if disk is None:
-            raise click.ClickException(f"no cache on disk: {why_no_cache()}")
-        run = last_run(disk, script)
-        misses = [] if run is None else misses_of(disk, run)
+    disk = disk_cache()
+    if disk is None:
+        raise click.ClickException(f"no cache on disk: {why_no_cache()}")
+    run = last_run(disk, script)
+    misses = [] if run is None else misses_of(disk, run)
     if as_json:
         found = None if run is None else {"script": run.script, "start": run.start}
         click.echo(json.dumps({"run": found, "misses": [asdict(miss) for miss in misses]}))

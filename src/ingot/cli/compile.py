@@ -94,7 +94,7 @@ def compile_(
         click.echo(json.dumps({**made, "checked": check}))
         return
     click.echo(f"{path}: {size / 1e6:.1f} MB, compiled in {seconds:.1f} s")
-    click.echo(f"{made['kernels']} kernels, {made['eager_steps']} steps left to PyTorch")
+    click.echo(f"{made['kernels']} kernels, {made['eager_steps']} steps that call PyTorch")
     if verdict:
         click.echo(verdict)
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 def explain(grad: bool, width: int, options: tuple[str, ...], as_json: bool, **words: Any) -> None:
     """Show what is fused, called and left to PyTorch, and why.
 
-    The model is compiled and called a few times. A saved model shows its inputs, its code and the
-    steps left to PyTorch.
+    The model is compiled and called a few times. A saved model shows its inputs, its code and its
+    calls of PyTorch.
 
     \b
       ingot explain model.py:make_model
@@ -79,5 +79,5 @@ def saved_text(data: dict[str, Any]) -> str:
         f"  inputs            {inputs}",
         f"  weights           {data['weights_bytes'] / 1e6:.1f} MB",
         f"  kernels           {kernels or 'none'}",
-        f"  left to PyTorch   {eager or 'nothing'}",
+        f"  calls of PyTorch  {eager or 'none'}",
     ])  # fmt: skip

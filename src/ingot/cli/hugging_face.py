@@ -46,7 +46,7 @@ def architectures() -> dict[str, str]:
 
 
 def build_architecture(name: str, settings: Iterable[str]) -> tuple[nn.Module, Arguments]:
-    """The model in eval mode, and inputs for it. Its results are tuples, without a cache."""
+    """The model in eval mode, and inputs for it. Its results are dicts, without a cache."""
     library = transformers()
     given = list(map(_setting, settings))
     folder = Path(name)
@@ -57,8 +57,16 @@ def build_architecture(name: str, settings: Iterable[str]) -> tuple[nn.Module, A
     else:
         model_class = _class_of(library, name)
         config = model_class.config_class(**_known(model_class.config_class(), given))
-        model = model_class(_plain(config))
+        model = model_class(_without_cache(config))
+    model.register_forward_hook(lambda module, args, result: _as_dict(result))
     return model.eval(), Arguments([], _inputs(model))
+
+
+def _as_dict(result: Any) -> Any:
+    """A ModelOutput as a dict, which a saved program can return without transformers."""
+    if not hasattr(result, "to_tuple"):
+        return result
+    return {name: _as_dict(value) for name, value in result.items() if value is not None}
 
 
 def _setting(word: str) -> tuple[str, Any]:
@@ -103,8 +111,7 @@ def _class_of(library: Any, name: str) -> Any:
     return found
 
 
-def _plain(config: Any) -> Any:
-    config.return_dict = False
+def _without_cache(config: Any) -> Any:
     for part in (config, *(getattr(config, name, None) for name in ("text_config", "decoder"))):
         if part is not None and hasattr(part, "use_cache"):
             part.use_cache = False
@@ -120,11 +127,11 @@ def _from_folder(library: Any, folder: Path, given: Iterable[tuple[str, Any]]) -
     model_class = _class_of(library, names[0])
     if any(folder.glob("*.safetensors")):
         return model_class.from_pretrained(
-            folder, config=_plain(config), local_files_only=True, use_safetensors=True
+            folder, config=_without_cache(config), local_files_only=True, use_safetensors=True
         )
     if any(folder.glob("*.bin")):
         raise click.BadParameter(f"hf:{folder}: its weights are pickles; only safetensors are read")
-    return model_class(_plain(config))
+    return model_class(_without_cache(config))
 
 
 # -- inputs ----------------------------------------------------------------------------------------
