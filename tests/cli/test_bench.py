@@ -122,6 +122,7 @@ def test_architectures_have_inputs(name: str) -> None:
         assert not hasattr(value, "to_tuple"), "nested results are dicts as well"
 
 
+@pytest.mark.slow
 def test_architectures_that_are_none(folder: Path) -> None:
     pytest.importorskip("transformers")
     assert "did you mean 'bert'?" in refused("run", "hf:brt")

@@ -42,8 +42,14 @@ def _complete(
     help="One of eager, inductor, inductor frozen, onnxruntime, openvino, ingot, ingot ahead. "
     "Repeatable; by default all that are installed.",
 )  # fmt: skip
-@click.option("--rounds", default=15, show_default=True, type=click.IntRange(3), help="Of turns.")
-@click.option("--threads", type=click.IntRange(1), help="By default PyTorch's number.")
+@click.option(
+    "--rounds",
+    default=15,
+    show_default=True,
+    type=click.IntRange(3),
+    help="Rounds in which each takes a turn.",
+)
+@click.option("--threads", type=click.IntRange(1), help="Of every contender; by default PyTorch's.")
 @click.option(
     "--plot", "plots", multiple=True, metavar="FILE",
     help="Draw times, speed, compile times and memory: a .svg or .png file. Repeatable.",

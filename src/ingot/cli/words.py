@@ -73,7 +73,7 @@ def model_words(function: Callable[..., Any]) -> Callable[..., Any]:
             "KEY?=VALUE if it has one.",
         ),
         click.option(
-            "--seed", default=0, show_default=True, help="Of random weights and inputs."
+            "--seed", default=0, show_default=True, help="Seed of random weights and inputs."
         ),
     )  # fmt: skip
     for decorator in reversed(decorators):

@@ -49,7 +49,9 @@ def list_(pattern: str, as_json: bool) -> None:
 @click.option(
     "--set", "settings", multiple=True, metavar="KEY=VALUE", help="As for other commands."
 )
-@click.option("--rounds", default=7, show_default=True, type=click.IntRange(3), help="Of turns.")
+@click.option(
+    "--rounds", default=7, show_default=True, type=click.IntRange(3), help="Rounds of turns."
+)
 @JSON
 def compare(
     names: tuple[str, ...], layers: int | None, settings: tuple[str, ...], rounds: int,
