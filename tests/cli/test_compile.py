@@ -132,6 +132,18 @@ def test_targets(folder: Path) -> None:
     assert "x86-64-v3" in told and not Path("n.ingot").exists()
 
 
+def test_a_program_for_c(folder: Path) -> None:
+    text = ingot("compile", "users_net.py:make_model", "--c", "deployed").output
+    assert "deployed: " in text and "model.h" in text and not list(folder.glob("*.ingot"))
+    found = json.loads(
+        ingot("compile", "users_net:make_model", "--c", "two", "-o", "m.ingot", "--json").output
+    )
+    assert (found["file"], found["folder"]) == ("m.ingot", "two") and Path("m.ingot").exists()
+    assert sorted(each.name for each in Path("two").iterdir()) == sorted(
+        each.name for each in Path("deployed").iterdir()
+    )
+
+
 def test_explain_as_json(folder: Path) -> None:
     found = json.loads(
         ingot("explain", "users_net:scaled", "-i", "4x16", "-i", "16", "--json").output

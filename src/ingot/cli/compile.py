@@ -34,6 +34,11 @@ DYNAMIC = click.option(
 @click.command("compile")
 @model_words
 @click.option("-o", "--output", help="The file; by default the name of the model with .ingot.")
+@click.option(
+    "--c", "c_folder", metavar="FOLDER",
+    help="Write the program for C to a folder: library, header, weights, example. Then a file is "
+    "written only with --output.",
+)  # fmt: skip
 @DYNAMIC
 @click.option(
     "--target", "targets", multiple=True, metavar="LEVEL",
@@ -45,6 +50,7 @@ DYNAMIC = click.option(
 @JSON
 def compile_(
     output: str | None,
+    c_folder: str | None,
     dynamic: tuple[str, ...],
     targets: tuple[str, ...],
     options: tuple[str, ...],
@@ -61,6 +67,7 @@ def compile_(
       ingot compile model.py:make_model -o model.ingot
       ingot compile model.py:Net -i x=8x128 --dynamic batch=x.0:1..64
       ingot compile hf:bert --set num_hidden_layers=2 --target x86-64-v3
+      ingot compile model.py:make_model --c folder
     """
     import torch
 
@@ -70,8 +77,9 @@ def compile_(
     from ingot.cli.progress import progress
 
     request = requested(words)
-    path = output or default_output(request.model)
-    check_writable(path)
+    path = default_output(request.model) if output is None and c_folder is None else output
+    for each in filter(None, (path, c_folder)):
+        check_writable(each)
     chosen = compiler_options(options)
     with torch.no_grad(), progress(f"loading {request.model}") as step:
         workload = build(request)
@@ -87,13 +95,19 @@ def compile_(
                 step("comparing with eager")
                 verdict = results.check(results.compared(*results.call_both(exe, workload)))
             step("writing")
-            exe.save(path, targets=targets or None)
-    size = os.path.getsize(path)
-    made = {"file": path, "bytes": size, "seconds": seconds, **contents(exe)}
+            if path is not None:
+                exe.save(path, targets=targets or None)
+            if c_folder is not None:
+                exe.save_c(c_folder, targets=targets or None)
+    size = 0 if path is None else os.path.getsize(path)
+    made = {"file": path, "bytes": size, "folder": c_folder, "seconds": seconds, **contents(exe)}
     if as_json:
         click.echo(json.dumps({**made, "checked": check}))
         return
-    click.echo(f"{path}: {size / 1e6:.1f} MB, compiled in {seconds:.1f} s")
+    if path is not None:
+        click.echo(f"{path}: {size / 1e6:.1f} MB, compiled in {seconds:.1f} s")
+    if c_folder is not None:
+        click.echo(f"{c_folder}: {', '.join(sorted(os.listdir(c_folder)))}")
     click.echo(f"{made['kernels']} kernels, {made['eager_steps']} steps that call PyTorch")
     if verdict:
         click.echo(verdict)
