@@ -431,3 +431,47 @@ def test_numbers_as_arguments(tmp_path: Path) -> None:
     assert [size.name for size in model.interface.sizes] == ["x_size0", "n"]
     x = torch.randn(4, 5)
     _close(model([x], [4, 11])[0], _scaled(x, 11))
+
+
+_BOTH = """
+#include "one/one.h"
+#include "two/two.h"
+int main(void) {
+    static float in[3 * 64], out[2][3 * 10];
+    one_model *one;
+    two_model *two;
+    char memory[1 << 16] __attribute__((aligned(64)));
+    for (int i = 0; i < 3 * 64; i++) in[i] = (float)i;
+    int wrong = one_open("one/weights.bin", &one) || two_open("two/weights.bin", &two);
+    wrong |= one_run(one, in, out[0], memory, sizeof memory, 0);
+    wrong |= two_run(two, in, out[1], memory, sizeof memory, 0);
+    wrong |= two_open("one/weights.bin", &two) != TWO_ERROR_WEIGHTS;
+    one_close(one);
+    two_close(0);
+    return wrong || out[0][0] == out[1][0];
+}
+"""
+
+
+@pytest.mark.slow
+def test_two_models_in_one_program(tmp_path: Path) -> None:
+    threads = {"one": "openmp", "two": "single"}
+    for name, how in threads.items():
+        saved(_mlp(), [torch.randn(3, 64)], tmp_path / name, threads=how, name=name)
+    (tmp_path / "main.c").write_text(_BOTH)
+    archives = [f"{name}/lib{name}.a" for name in threads]
+    path = build(tmp_path, "main", "-std=c11", "main.c", *archives, "-fopenmp", "-lm")
+    assert subprocess.run([path], cwd=tmp_path).returncode == 0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("c++") is None, reason="no C++ compiler")
+def test_the_header_in_cpp(tmp_path: Path) -> None:
+    saved(_mlp(), [torch.randn(3, 64)], tmp_path)
+    (tmp_path / "main.cpp").write_text(
+        '#include "model.h"\n#include "model.h"\n'
+        "int main() { return model_run(nullptr, nullptr, nullptr, nullptr, 0, 0) != 1; }\n"
+    )
+    command = ["c++", "-Wall", "-Wextra", "-pedantic", "-Werror", "main.cpp", "libmodel.a"]
+    subprocess.run([*command, "-fopenmp", "-o", "main"], cwd=tmp_path, check=True)
+    assert subprocess.run(["./main"], cwd=tmp_path).returncode == 0
