@@ -45,6 +45,11 @@ def example(result: Saved, threads: str = "openmp") -> Path:
     return build(result.folder, "main", "main.c", f"lib{name}.a", *LIBRARIES[threads])
 
 
+def _aligned(size: int) -> Tensor:
+    memory = torch.empty(size + 64, dtype=torch.uint8)
+    return memory[-memory.data_ptr() % 64 :][:size]
+
+
 @dataclass
 class Model:
     """The library of a saved program, loaded into this process."""
@@ -52,6 +57,8 @@ class Model:
     interface: Interface
     library: Any
     handle: Any
+    allocate: Callable[[int], Tensor] = _aligned
+    """Memory for the workspace and the outputs."""
 
     def __call__(
         self, inputs: Sequence[Tensor], sizes: Sequence[int] = (), threads: int = 0
@@ -67,17 +74,16 @@ class Model:
         status, needed = self.workspace_size(sizes)
         if status:
             return status, []
-        memory = torch.empty(needed + 64, dtype=torch.uint8)
-        workspace = -(-memory.data_ptr() // 64) * 64
+        workspace = self.allocate(needed)
         values = dict(zip((size.symbol for size in self.interface.sizes), sizes, strict=True))
         known = dict(zip((each.name for each in self.interface.inputs), inputs, strict=True))
         outputs = []
         for tensor in self.interface.outputs:
             if tensor.memory_of is None:
-                known[tensor.name] = torch.full((_number(tensor.nbytes, values),), 0xA5).byte()
+                known[tensor.name] = self.allocate(_number(tensor.nbytes, values)).fill_(0xA5)
             outputs.append(_output(tensor, known, values))
         pointers = [known[each.name].data_ptr() for each in self.interface.pointers()]
-        return self.call(sizes, pointers, workspace, needed, threads), outputs
+        return self.call(sizes, pointers, workspace.data_ptr(), needed, threads), outputs
 
     def call(
         self, sizes: Sequence[int], pointers: Sequence[int], workspace: int, room: int,
@@ -106,7 +112,7 @@ def _output(
     tensor: TensorArgument, known: Mapping[str, Tensor], values: Mapping[str, int]
 ) -> Tensor:
     memory = known[tensor.memory_of or tensor.name]
-    flat = memory.as_strided((memory.untyped_storage().nbytes() // memory.itemsize,), (1,), 0)
+    flat = memory if memory.dim() == 1 else memory.flatten()
     shape, strides = ([_number(n, values) for n in each] for each in (tensor.shape, tensor.strides))
     return flat.view(tensor.dtype).as_strided(shape, strides, _number(tensor.offset, values))
 
