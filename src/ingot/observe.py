@@ -41,7 +41,7 @@ def _dump(result: Compiled, options: Options) -> None:
         texts["plan_journal.txt"] = result.plan_journal.as_text()
     listings: dict[str, Listing] = {}
     if result.plan is not None and result.resources is not None:
-        listings = _listings(result.plan, result.resources)
+        listings = listings_of(result.plan, result.resources)
     texts |= {f"{name}.mlir": listing.mlir() for name, listing in listings.items()}
     for name, text in texts.items():
         (folder / f"{number:03d}.{name}").write_text(text + "\n")
@@ -49,7 +49,7 @@ def _dump(result: Compiled, options: Options) -> None:
         _dump_assembly(listings, folder, number)
 
 
-def _listings(plan: Plan, resources: Resources) -> dict[str, Listing]:
+def listings_of(plan: Plan, resources: Resources) -> dict[str, Listing]:
     """The kernels of the plan under their names, and the functions of other modules that they call
     under their symbols."""
     found: dict[str, Listing] = {}

@@ -7,8 +7,9 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from ingot.codegen.jit.native import Native, called_function, compiled_function
@@ -42,8 +43,7 @@ class Listing:
 
     def assembly(self, disassembler: str) -> str:
         """What the disassembler shows of its functions; LLVM may have inlined some."""
-        _, *parts = _LABEL.split(_disassembled(self.native, disassembler))
-        shown = dict(zip(parts[::2], parts[1::2], strict=True))
+        shown = _disassembled(self.native.module.object, disassembler)
         found = [f"{name}:\n{shown[name].strip(chr(10))}" for name in self.names() if name in shown]
         return "\n\n".join(found)
 
@@ -75,9 +75,13 @@ def disassembler() -> str | None:
     return next(filter(None, map(shutil.which, DISASSEMBLERS)), None)
 
 
-def _disassembled(native: Native, disassembler: str) -> str:
+@lru_cache(maxsize=4)
+def _disassembled(object: bytes, disassembler: str) -> Mapping[str, str]:
+    """The assembly of each function. Cached, because the kernels of a program share modules."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "module.o")
-        path.write_bytes(native.module.object)
+        path.write_bytes(object)
         command = [disassembler, "-d", "-r", "--no-show-raw-insn", str(path)]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    _, *parts = _LABEL.split(text)
+    return dict(zip(parts[::2], parts[1::2], strict=True))
