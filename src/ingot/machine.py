@@ -119,6 +119,11 @@ def _vector_bits(flags: frozenset[str]) -> int:
     return 256 if {"avx2", "fma"} <= flags else 128
 
 
+def cpu_model() -> str:
+    """The name of the CPU as the operating system gives it; empty if it gives none."""
+    return _cpu_information().get("model name", "")
+
+
 def _cpu_information() -> dict[str, str]:
     """The lines about the first CPU."""
     found: dict[str, str] = {}

@@ -56,7 +56,7 @@ def _kernel_row(group: Sequence[tuple[CompiledKernel, float, int | None]]) -> Ke
     return KernelRow(
         ops=user_ops(regions[0].members),
         nodes=len(regions[0].members),
-        domain=_domain(regions[0]),
+        domain=domain_text(regions[0]),
         regions=len(regions),
         modules=ranges_of(path for region in regions for path in module_paths(region.members)),
         places=places_of(nodes),
@@ -65,7 +65,7 @@ def _kernel_row(group: Sequence[tuple[CompiledKernel, float, int | None]]) -> Ke
     )
 
 
-def _domain(region: Region) -> str:
+def domain_text(region: Region) -> str:
     outer, inner = region.outer(), region.inner()
     rows = "×".join(str(v.size) for v in outer) or "1"
     if not inner:
@@ -119,7 +119,7 @@ def _calls(
             return
         node = step.node
         name = user_op(node) if step.kind == "view" else op_name(node.target)
-        reason = "" if native else _why_left(graph, step)
+        reason = "" if native else why_left(graph, step)
         yield node, _Call(name, native or step.kind, reason, node_place(node)), ms
         return
     region = step.region
@@ -131,7 +131,7 @@ def _calls(
         yield node, call, ms / len(region.members)
 
 
-def _why_left(graph: Compiled, step: CallStep) -> str:
+def why_left(graph: Compiled, step: CallStep) -> str:
     if _is_control_flow(step.node):
         return CONTROL_FLOW
     return graph.refusals.get(step) or step.reason

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch.utils._pytree import tree_leaves
@@ -20,7 +20,9 @@ from torch.utils._pytree import tree_leaves
 from ingot import observe
 from ingot.capture import recompiles
 from ingot.capture.recompiles import Recompile
+from ingot.explain.describe import describe
 from ingot.explain.gather import call_rows, choice_rows, kernel_rows, native_steps
+from ingot.explain.records import Summary
 from ingot.explain.report import CompileTimes, Report
 from ingot.fallback import events
 from ingot.fuse.fused import CallStep
@@ -60,7 +62,16 @@ def explain(
         call = session.compiled(model)
         first, result = _timed(lambda: call(*args, **kwargs))
         run_ms = session.time_runs(lambda: call(*args, **kwargs))
-    return session.report(_name(model), first, run_ms, result)
+        eager_ms = _fastest(lambda: session.plain(model)(*args, **kwargs))
+    return session.report(_name(model), Times(first, run_ms, eager_ms), result)
+
+
+class Times(NamedTuple):
+    """Milliseconds of calls."""
+
+    first: float
+    run: float
+    eager: float
 
 
 class _Session:
@@ -89,16 +100,22 @@ class _Session:
 
     def compiled(self, model: Callable[..., Any]) -> Callable[..., Any]:
         """The model, compiled in a cache of its own; the user's is neither read nor filled."""
-        from torch._dynamo.eval_frame import innermost_fn
-
         from ingot import pipeline  # noqa: F401  (its imports must not count as any graph's time)
         from ingot.machine_guard import protect_from_amx
         from ingot.passes.decompose import decomposition_table
 
         protect_from_amx()
         decomposition_table()
-        plain = innermost_fn(getattr(model, "_orig_mod", model))
-        return torch.compile(plain, backend=self._backend, isolate_recompiles=True)  # type: ignore[call-overload]
+        return torch.compile(  # type: ignore[call-overload]
+            self.plain(model), backend=self._backend, isolate_recompiles=True
+        )
+
+    @staticmethod
+    def plain(model: Callable[..., Any]) -> Callable[..., Any]:
+        """The model as the user wrote it."""
+        from torch._dynamo.eval_frame import innermost_fn
+
+        return innermost_fn(getattr(model, "_orig_mod", model))
 
     def _backend(self, gm: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
         from ingot.backend.dynamo import aot_compile
@@ -132,10 +149,12 @@ class _Session:
             for g, graph in enumerate(self.graphs)
         ]
 
-    def report(self, name: str, first: float, run_ms: float, result: Any) -> Report:
+    def report(self, name: str, ms: Times, result: Any) -> Report:
         times = self._step_times()
         kernels = kernel_rows(self.graphs, times)
         calls = call_rows(self.graphs, times)
+        compile_ms = self._compile_times(ms.first - ms.run)
+        summary = self._summary(ms, compile_ms, result)
         return Report(
             name=name,
             graphs=len(self.graphs),
@@ -145,15 +164,31 @@ class _Session:
             library_calls=_count(calls, "library"),
             fallbacks=_count(calls, "fallback"),
             eager_steps=_count(calls, "host"),
-            graph_breaks=(breaks := self._heard_of("graph_break")),
-            uncaptured=(left := self._heard_of("unimplemented")),
+            graph_breaks=summary.graph_breaks,
+            uncaptured=summary.uncaptured,
             kernel_rows=kernels,
             call_rows=calls,
-            compile_ms=self._compile_times(first - run_ms),
-            run_ms=run_ms,
-            choices=choice_rows(self.graphs),
+            compile_ms=compile_ms,
+            run_ms=ms.run,
+            choices=(choices := choice_rows(self.graphs)),
+            failures=summary.failures,
+            notes=(*map(str, self.recompiles), *summary.notes),
+            eager_ms=ms.eager,
+            document=describe(name, self.graphs, times, summary, self.recompiles, choices),
+        )
+
+    def _summary(self, ms: Times, compile_ms: CompileTimes, result: Any) -> Summary:
+        breaks, left = self._heard_of("graph_break"), self._heard_of("unimplemented")
+        return Summary(
+            run_ms=ms.run,
+            eager_ms=ms.eager,
+            dynamo_ms=compile_ms.dynamo,
+            autograd_ms=compile_ms.autograd,
+            compile_ms=compile_ms.total,
+            graph_breaks=breaks,
+            uncaptured=left,
             failures=tuple(dict.fromkeys(map(str, self.fallbacks))),
-            notes=(*map(str, self.recompiles), *_notes(result, self.graphs, breaks + left)),
+            notes=tuple(_notes(result, self.graphs, breaks + left)),
         )
 
     def _heard_of(self, kind: str) -> tuple[str, ...]:
@@ -220,6 +255,14 @@ def _notes(result: Any, graphs: Sequence[Compiled], stops: Sequence[str]) -> Ite
     load, cores = os.getloadavg()[0], os.cpu_count() or 1
     if load > BUSY * cores:
         yield f"This machine has {cores} cores and a load of {load:.1f}: its times mean little."
+
+
+def _fastest(call: Callable[[], Any]) -> float:
+    """Milliseconds of the fastest call after the first."""
+    elapsed = [_timed(call)[0]]
+    while len(elapsed) <= LEAST_RUNS or (sum(elapsed) < 1e3 * SECONDS and len(elapsed) < MOST_RUNS):
+        elapsed.append(_timed(call)[0])
+    return min(elapsed[1:])
 
 
 def _timed(call: Callable[[], Any]) -> tuple[float, Any]:

@@ -5,11 +5,14 @@ each kernel and call, their lines in the user's program and their time. `as_text
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from ingot.errors import Place
+from ingot.explain.records import Document
 
 
 @dataclass(frozen=True)
@@ -126,6 +129,10 @@ class Report:
     """Stages of the compiler that failed, the reasons, and the parts that PyTorch runs instead."""
     notes: tuple[str, ...] = ()
     """Remarks: packed memory, recompilations, load of the machine."""
+    eager_ms: float | None = field(default=None, repr=False)
+    """Milliseconds of the fastest call in eager; None if it was not called."""
+    document: Document | None = field(default=None, repr=False, compare=False)
+    """Everything that the visual report shows."""
 
     @property
     def products(self) -> int:
@@ -149,3 +156,23 @@ class Report:
 
     def __str__(self) -> str:
         return self.as_text()
+
+    def as_html(self) -> str:
+        """The visual report: one page that needs no network. The roofs of its roofline are
+        measured by the first call in a process."""
+        from ingot.explain.page import document_to_html
+        from ingot.explain.roofline import roofline
+
+        if self.document is None:
+            raise ValueError("only a report made by ingot.explain has a visual form")
+        return document_to_html(replace(self.document, roofline=roofline()))
+
+    def save_html(self, path: str | os.PathLike[str]) -> None:
+        """Write the visual report to a file, to be opened in a browser."""
+        Path(path).write_text(self.as_html(), encoding="utf-8")
+
+    def _repr_html_(self) -> str:
+        """Tables for a notebook, without scripts."""
+        from ingot.explain.report_html import report_to_html
+
+        return report_to_html(self)

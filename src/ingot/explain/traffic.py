@@ -6,7 +6,7 @@ read, not the table.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import sympy
 from torch import fx
@@ -38,7 +38,7 @@ def kernel_bytes(kernel: CompiledKernel, hints: Hints) -> int | None:
 
 
 def _touched(kernel: CompiledKernel, buffer: fx.Node, hints: Hints) -> int | None:
-    held = _product([s for s, t in zip(shape_of(buffer), strides_of(buffer)) if t != 0], hints)
+    held = product([s for s, t in zip(shape_of(buffer), strides_of(buffer)) if t != 0], hints)
     if buffer in kernel.region.stored or held is None:
         return held
     points = [point for node, point in kernel.region.reads if node is buffer]
@@ -48,19 +48,20 @@ def _touched(kernel: CompiledKernel, buffer: fx.Node, hints: Hints) -> int | Non
             variables = set(kernel.region.domain)
         else:
             variables = {v for index in point for v in index.variables()}
-        visited = _product([v.size for v in variables], hints)
+        visited = product([v.size for v in variables], hints)
         if visited is None:
             return held
         read += visited
     return min(held, read) if points else held
 
 
-def _product(sizes: list[Size], hints: Hints) -> int | None:
-    values = [_value(size, hints) for size in sizes]
+def product(sizes: Iterable[Size], hints: Hints) -> int | None:
+    values = [number(size, hints) for size in sizes]
     return None if None in values else math.prod(v for v in values if v is not None)
 
 
-def _value(size: Size, hints: Hints) -> int | None:
+def number(size: Size, hints: Hints) -> int | None:
+    """A size at the symbols' values; None if it depends on data."""
     if isinstance(size, int):
         return size
     value = size.subs(hints)
