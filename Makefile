@@ -10,7 +10,7 @@ export ONEDNN_MAX_CPU_ISA ?= AVX512_CORE_BF16
 MINUTES ?= 10
 FUZZ_SEED := $(or $(SEED),$(shell $(PYTHON) -c "import random; print(random.randrange(1 << 40))"))
 
-.PHONY: demo test test-all fuzz check format bench docs dist clean
+.PHONY: demo test test-all fuzz check format bench docs report-ui dist clean
 
 demo: .venv/.installed
 	$(BIN)/python bench/demo.py
@@ -45,6 +45,10 @@ bench: .venv/.installed-bench
 # The documentation as a site in site/; a broken link or an unknown page is an error.
 docs: .venv/.installed-docs
 	$(BIN)/mkdocs build --strict --quiet
+
+# The page of the visual report, bundled from report-ui/; needs Node 20 or later. The result is checked in.
+report-ui:
+	cd report-ui && npm ci --no-audit --no-fund && npm run check && npm run build
 
 # A wheel and a source archive in dist/.
 dist: .venv/.installed-dist

@@ -50,31 +50,31 @@ def report_to_text(report: Report, width: int = 100) -> str:
 
 def _summary(report: Report, width: int) -> list[str]:
     counts = [
-        _number(report.graphs, "graph"),
-        *([_number(len(report.graph_breaks), "graph break")] if report.graph_breaks else []),
+        number_of(report.graphs, "graph"),
+        *([number_of(len(report.graph_breaks), "graph break")] if report.graph_breaks else []),
         *(
-            [f"{_number(len(report.uncaptured), 'function')} left to Python"]
+            [f"{number_of(len(report.uncaptured), 'function')} left to Python"]
             if report.uncaptured
             else []
         ),
-        f"{_number(report.regions, 'region')} in {_number(report.kernels, 'kernel')}",
-        *([_number(report.native_calls, "native kernel")] if report.native_calls else []),
-        _number(report.library_calls, "library call"),
-        f"{_number(report.fallbacks, 'op')} left to PyTorch",
-        *([_number(report.eager_steps, "eager step")] if report.eager_steps else []),
+        f"{number_of(report.regions, 'region')} in {number_of(report.kernels, 'kernel')}",
+        *([number_of(report.native_calls, "native kernel")] if report.native_calls else []),
+        number_of(report.library_calls, "library call"),
+        f"{number_of(report.fallbacks, 'op')} left to PyTorch",
+        *([number_of(report.eager_steps, "eager step")] if report.eager_steps else []),
     ]
     return [report.name, *_listed(counts, width)]
 
 
 def _compile(report: Report, width: int) -> list[str]:
     times = report.compile_ms
-    own = ", ".join(f"{name} {_ms(ms)}" for name, ms in times.steps.items())
+    own = ", ".join(f"{name} {milliseconds(ms)}" for name, ms in times.steps.items())
     parts = [
-        f"Dynamo {_ms(times.dynamo)}",
-        f"AOTAutograd {_ms(times.autograd)}",
-        f"ingot {_ms(times.ingot)}" + (f" ({own})" if own else ""),
+        f"Dynamo {milliseconds(times.dynamo)}",
+        f"AOTAutograd {milliseconds(times.autograd)}",
+        f"ingot {milliseconds(times.ingot)}" + (f" ({own})" if own else ""),
     ]
-    return [f"Compile: {_ms(times.total)} ms", *_listed(parts, width)]
+    return [f"Compile: {milliseconds(times.total)} ms", *_listed(parts, width)]
 
 
 def _run(report: Report, width: int) -> list[str]:
@@ -84,9 +84,12 @@ def _run(report: Report, width: int) -> list[str]:
         shares[name] = sum(row.ms for row in report.call_rows if row.kind == kind)
     shares["outside of the steps"] = max(0.0, report.run_ms - sum(shares.values()))
     parts = [
-        f"{name} {_ms(ms)} ({_percent(ms, report.run_ms)} %)" for name, ms in shares.items() if ms
+        f"{name} {milliseconds(ms)} ({_percent(ms, report.run_ms)} %)"
+        for name, ms in shares.items()
+        if ms
     ]
-    return [f"A run: {_ms(report.run_ms)} ms", *_listed(parts, width)]
+    eager = "" if report.eager_ms is None else f", eager {milliseconds(report.eager_ms)} ms"
+    return [f"A run: {milliseconds(report.run_ms)} ms{eager}", *_listed(parts, width)]
 
 
 def _kernels(report: Report, width: int) -> list[str]:
@@ -99,21 +102,21 @@ def _kernels(report: Report, width: int) -> list[str]:
 
 
 def _kernel(row: KernelRow, run_ms: float, width: int) -> Iterator[str]:
-    size = "–" if row.bytes is None else _bytes(row.bytes)
+    size = "–" if row.bytes is None else bytes_text(row.bytes)
     speed = "–" if row.gb_per_s is None else f"{row.gb_per_s:.1f}"
     head = f"{_time(row.ms)} {_percent(row.ms, run_ms):>4} {size:>9} {speed:>6}  "
     each = f"{row.regions} regions, each " if row.regions > 1 else ""
-    work = f"{each}{_number(row.nodes, 'op')} over {row.domain}"
+    work = f"{each}{number_of(row.nodes, 'op')} over {row.domain}"
     yield from _wrapped(f"{', '.join(row.ops)} · {work}", width, head, " " * len(head))
     yield from _origin(row.modules, row.places)
 
 
 def _origin(modules: Sequence[str], places: Sequence[Place]) -> Iterator[str]:
     if modules:
-        yield f"{INDENT}in {_some(modules)}"
-    yield from (f"{INDENT}{_place(place)}" for place in places[:MOST_PLACES])
+        yield f"{INDENT}in {first_few(modules)}"
+    yield from (f"{INDENT}{place_text(place)}" for place in places[:MOST_PLACES])
     if len(places) > MOST_PLACES:
-        yield f"{INDENT}… and {_number(len(places) - MOST_PLACES, 'more line')}"
+        yield f"{INDENT}… and {number_of(len(places) - MOST_PLACES, 'more line')}"
 
 
 def _calls(report: Report, kind: str, title: str, width: int) -> list[str]:
@@ -128,18 +131,18 @@ def _calls(report: Report, kind: str, title: str, width: int) -> list[str]:
         ms = sum(row.ms for row in rest)
         count = sum(row.count for row in rest)
         lines.append(
-            f"{_call_head(ms, report.run_ms, count)}… in {_number(len(rest), 'more line')}"
+            f"{_call_head(ms, report.run_ms, count)}… in {number_of(len(rest), 'more line')}"
         )
     return lines
 
 
 def _call(row: CallRow, run_ms: float, width: int) -> Iterator[str]:
-    where = f" in {_some(row.modules)}" if row.modules else ""
+    where = f" in {first_few(row.modules)}" if row.modules else ""
     yield f"{_call_head(row.ms, run_ms, row.count)}{row.op}{where}"
     if row.reason:
         yield from _wrapped(f"because: {row.reason}", width, INDENT, f"{INDENT}  ")
     if row.place is not None:
-        yield f"{INDENT}{_place(row.place)}"
+        yield f"{INDENT}{place_text(row.place)}"
 
 
 def _call_head(ms: float, run_ms: float, count: int) -> str:
@@ -177,7 +180,7 @@ def _reasons(title: str, reasons: Sequence[str], width: int) -> list[str]:
 # -- formatting ----------------------------------------------------------------------------------
 
 
-def _place(place: Place) -> str:
+def place_text(place: Place) -> str:
     return f"{_short_path(place.file)}:{place.line}  {place.code}"
 
 
@@ -189,7 +192,7 @@ def _short_path(file: str) -> str:
     return os.path.join(*file.split(os.sep)[-2:])
 
 
-def _some(names: Sequence[str]) -> str:
+def first_few(names: Sequence[str]) -> str:
     shown = ", ".join(names[:MOST_PLACES])
     return shown + (f" and {len(names) - MOST_PLACES} more" if len(names) > MOST_PLACES else "")
 
@@ -215,7 +218,7 @@ def _cut(line: str, width: int) -> str:
     return line if len(line) <= width else line[: width - 1] + "…"
 
 
-def _number(count: int, noun: str) -> str:
+def number_of(count: int, noun: str) -> str:
     return f"{count} {noun}" + ("" if count == 1 else "s")
 
 
@@ -224,11 +227,11 @@ def _time(ms: float) -> str:
     return f"{ms:8.3f}" if ms else "not run".rjust(8)
 
 
-def _ms(ms: float) -> str:
+def milliseconds(ms: float) -> str:
     return f"{ms:.0f}" if ms >= 100 else f"{ms:.1f}" if ms >= 10 else f"{ms:.2f}"
 
 
-def _bytes(size: int) -> str:
+def bytes_text(size: int) -> str:
     for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if size >= scale:
             return f"{size / scale:.3g} {unit}"
