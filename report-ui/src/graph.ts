@@ -90,7 +90,8 @@ export class GraphView {
     for (let queue = [...root.groups]; queue.length; ) {
       const group = queue.shift()!;
       const size = group.groups.length + group.nodes.length;
-      if (this.visible().length + size > MOST_BOXES / 2) break;
+      const shown = this.visible().length;
+      if (shown > 1 && shown + size > MOST_BOXES / 2) break;
       this.opened.add(group);
       queue.push(...group.groups);
     }
@@ -309,26 +310,29 @@ export class GraphView {
   }
 }
 
-/** Long runs of nodes become groups of their own. */
+/** Long runs of nodes, and long lists of modules, become groups of their own. */
 function split(group: Group): void {
-  if (group.nodes.length <= 2 * RUN) return;
-  const { nodes } = group;
-  group.nodes = [];
-  const runs: Group[] = [];
-  for (let at = 0; at < nodes.length; at += RUN) {
-    const part = nodes.slice(at, at + RUN);
-    runs.push({ path: `${group.path}#${at}`, label: `nodes ${at}–${at + part.length - 1}`, parent: group, groups: [], nodes: part, total: 0 });
+  if (group.nodes.length > 2 * RUN) {
+    const { nodes } = group;
+    group.nodes = [];
+    for (let at = 0; at < nodes.length; at += RUN) {
+      const part = nodes.slice(at, at + RUN);
+      const label = `nodes ${at}–${at + part.length - 1}`;
+      group.groups.push({ path: `${group.path}#${at}`, label, parent: group, groups: [], nodes: part, total: 0 });
+    }
   }
-  group.groups.push(...(runs.length > MOST_BOXES / 2 ? bundled(group, runs) : runs));
+  if (group.groups.length > MOST_BOXES) group.groups = bundled(group);
 }
 
-function bundled(parent: Group, runs: Group[]): Group[] {
+function bundled(parent: Group): Group[] {
   const found: Group[] = [];
-  const size = Math.ceil(Math.sqrt(runs.length));
-  for (let at = 0; at < runs.length; at += size) {
-    const part = runs.slice(at, at + size);
-    const group: Group = { path: `${parent.path}##${at}`, label: `${part[0].label.split("–")[0]}–${part[part.length - 1].label.split("–")[1]}`, parent, groups: part, nodes: [], total: 0 };
-    for (const run of part) run.parent = group;
+  const all = parent.groups;
+  const size = Math.ceil(Math.sqrt(all.length));
+  for (let at = 0; at < all.length; at += size) {
+    const part = all.slice(at, at + size);
+    const label = part.length > 1 ? `${part[0].label.split("–")[0]}–${part[part.length - 1].label.split("–").pop()}` : part[0].label;
+    const group: Group = { path: `${parent.path}##${at}`, label, parent, groups: part, nodes: [], total: 0 };
+    for (const inner of part) inner.parent = group;
     found.push(group);
   }
   return found;

@@ -86,10 +86,11 @@ export class App {
     } else if (["overview", "compile"].includes(this.store.state.view)) this.go({ view: "code" });
   }
 
-  /** The step that takes the most time, through its launch if it has none of its own. */
+  /** The step that takes the most time, or the one whose launch it is part of. */
   private hottest(steps: number[]): number {
-    const cost = (id: number) => this.model.steps[this.model.steps[id].owner].ms;
-    return steps.reduce((best, id) => (best < 0 || cost(id) > cost(best) ? id : best), -1);
+    const owner = (id: number) => this.model.steps[this.model.steps[id].owner];
+    const found = steps.reduce((best, id) => (best < 0 || owner(id).ms > owner(best).ms ? id : best), -1);
+    return found >= 0 && steps.includes(owner(found).id) ? owner(found).id : found;
   }
 
   private changed(state: State, changed: Set<keyof State>): void {

@@ -20,6 +20,7 @@ from ingot.explain.stage_texts import (
     program_text,
     python_text,
     regions_text,
+    writers,
 )
 from ingot.explain.traffic import Hints, kernel_bytes, number, size_hints
 from ingot.explain.work import (
@@ -32,7 +33,6 @@ from ingot.explain.work import (
 )
 from ingot.fuse.fused import CallStep, Fused, KernelStep
 from ingot.plan.ir import Function, Kind, Launch, Plan, walk
-from ingot.plan.liveness import uses
 from ingot.plan.values import type_text
 from ingot.program.text import is_reference, target_name, value_names, value_type
 from ingot.runtime.arena_layout import ArenaLayout
@@ -241,15 +241,11 @@ def _arena(plan: Plan, version: int, hints: Hints) -> Arena | None:
     if not buffers or None in values:
         return None
     offsets, size = layout.bound(tuple(value for value in values if value is not None))
-    positions = [steps[0] if steps else -1 for steps in position_steps(plan, version)]
-    writers: dict[str, int] = {}
-    for step, op in zip(positions, walk(plan.ops), strict=True):
-        for name, access in uses(op):
-            if access in ("w", "rw"):
-                writers.setdefault(name, step)
+    steps = position_steps(plan, version)
+    made = writers(plan, steps)
     return Arena(
         size,
-        tuple(positions),
+        tuple(own[0] if own else -1 for own in steps),
         tuple(
             ArenaBuffer(
                 name=buffer.name,
@@ -258,7 +254,7 @@ def _arena(plan: Plan, version: int, hints: Hints) -> Arena | None:
                 bytes=number(buffer.nbytes, hints) or 0,
                 first=buffer.lifetime[0] if buffer.lifetime else 0,
                 last=buffer.lifetime[1] if buffer.lifetime else 0,
-                step=writers.get(buffer.name, -1),
+                step=made.get(buffer.name, -1),
             )
             for buffer in buffers
         ),

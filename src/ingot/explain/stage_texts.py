@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from ingot.explain.records import Text
 from ingot.plan.ir import Branch, Eager, EagerControlFlow, Launch, Loop, Plan, walk
+from ingot.plan.liveness import uses
 from ingot.plan.text import plan_lines
 from ingot.stages import Compiled
 
@@ -51,9 +52,12 @@ def plan_text(graph: Compiled) -> Text:
     ends = _ends([line.depth for line in lines], [line.text for line in lines])
     marks: list[Mark] = []
     steps = position_steps(plan, graph.version)
+    made = writers(plan, steps)
     for number, subject in enumerate(subjects):
         if isinstance(subject, int):
             marks += [(number, ends[number], step) for step in steps[subject]]
+        elif isinstance(subject, str) and subject[:1] == "%" and subject[1:] in made:
+            marks.append((number, number, made[subject[1:]]))
     text = "\n".join(f"{'  ' * line.depth}{line.text}".rstrip() for line in lines)
     return Text(text, tuple(marks))
 
@@ -80,6 +84,16 @@ def position_steps(plan: Plan, version: int) -> list[list[int]]:
         elif isinstance(op, Eager | EagerControlFlow | Branch | Loop):
             steps = (op.step,)
         found.append([number for of, number in steps if of == version and number >= 0])
+    return found
+
+
+def writers(plan: Plan, steps: Sequence[Sequence[int]]) -> dict[str, int]:
+    """The step that first writes each buffer. `steps`: as from `position_steps`."""
+    found: dict[str, int] = {}
+    for own, op in zip(steps, walk(plan.ops), strict=True):
+        for name, access in uses(op) if own else ():
+            if access in ("w", "rw"):
+                found.setdefault(name, own[0])
     return found
 
 
