@@ -3,7 +3,7 @@
 import type { App } from "./main";
 import type { Mark } from "./data";
 import { h, replace } from "./dom";
-import { percent } from "./format";
+import { count, percent } from "./format";
 import { assembly, mlir, plan, python } from "./highlight";
 import { STAGES, type Stage } from "./model";
 import type { State } from "./store";
@@ -138,11 +138,12 @@ export class CodeView {
     const own = store.state.step >= 0 ? model.kernelsOf(store.state.step) : [];
     const order = [...own, ...kernels.keys()].filter((k, at, all) => all.indexOf(k) === at);
     const names = order.map((k) => `${own.includes(k) ? "● " : ""}${kernels[k].name}`);
+    if (this.kernel < 0) { order.unshift(-1); names.unshift("all kernels"); }
     replace(
       this.heads.machine,
       tabs([["mlir", "MLIR"], ["assembly", "Assembly"]], this.listing, (listing) => { this.listing = listing; this.showMachine(); }),
-      kernels.length > 0 && select(names, order.indexOf(this.kernel), (k) => this.chooseKernel(order[k])),
-      h("button", { class: "link users", onclick: () => this.app.selectSteps(model.stepsOfKernel(this.kernel)) }, `${model.stepsOfKernel(this.kernel).length} steps`),
+      kernels.length > 0 && select(names, order.indexOf(this.kernel), (k) => { if (order[k] >= 0) this.chooseKernel(order[k]); }),
+      this.kernel >= 0 && h("button", { class: "link users", onclick: () => this.app.selectSteps(model.stepsOfKernel(this.kernel)) }, count(model.stepsOfKernel(this.kernel).length, "step")),
     );
   }
 

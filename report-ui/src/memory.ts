@@ -16,7 +16,7 @@ const MEANING: Record<string, string> = {
   constant: "constants",
   packed: "packed weights, beside the model's",
   folded: "values computed from weights once",
-  arena: "intermediate values, each with memory of its own",
+  arena: "intermediate values, one after the other in the same memory",
   result: "results and values for eager ops",
   eager: "results of eager ops",
   cursor: "memory of loops",

@@ -83,7 +83,7 @@ function hottest(app: App): HTMLElement {
       return h("tr", { tabindex: 0, "data-step": step.id, onclick: () => app.go({ view: "code", step: step.id }), onkeydown: (event: KeyboardEvent) => { if (event.key === "Enter") app.go({ view: "code", step: step.id }); } },
         h("td", {}, h("span", { class: "dot", "data-kind": group.kind, title: KINDS[group.kind] }), group.title, step.domain && h("span", { class: "quiet" }, ` ${step.domain}`)),
         h("td", { class: "num" }, group.steps.length),
-        h("td", { class: "num heated", vars: { "--heat": String(group.ms / most) } }, group.ms.toPrecision(3)),
+        h("td", { class: "num heated", vars: { "--heat": String(group.ms / most) } }, group.ms ? group.ms.toPrecision(3) : "not run"),
         h("td", { class: "num" }, mean(group.steps, (each) => each.bytes)),
         h("td", { class: "num" }, mean(group.steps, (each) => each.flops)),
         h("td", { class: "num" }, percentOf(model.ofRoof(step))));
@@ -108,7 +108,7 @@ function leftToPyTorch(app: App): HTMLElement {
       const line = model.linesOfStep(step.id)[0];
       return h("tr", { tabindex: 0, onclick: () => app.go({ view: "code", step: step.id }) },
         h("td", {}, chip(step.kind)), h("td", {}, h("code", {}, step.ops.join(", ") || step.name)), h("td", {}, step.reason),
-        h("td", { class: "quiet" }, line ? `${model.doc.sources[line[0]].name}:${line[1]}` : ""), h("td", { class: "num" }, ms(step.ms)));
+        h("td", { class: "quiet" }, line ? `${model.doc.sources[line[0]].name}:${line[1]}` : ""), h("td", { class: "num" }, step.ms ? ms(step.ms) : "not run"));
     })))),
     rows.length > shown.length && h("p", { class: "quiet" }, `and ${rows.length - shown.length} more`));
 }

@@ -58,6 +58,7 @@ def describe_graph(
     nodes = _nodes(graph, names, index, owners, sources)
     steps = _Steps(graph, ms, hints, kernels, index)
     plan = graph.plan
+    arena = None if plan is None else _arena(plan, graph.version, hints)
     return Graph(
         name=name,
         nodes=nodes,
@@ -66,13 +67,13 @@ def describe_graph(
         regions=regions_text(graph),
         plan=plan_text(graph),
         python=python_text(graph),
-        arena=None if plan is None else _arena(plan, graph.version, hints),
+        arena=arena,
         passes=(
             *_passes("program", graph.fused.program.journal),
             *_passes("plan", graph.plan_journal),
         ),
         times=dict(graph.timings),
-        memory={} if plan is None else _memory(graph, plan, hints),
+        memory={} if plan is None else _memory(graph, plan, arena, hints),
     )
 
 
@@ -181,7 +182,8 @@ class _Steps:
 
     def _kind(self, at: int, kind: str) -> str:
         """An epilogue has the launch of its matmul."""
-        return "native" if any(self._native.get(k) for k in self._parts(at)) else kind
+        is_part = kind == "kernel" and any(self._native.get(k) for k in self._parts(at))
+        return "native" if is_part else kind
 
     def _ops(self, at: int) -> tuple[str, ...]:
         return user_ops(_members(self._graph.fused.steps[at]))
@@ -261,9 +263,12 @@ def _arena(plan: Plan, version: int, hints: Hints) -> Arena | None:
     )
 
 
-def _memory(graph: Compiled, plan: Plan, hints: Hints) -> dict[str, int]:
-    """Bytes by kind of buffer. The plan does not know the size of what recipes make."""
+def _memory(graph: Compiled, plan: Plan, arena: Arena | None, hints: Hints) -> dict[str, int]:
+    """Bytes by kind of buffer. Values share the arena; the plan does not know the size of what
+    recipes make."""
     found = bytes_by_kind(plan.buffers, hints)
+    if arena is not None:
+        found[Kind.ARENA.value] = arena.bytes
     if graph.prepared:
         found |= {"packed": sum(each.bytes() for each in graph.prepared)}
     return found
