@@ -49,7 +49,7 @@ function rules(...table: Rule[]): Highlighter {
 const VALUE: Rule = ["value", "%[\\w.$#]+"];
 const SYMBOL: Rule = ["name", "@[\\w.$]+"];
 const TYPE: Rule = ["type", "!llvm\\.\\w+(?:<[^>]*>)?|\\b(?:vector|memref|tensor)<[^>]*>|\\b(?:b?[fiuc]\\d+|index|b8)\\b"];
-const NUMBER: Rule = ["number", "(?<![\\w.%])-?\\d+(?:\\.\\d+)?(?:[eE][-+]?\\d+)?"];
+const NUMBER: Rule = ["number", "\\b0x[0-9A-Fa-f]+\\b|(?<![\\w.%])-?\\d+(?:\\.\\d+)?(?:[eE][-+]?\\d+)?"];
 const STRING: Rule = ["string", '"[^"]*"'];
 
 export const mlir = rules(["comment", "//.*"], STRING, VALUE, SYMBOL, TYPE, ["keyword", "\\b[a-z_]+\\.[a-z_.]+\\b|\\b(?:module|attributes|to|step|iter_args)\\b"], NUMBER);

@@ -6,12 +6,12 @@ from __future__ import annotations
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
+from ingot.capture.recompiles import Recompile
 from ingot.explain.records import (
     Arena,
     ArenaBuffer,
     Document,
     Graph,
-    Guard,
     Host,
     Kernel,
     Node,
@@ -39,7 +39,7 @@ def chain(count: int, modules: bool = True) -> Document:
         stacks=(((0, 2),), ((0, 2), (0, 3))),
         graphs=(_graph(count, steps, modules),),
         kernels=(Kernel("loops.0", "loops", "llvm.func @k()", "k:\n  ret", "", ()),),
-        recompiles=(Guard("the size of x along dim 0 changed", "8", "9", "mark it dynamic"),),
+        recompiles=(Recompile("the size of x along dim 0 changed", "8", "9", "mark it dynamic"),),
         choices=(),
     )
 

@@ -10,7 +10,7 @@ import torch
 from ingot.capture.recompiles import Recompile
 from ingot.codegen.jit.listing import DISASSEMBLERS, Listing, disassembler
 from ingot.explain.graphs import describe_graph
-from ingot.explain.records import Choice, Document, Guard, Host, Kernel, Summary
+from ingot.explain.records import Document, Host, Kernel, Summary
 from ingot.explain.report import ChoiceRow
 from ingot.explain.sources import Sources
 from ingot.machine import cpu_model, this_machine
@@ -47,8 +47,8 @@ def describe(
         stacks=sources.stacks(),
         graphs=described,
         kernels=kernels.records(),
-        recompiles=tuple(Guard(r.guard, r.old, r.new, r.hint) for r in recompiles),
-        choices=tuple(Choice(c.name, c.setting, c.candidates, c.served, c.times) for c in choices),
+        recompiles=tuple(recompiles),
+        choices=tuple(choices),
     )
 
 

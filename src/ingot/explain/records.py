@@ -12,6 +12,9 @@ import json
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
+from ingot.capture.recompiles import Recompile
+from ingot.explain.report import ChoiceRow
+
 FORMAT = 1
 """Version of the format; it changes when a member changes its meaning."""
 
@@ -155,27 +158,6 @@ class Kernel:
 
 
 @dataclass(frozen=True)
-class Guard:
-    """A recompilation and the guard that caused it."""
-
-    guard: str
-    old: str
-    new: str
-    hint: str
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A choice between implementations, by size."""
-
-    name: str
-    setting: str
-    candidates: tuple[str, ...]
-    served: tuple[str, ...]
-    times: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class Roofline:
     """What this machine was measured to do with the threads of the run."""
 
@@ -225,8 +207,8 @@ class Document:
     """Source lines of nodes, the outermost call first."""
     graphs: tuple[Graph, ...]
     kernels: tuple[Kernel, ...]
-    recompiles: tuple[Guard, ...]
-    choices: tuple[Choice, ...]
+    recompiles: tuple[Recompile, ...]
+    choices: tuple[ChoiceRow, ...]
     format: int = FORMAT
 
     def to_json(self) -> str:

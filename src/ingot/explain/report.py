@@ -10,9 +10,12 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ingot.errors import Place
-from ingot.explain.records import Document
+
+if TYPE_CHECKING:
+    from ingot.explain.records import Document
 
 
 @dataclass(frozen=True)
