@@ -93,7 +93,8 @@ def test_the_archives_hold_the_package_and_no_tests(built: Path) -> None:
         assert f"\nVersion: {ingot.__version__}\n" in archive.read(metadata).decode()
     modules = {f"ingot/{path.relative_to(ROOT / 'src' / 'ingot')}" for path in sources()}
     tops = {name.partition("/")[0] for name in names}
-    assert modules | {"ingot/py.typed", "ingot/program/schema_violations.json"} <= set(names)
+    data = {"py.typed", "explain/page.html", "program/schema_violations.json"}
+    assert modules | {f"ingot/{name}" for name in data} <= set(names)
     assert tops == {"ingot", f"ingot-{ingot.__version__}.dist-info"}
     with tarfile.open(source) as archive:
         unpacked = {name.partition("/")[2] for name in archive.getnames()}

@@ -7,10 +7,12 @@ import base64
 import hashlib
 import re
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 
 from ingot.cli import main
 from ingot.explain.page import document_to_html
@@ -96,10 +98,27 @@ def test_tables_for_a_notebook() -> None:
     assert "special_airy_ai" in html and "Left to PyTorch" in html and "ms a call" in html
 
 
-def test_tables_for_a_notebook_escape() -> None:
+def hostile_report() -> Report:
     row = CallRow(ATTACK, "fallback", ATTACK, 1, (ATTACK,), None, 0.1)
     times = CompileTimes(1.0, 1.0, {})
-    report = Report(ATTACK, 1, 0, 0, 0, 0, 1, 0, (ATTACK,), (), (), (row,), times, 1.0)
-    html = report._repr_html_()
+    return Report(ATTACK, 1, 0, 0, 0, 0, 1, 0, (ATTACK,), (), (), (row,), times, 1.0)
+
+
+def test_tables_for_a_notebook_escape() -> None:
+    html = hostile_report()._repr_html_()
     assert "<script" not in html and "<img" not in html
     assert html.count("&lt;img") == 5
+
+
+def test_tables_of_rich() -> None:
+    console = Console(width=140, file=StringIO(), record=True)
+    console.print(explained())
+    text = console.export_text()
+    assert "Kernels" in text and "special_airy_ai" in text and "ms a call" in text
+    assert all(len(line) <= 140 for line in text.splitlines())
+
+
+def test_text_is_no_markup_of_rich() -> None:
+    console = Console(width=100, file=StringIO(), record=True)
+    console.print(replace(hostile_report(), name="[bold]name[/nothing]"))
+    assert "[bold]name[/nothing]" in console.export_text()

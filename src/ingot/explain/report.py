@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 from ingot.errors import Place
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from ingot.explain.records import Document
 
 
@@ -179,3 +181,9 @@ class Report:
         from ingot.explain.report_html import report_to_html
 
         return report_to_html(self)
+
+    def __rich__(self) -> RenderableType:
+        """Tables for `rich.print`."""
+        from ingot.explain.report_rich import report_to_rich
+
+        return report_to_rich(self)
