@@ -53,7 +53,7 @@ export class CodeView {
     if (changed.has("line") || changed.has("step")) this.followSource(state);
     for (const text of [this.source, this.stage]) text.mark(state.selected, state.hovered);
     if (changed.has("step") && state.step >= 0) this.stage.revealStep(state.step);
-    if (changed.has("step")) replace(this.card, stepCard(this.app, state.step));
+    if (changed.has("step") || changed.has("selected")) replace(this.card, stepCard(this.app, state.step));
     const related = new Set([...state.hovered].flatMap((step) => model.kernelsOf(step)));
     this.machine.element.parentElement?.classList.toggle("related", related.has(this.kernel));
   }

@@ -45,8 +45,8 @@ export class GraphView {
   update(state: State, changed: Set<string>): void {
     const graph = state.step >= 0 ? this.app.model.steps[state.step].graph : state.graph;
     if (graph !== this.graph) this.open(graph);
+    if (changed.has("step") || changed.has("selected")) replace(this.card, stepCard(this.app, state.step));
     if (changed.has("step")) {
-      replace(this.card, stepCard(this.app, state.step));
       const step = this.app.model.step(state.step);
       if (step && (this.focus < 0 || this.nodes[this.focus].step !== step.index)) this.reveal(step.nodes[0] ?? -1);
     }

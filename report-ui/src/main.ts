@@ -63,6 +63,9 @@ export class App {
 
   selectStep(step: number): void { this.go({ step }); }
 
+  /** Move the focus within the selected steps. */
+  focus(step: number): void { this.store.set({ step, kernel: -1, graph: this.model.steps[step].graph }); }
+
   selectSteps(steps: number[]): void {
     if (!steps.length) return;
     const { step } = this.store.state;

@@ -40,7 +40,7 @@ export class Memory {
   update(state: State, changed: Set<string>): void {
     const graph = state.step >= 0 ? this.app.model.steps[state.step].graph : state.graph;
     if (graph !== this.graph) this.showGraph(graph);
-    if (changed.has("step")) replace(this.card, stepCard(this.app, state.step));
+    if (changed.has("step") || changed.has("selected")) replace(this.card, stepCard(this.app, state.step));
     this.plot?.redraw();
   }
 

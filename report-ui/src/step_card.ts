@@ -2,10 +2,11 @@
 
 import type { App } from "./main";
 import { h } from "./dom";
-import { bytes, ms, percent, rate } from "./format";
+import { bytes, count, ms, percent, rate, short } from "./format";
 import { KIND, type StepRef } from "./model";
 
 const MOST_LINES = 4;
+const MOST_OTHERS = 8;
 
 export function stepCard(app: App, id: number): HTMLElement {
   const step = app.model.step(id);
@@ -14,10 +15,29 @@ export function stepCard(app: App, id: number): HTMLElement {
     "aside",
     { class: "card", "data-step": id },
     h("header", {}, chip(step.kind), h("h3", {}, step.ops.join(", ") || step.name)),
+    others(app, id),
     step.reason && h("p", { class: "reason" }, step.reason),
     facts(app, step),
     links(app, step),
   );
+}
+
+/** The other steps of a selected source line or kernel. */
+function others(app: App, id: number): HTMLElement | null {
+  const selected = [...app.store.state.selected].filter((each) => app.model.steps[each].kind !== "view").sort((a, b) => a - b);
+  if (selected.length < 2) return null;
+  const at = Math.max(0, selected.indexOf(id));
+  const first = at - (at % MOST_OTHERS), last = first + MOST_OTHERS;
+  const turn = (to: number, text: string, label: string) =>
+    to in selected && h("button", { "aria-label": label, onclick: () => app.focus(selected[to]) }, text);
+  return h("div", { class: "others" },
+    h("span", { class: "quiet" }, `${count(selected.length, "step")} selected`),
+    turn(first - 1, "‹", "Earlier steps"),
+    selected.slice(first, last).map((each) => {
+      const { kind, ops, name } = app.model.steps[each];
+      return h("button", { "aria-pressed": each === id, onclick: () => app.focus(each) }, h("span", { class: "dot", "data-kind": kind }), short(ops.join(", ") || name, 24));
+    }),
+    turn(last, "›", "Later steps"));
 }
 
 export function chip(kind: string): HTMLElement {

@@ -40,8 +40,8 @@ export class Timeline {
   show(state: State): void { this.update(state, new Set(["step"])); }
 
   update(state: State, changed: Set<string>): void {
+    if (changed.has("step") || changed.has("selected")) replace(this.card, stepCard(this.app, state.step));
     if (changed.has("step")) {
-      replace(this.card, stepCard(this.app, state.step));
       const step = this.app.model.step(state.step);
       const shown = step && this.app.model.steps[step.owner];
       if (shown?.ms) this.plot.reveal(shown.start, shown.start + shown.ms);

@@ -128,6 +128,30 @@ def test_from_a_source_line_to_its_kernel_and_back(opened: Open, document: Docum
     assert "self.down(hidden)" in selected(page, "source") or "F.gelu" in selected(page, "source")
 
 
+def test_the_steps_of_a_line_can_be_walked(opened: Open, document: Document) -> None:
+    page = opened(document)
+    show(page, "code")
+    rows(page, "source", "x = block(x)").click()
+    earlier, later = (page.get_by_label(f"{name} steps") for name in ("Earlier", "Later"))
+    while earlier.count():
+        earlier.click()
+    found = []
+    while True:
+        others = page.locator(".code .others button[aria-pressed]")
+        for k in range(others.count()):
+            others.nth(k).click()
+            assert others.nth(k).get_attribute("aria-pressed") == "true"
+            found.append(int(page.locator(".code .card").get_attribute("data-step")))
+        if not later.count():
+            break
+        later.click()
+    (graph,) = document.graphs
+    count = int(page.inner_text(".code .others").split()[0])
+    assert len(found) == count >= 8 and found == sorted(set(found))
+    assert all(graph.steps[step].kind != "view" for step in found)
+    assert "x = block(x)" in selected(page, "source")
+
+
 def test_every_stage_is_linked(opened: Open, document: Document) -> None:
     page = opened(document)
     show(page, "code")
