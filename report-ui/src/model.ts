@@ -152,25 +152,28 @@ export class Model {
     return [...groups.values()].sort((a, b) => b.ms - a.ms);
   }
 
-  search(query: string, most = 60): Hit[] {
+  /** Nodes by name and op, kernels, source lines, then nodes by module and type. */
+  search(query: string, most = 40): Hit[] {
     const words = query.toLowerCase().split(/\s+/).filter(Boolean);
     if (!words.length) return [];
-    const hits: Hit[] = [];
     const matches = (text: string) => { const low = text.toLowerCase(); return words.every((word) => low.includes(word)); };
+    const named: Hit[] = [], kernels: Hit[] = [], lines: Hit[] = [], placed: Hit[] = [];
     this.doc.graphs.forEach((graph, g) => graph.nodes.forEach((node, n) => {
-      if (hits.length >= most || !matches(`${node.name} ${node.op} ${node.user_op} ${node.module} ${node.type}`)) return;
+      const name = `${node.name} ${node.op} ${node.user_op}`;
+      const into = matches(name) ? named : matches(`${name} ${node.module} ${node.type}`) ? placed : null;
+      if (!into || into.length >= most) return;
       const step = node.step < 0 ? -1 : this.offsets[g] + node.step;
-      hits.push({ title: node.name, detail: `${node.op} ${node.type} ${node.module}`, kind: "node", step, node: [g, n] });
+      into.push({ title: node.name, detail: `${node.op} ${node.type} ${node.module}`, kind: "node", step, node: [g, n] });
     }));
     this.doc.kernels.forEach((kernel, k) => {
-      const step = this.stepsOfKernel(k)[0] ?? -1;
-      if (hits.length < 2 * most && matches(`${kernel.name} ${kernel.family}`)) hits.push({ title: kernel.name, detail: kernel.family, kind: "kernel", step, kernel: k });
+      if (kernels.length >= most || !matches(`${kernel.name} ${kernel.family}`)) return;
+      kernels.push({ title: kernel.name, detail: kernel.family, kind: "kernel", step: this.stepsOfKernel(k)[0] ?? -1, kernel: k });
     });
-    this.sourceLines.forEach((lines, source) => lines.forEach((text, index) => {
-      if (hits.length >= 3 * most || !text || !matches(text)) return;
+    this.sourceLines.forEach((texts, source) => texts.forEach((text, index) => {
+      if (lines.length >= most || !text || !matches(text)) return;
       const line: Line = [source, index + 1];
-      hits.push({ title: text.trim(), detail: `${this.doc.sources[source].name}:${index + 1}`, kind: "line", step: this.stepsOfLine(line)[0] ?? -1, line });
+      lines.push({ title: text.trim(), detail: `${this.doc.sources[source].name}:${index + 1}`, kind: "line", step: this.stepsOfLine(line)[0] ?? -1, line });
     }));
-    return hits;
+    return [...named, ...kernels, ...lines, ...placed];
   }
 }

@@ -119,6 +119,6 @@ function remarks(app: App): HTMLElement {
     h("ul", {}, summary.notes.map((note) => h("li", {}, note))),
     h("p", { class: "quiet" },
       `ingot ${host.ingot}, PyTorch ${host.torch}, ${host.cpu || "unknown CPU"}, ${count(host.threads, "thread")}, ${host.vector_bits}-bit vectors. `,
-      roofline && `Measured roofs: ${rate(roofline.gb_per_s, "GB/s")} from memory, ${rate(roofline.cache_gb_per_s, "GB/s")} from cache, ${rate(roofline.gflop_per_s, "GFLOP/s")} f32. `,
+      roofline && `Measured roofs: ${rate(roofline.gb_per_s, "GB/s")} from memory, ${rate(roofline.cache_gb_per_s, "GB/s")} from cache, ${rate(roofline.gflop_per_s, "GFLOP/s")}. `,
       "Each time is the least of several calls in which every step was timed."));
 }

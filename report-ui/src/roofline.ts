@@ -37,7 +37,7 @@ export function rooflineChart(app: App): HTMLElement {
         onclick: () => app.go({ view: "code", step: step.id }),
         onkeydown: (event: KeyboardEvent) => { if (event.key === "Enter") app.go({ view: "code", step: step.id }); },
       }, s("title", {}, `${step.ops.join(", ")}: ${ms(step.ms)}, ${rate(model.gbPerS(step), "GB/s")}, ${rate(model.gflopPerS(step), "GFLOP/s")}`)))),
-    s("text", { class: "roofname", x: W - RIGHT - 4, y: y(roof.gflop_per_s) - 6, "text-anchor": "end" }, `${rate(roof.gflop_per_s, "GFLOP/s")} f32 matmul`)),
+    s("text", { class: "roofname", x: W - RIGHT - 4, y: y(roof.gflop_per_s) - 6, "text-anchor": "end" }, rate(roof.gflop_per_s, "GFLOP/s"))),
   h("figcaption", { class: "quiet" }, `Area is time. Solid: memory, ${rate(roof.gb_per_s, "GB/s")}; dashed: cache, ${rate(roof.cache_gb_per_s, "GB/s")}. Select a circle for its code.`));
 }
 

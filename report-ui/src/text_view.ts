@@ -60,12 +60,15 @@ export class TextView {
     this.draw(true);
   }
 
-  /** Scroll to the first line that belongs to the step, if none is visible. */
+  /** Scroll to the longest run of lines that belong to the step: its launch, not a declaration. */
   revealStep(step: number): void {
     const { lines, steps } = this.content;
-    if (!steps) return;
-    const found = lines.findIndex((_, line) => steps(line).includes(step));
-    if (found >= 0) this.reveal(found);
+    let [best, longest, run] = [-1, 0, 0];
+    for (let line = 0; steps && line < lines.length; line++) {
+      run = steps(line).includes(step) ? run + 1 : 0;
+      if (run > longest) [best, longest] = [line - run + 1, run];
+    }
+    if (best >= 0) this.reveal(best);
   }
 
   reveal(line: number): void {

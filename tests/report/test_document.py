@@ -11,8 +11,8 @@ import pytest
 import torch
 
 import ingot
-from ingot.explain.records import Arena, Document, Graph, Step, Text
-from ingot.explain.roofline import roofline
+from ingot.explain.records import Arena, Document, Graph, Roofline, Step, Text
+from ingot.explain.roofline import reaching, roofline
 from tests.report.documents import ATTACK, chain, hostile
 from tests.report.models import explained
 
@@ -199,3 +199,15 @@ def test_the_roofs_are_measured_once() -> None:
     roofs = roofline()
     assert roofs.gflop_per_s > 0 and roofs.gb_per_s > 0 and roofs.cache_gb_per_s > 0
     assert roofline() is roofs
+
+
+def test_no_step_is_above_a_roof() -> None:
+    document = chain(8)  # 64 kB and 9,000 operations in 0.01 ms: 6.4 GB/s, 0.9 GFLOP/s
+    high, low = Roofline(20.0, 100.0, 200.0), Roofline(2.0, 3.0, 0.5)
+    assert reaching(high, document) == high
+    raised = reaching(low, document)
+    assert (raised.gb_per_s, raised.cache_gb_per_s) == (2.0, pytest.approx(6.4))
+    assert raised.gflop_per_s == pytest.approx(0.9)
+    small = replace(document, host=replace(document.host, cache_bytes=1000))
+    raised = reaching(low, small)
+    assert (raised.gb_per_s, raised.cache_gb_per_s) == (pytest.approx(6.4), 3.0)

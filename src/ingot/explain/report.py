@@ -166,11 +166,12 @@ class Report:
         """The visual report: one page that needs no network. The roofs of its roofline are
         measured by the first call in a process."""
         from ingot.explain.page import document_to_html
-        from ingot.explain.roofline import roofline
+        from ingot.explain.roofline import reaching, roofline
 
         if self.document is None:
             raise ValueError("only a report made by ingot.explain has a visual form")
-        return document_to_html(replace(self.document, roofline=roofline()))
+        roofs = reaching(roofline(), self.document)
+        return document_to_html(replace(self.document, roofline=roofs))
 
     def save_html(self, path: str | os.PathLike[str]) -> None:
         """Write the visual report to a file, to be opened in a browser."""

@@ -11,7 +11,7 @@ from functools import cache
 
 import torch
 
-from ingot.explain.records import Roofline
+from ingot.explain.records import Document, Roofline
 from ingot.machine import this_machine
 
 CACHE_BYTES = 512 << 10
@@ -25,6 +25,19 @@ SECONDS = 0.08
 
 def roofline() -> Roofline:
     return _measured(torch.get_num_threads())
+
+
+def reaching(roofs: Roofline, document: Document) -> Roofline:
+    """The roofs, raised to what a step of the document achieved: other threads may have slowed the
+    measurement, and a matmul of a better shape or a smaller dtype is faster than the one timed."""
+    gflop, memory, in_cache = [roofs.gflop_per_s], [roofs.gb_per_s], [roofs.cache_gb_per_s]
+    for step in (step for graph in document.graphs for step in graph.steps if step.ms > 0):
+        if step.flops is not None:
+            gflop.append(step.flops / step.ms / 1e6)
+        if step.bytes is not None:
+            fits = step.bytes <= document.host.cache_bytes
+            (in_cache if fits else memory).append(step.bytes / step.ms / 1e6)
+    return Roofline(max(memory), max(in_cache), max(gflop))
 
 
 @cache
