@@ -42,9 +42,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def document() -> Document:
-    found = explained().document
-    assert found is not None
-    return replace(found, roofline=Roofline(20.0, 100.0, 200.0))
+    return replace(explained().document, roofline=Roofline(20.0, 100.0, 200.0))
 
 
 Open = Callable[..., Any]

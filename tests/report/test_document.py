@@ -3,8 +3,10 @@ model, and its JSON cannot end the element that it stands in."""
 
 from __future__ import annotations
 
+import gc
 import json
 import shutil
+import weakref
 from dataclasses import replace
 
 import pytest
@@ -19,9 +21,7 @@ from tests.report.models import explained
 
 @pytest.fixture(scope="module")
 def document() -> Document:
-    found = explained().document
-    assert found is not None
-    return found
+    return explained().document
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +96,6 @@ def test_a_matmul_and_its_epilogue_are_one_launch(graph: Graph) -> None:
 
 def test_times_are_those_of_the_report() -> None:
     report = explained()
-    assert report.document is not None
     steps = sum(step.ms for graph in report.document.graphs for step in graph.steps)
     rows = sum(row.ms for row in (*report.kernel_rows, *report.call_rows))
     assert steps == pytest.approx(rows)
@@ -150,7 +149,6 @@ def test_sizes_known_at_run_time_have_the_values_of_the_run() -> None:
     x = torch.randn(6, 10)
     torch._dynamo.mark_dynamic(x, 0)
     document = ingot.explain(model, (x,)).document
-    assert document is not None
     (graph,) = document.graphs
     step = next(each for each in graph.steps if each.name.startswith("exp"))
     assert step.bytes == 4 * (60 + 10 + 60 + 10)  # x and its maxima; exp and its sums
@@ -167,14 +165,26 @@ def test_recompiles_name_the_guard() -> None:
             return x * self.calls
 
     document = ingot.explain(Counter(), (torch.randn(4),)).document
-    assert document is not None and document.recompiles
+    assert document.recompiles
     assert "calls" in document.recompiles[0].guard
     assert len(document.graphs) > 1
 
 
+def test_the_report_keeps_no_graph_and_no_weight() -> None:
+    model = torch.nn.Linear(32, 32)
+    weight = weakref.ref(model.weight)
+    with torch.no_grad():
+        report = ingot.explain(model, (torch.randn(8, 32),))
+    del model
+    torch._dynamo.reset()
+    gc.collect()
+    assert weight() is None
+    assert {kernel.family for kernel in report.document.kernels} >= {"matmul"}
+    assert report.document is report.document
+
+
 def test_a_model_without_operations() -> None:
     document = ingot.explain(lambda: 3, ()).document
-    assert document is not None
     assert document.graphs == () and document.kernels == () and document.summary.notes
 
 

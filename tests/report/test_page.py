@@ -78,7 +78,7 @@ def test_save_html(tmp_path: Path) -> None:
 
 def test_a_report_without_a_document_cannot_be_drawn() -> None:
     with pytest.raises(ValueError, match=r"ingot\.explain"):
-        replace(explained(), document=None).as_html()
+        replace(explained(), description=None).as_html()
 
 
 def test_command_line(tmp_path: Path) -> None:
@@ -90,6 +90,8 @@ def test_command_line(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert str(report) in result.output
     assert "return x * 2 + 1" in report.read_text(encoding="utf-8")
+    result = CliRunner().invoke(main, [*given[:-1], str(tmp_path / "missing" / "report.html")])
+    assert result.exit_code == 1 and "Error: " in result.output and "missing" in result.output
 
 
 def test_tables_for_a_notebook() -> None:

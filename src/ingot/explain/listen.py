@@ -174,7 +174,7 @@ class _Session:
             failures=summary.failures,
             notes=(*map(str, self.recompiles), *summary.notes),
             eager_ms=ms.eager,
-            document=describe(name, self.graphs, times, summary, self.recompiles, choices),
+            description=describe(name, self.graphs, times, summary, self.recompiles, choices),
         )
 
     def _summary(self, ms: Times, compile_ms: CompileTimes, result: Any) -> Summary:

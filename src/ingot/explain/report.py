@@ -9,6 +9,7 @@ import os
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from ingot.errors import Place
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from ingot.explain.describe import Description
     from ingot.explain.records import Document
 
 
@@ -136,8 +138,8 @@ class Report:
     """Remarks: packed memory, recompilations, load of the machine."""
     eager_ms: float | None = field(default=None, repr=False)
     """Milliseconds of the fastest call in eager; None if it was not called."""
-    document: Document | None = field(default=None, repr=False, compare=False)
-    """Everything that the visual report shows."""
+    description: Description | None = field(default=None, repr=False, compare=False)
+    """What the visual report shows."""
 
     @property
     def products(self) -> int:
@@ -162,14 +164,19 @@ class Report:
     def __str__(self) -> str:
         return self.as_text()
 
+    @cached_property
+    def document(self) -> Document:
+        """Everything that the visual report shows, as one record; docs/report.md describes it."""
+        if self.description is None:
+            raise ValueError("only a report made by ingot.explain has a visual form")
+        return self.description.document()
+
     def as_html(self) -> str:
         """The visual report: one page that needs no network. The roofs of its roofline are
         measured by the first call in a process."""
         from ingot.explain.page import document_to_html
         from ingot.explain.roofline import reaching, roofline
 
-        if self.document is None:
-            raise ValueError("only a report made by ingot.explain has a visual form")
         roofs = reaching(roofline(), self.document)
         return document_to_html(replace(self.document, roofline=roofs))
 
