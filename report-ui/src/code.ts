@@ -86,7 +86,7 @@ export class CodeView {
       highlight: python(lines),
       steps: (line) => model.stepsOfLine([this.file, line + 1]),
       kind: (line) => this.kindOf(model.stepsOfLine([this.file, line + 1])),
-      heat: (line) => { const ms = model.msOfLine([this.file, line + 1]); return ms ? [ms / most, percent(ms, model.doc.summary.run_ms)] : null; },
+      heat: (line) => { const ms = model.msOfLine([this.file, line + 1]); return ms ? [ms / most, percent(ms, model.callMs)] : null; },
       onhover: (_, steps) => store.hover(steps),
       onclick: (line, steps) => this.app.selectLine([this.file, line + 1], steps),
     });

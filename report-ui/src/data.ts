@@ -82,6 +82,7 @@ export interface Document {
   name: string;
   summary: {
     run_ms: number;
+    outside_ms: number;
     eager_ms: number | null;
     dynamo_ms: number;
     autograd_ms: number;

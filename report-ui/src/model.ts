@@ -42,6 +42,8 @@ export class Model {
   readonly steps: StepRef[] = [];
   readonly offsets: number[] = [];
   readonly stepsMs: number;
+  /** The call as the timeline shows it: its steps and what is outside of them. */
+  readonly callMs: number;
   readonly sourceLines: string[][];
   private readonly byLine = new Map<string, Set<number>>();
   private readonly byStep: Line[][] = [];
@@ -60,6 +62,7 @@ export class Model {
       });
     });
     this.stepsMs = start;
+    this.callMs = start + doc.summary.outside_ms;
     this.sourceLines = doc.sources.map((source) => source.text.split("\n"));
     for (const step of this.steps) this.link(step);
   }

@@ -62,7 +62,7 @@ function troubles(app: App): HTMLElement | null {
 function shares(app: App): HTMLElement {
   const { model } = app;
   const parts = model.msByKind();
-  const outside = Math.max(0, model.doc.summary.run_ms - model.stepsMs);
+  const outside = model.doc.summary.outside_ms;
   const all: [string, string, number][] = [...parts.map(([kind, value]) => [kind, KINDS[kind] ?? kind, value] as [string, string, number]), ["outside", "outside of the steps", outside]];
   const total = all.reduce((sum, [, , value]) => sum + value, 0) || 1;
   return h("div", { class: "shares" },

@@ -50,7 +50,7 @@ function facts(app: App, step: StepRef): HTMLElement {
   const rows: [string, string][] = [];
   if (step.within >= 0) rows.push(["runs inside", model.steps[step.owner].ops.join(", ")]);
   else if (step.kind !== "view") {
-    rows.push(["time", step.ms ? `${ms(step.ms)} (${percent(step.ms, model.doc.summary.run_ms)} of the call)` : "did not run by itself"]);
+    rows.push(["time", step.ms ? `${ms(step.ms)} (${percent(step.ms, model.callMs)} of the call)` : "did not run by itself"]);
     rows.push(["traffic", `${bytes(step.bytes)} at ${rate(model.gbPerS(step), "GB/s")}`]);
     if (step.flops) rows.push(["arithmetic", `${(step.flops / 1e6).toPrecision(3)} MFLOP at ${rate(model.gflopPerS(step), "GFLOP/s")}`]);
     if (roof !== null) rows.push(["of the roofline", percent(roof, 1)]);

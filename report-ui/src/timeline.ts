@@ -23,7 +23,7 @@ export class Timeline {
   constructor(private readonly app: App) {
     const { model, store } = app;
     this.timed = model.steps.filter((step) => step.ms > 0);
-    this.end = Math.max(model.doc.summary.run_ms, model.stepsMs) || 1;
+    this.end = model.callMs || 1;
     this.plot = new Plot("Timeline of one call", HEIGHT, {
       extent: [0, this.end],
       draw: (drawing) => this.draw(drawing),

@@ -32,7 +32,9 @@ def chain(count: int, modules: bool = True) -> Document:
     steps = count // PER_STEP
     return Document(
         name="chain",
-        summary=Summary(steps * 0.011, steps * 0.02, 800.0, 200.0, 1500.0, (), (), (), ("a note",)),
+        summary=Summary(
+            steps * 0.011, 0.5, steps * 0.02, 800.0, 200.0, 1500.0, (), (), (), ("a note",)
+        ),
         host=Host("a CPU", 2, 512, 32 << 20, "0", "2"),
         roofline=Roofline(20.0, 100.0, 200.0),
         sources=(Source("model.py", SOURCE),),

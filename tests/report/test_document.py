@@ -101,6 +101,8 @@ def test_times_are_those_of_the_report() -> None:
     assert steps == pytest.approx(rows)
     summary = report.document.summary
     assert (summary.run_ms, summary.eager_ms) == (report.run_ms, report.eager_ms)
+    assert 0 <= summary.outside_ms <= report.run_ms
+    assert steps + summary.outside_ms <= report.run_ms * 1.0001
     assert report.eager_ms is not None and report.eager_ms > 0
 
 

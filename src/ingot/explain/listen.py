@@ -86,6 +86,7 @@ class _Session:
         self.inside_ms = 0.0
         self.steps_ms: list[list[list[float]]] = []
         """Milliseconds by run, graph and step."""
+        self.runs_ms: list[float] = []
         self.recompiles: list[Recompile] = []
         self.fallbacks: list[events.Fallback] = []
         self._in_backend = False
@@ -129,7 +130,7 @@ class _Session:
 
     def time_runs(self, call: Callable[[], Any]) -> float:
         """Milliseconds of the fastest call, since noise only adds; records those of every step."""
-        elapsed: list[float] = []
+        elapsed = self.runs_ms
         while len(elapsed) < LEAST_RUNS or (
             sum(elapsed) < 1e3 * SECONDS and len(elapsed) < MOST_RUNS
         ):
@@ -177,10 +178,16 @@ class _Session:
             description=describe(name, self.graphs, times, summary, self.recompiles, choices),
         )
 
+    def _outside(self) -> float:
+        """Milliseconds of a call outside of its steps: the least of all runs, as for the steps."""
+        gaps = (call - sum(map(sum, steps)) for call, steps in zip(self.runs_ms, self.steps_ms))
+        return max(0.0, min(gaps))
+
     def _summary(self, ms: Times, compile_ms: CompileTimes, result: Any) -> Summary:
         breaks, left = self._heard_of("graph_break"), self._heard_of("unimplemented")
         return Summary(
             run_ms=ms.run,
+            outside_ms=self._outside(),
             eager_ms=ms.eager,
             dynamo_ms=compile_ms.dynamo,
             autograd_ms=compile_ms.autograd,

@@ -185,6 +185,8 @@ class Host:
 @dataclass(frozen=True)
 class Summary:
     run_ms: float
+    outside_ms: float
+    """Milliseconds of a call outside of its steps."""
     eager_ms: float | None
     dynamo_ms: float
     autograd_ms: float
