@@ -30,6 +30,7 @@ def test_a_file_is_compiled_run_and_explained(folder: Path) -> None:
     assert "x: float32[3, 16]" in text and "1 matmul" in text and "calls of PyTorch  none" in text
     found = json.loads(ingot("explain", "m.ingot", "--json").output)
     assert found["weights_bytes"] == 4 * (16 * 8 + 8) and found["eager_steps"] == {}
+    assert "needs the model itself" in failed("explain", "m.ingot", "--html", "report.html")
     assert "is compiled already" in refused("compile", "m.ingot")
     told = failed("run", "m.ingot", "-i", "3x17")
     assert "dim 1 of x is 17; the program was made for 16" in told
@@ -150,3 +151,4 @@ def test_explain_as_json(folder: Path) -> None:
     )
     assert (found["name"], found["graphs"], found["kernels"]) == ("scaled", 1, 1)
     assert found["kernel_rows"][0]["places"][0]["line"] == 30
+    assert "description" not in found

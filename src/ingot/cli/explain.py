@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,9 +18,19 @@ if TYPE_CHECKING:
 @model_words
 @click.option("--grad", is_flag=True, help="Also capture the values that a backward needs.")
 @click.option("--width", default=100, show_default=True, help="Width of the text in columns.")
+@click.option(
+    "--html", type=click.Path(dir_okay=False), help="Write the visual report to this file."
+)
 @OPTION
 @JSON
-def explain(grad: bool, width: int, options: tuple[str, ...], as_json: bool, **words: Any) -> None:
+def explain(
+    grad: bool,
+    width: int,
+    html: str | None,
+    options: tuple[str, ...],
+    as_json: bool,
+    **words: Any,
+) -> None:
     """Show what is fused, called and left to PyTorch, and why.
 
     The model is compiled and called a few times. A saved model shows its inputs, its code and its
@@ -28,11 +38,12 @@ def explain(grad: bool, width: int, options: tuple[str, ...], as_json: bool, **w
 
     \b
       ingot explain model.py:make_model
+      ingot explain model.py:make_model --html report.html
       ingot explain package.net:forward -i 4x16 -i 16:float64
     """
     import torch
 
-    from ingot.cli.errors import running
+    from ingot.cli.errors import Failure, running
     from ingot.cli.models import build
     from ingot.cli.progress import progress
     from ingot.explain.listen import explain as explained
@@ -42,13 +53,25 @@ def explain(grad: bool, width: int, options: tuple[str, ...], as_json: bool, **w
     with torch.set_grad_enabled(grad), progress(f"loading {request.model}") as step:
         workload = build(request)
         if workload.eager is not None:
+            if html is not None:
+                raise Failure("a saved model has no visual report: --html needs the model itself")
             data = saved_data(workload)
             click.echo(json.dumps(data) if as_json else saved_text(data))
             return
         step("compiling and running")
         with running(workload):
             report = explained(workload.model, workload.args, workload.kwargs, options=chosen)
-    click.echo(json.dumps(asdict(report), default=str) if as_json else report.as_text(width))
+    if html is not None:
+        try:
+            report.save_html(html)
+        except OSError as error:
+            raise Failure(str(error)) from None
+    if as_json:
+        told = asdict(replace(report, description=None))
+        del told["description"]  # it is the visual report's
+        click.echo(json.dumps(told, default=str))
+    else:
+        click.echo(report.as_text(width) if html is None else f"wrote {html}")
 
 
 def saved_data(workload: Workload) -> dict[str, Any]:
