@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from torch import fx
 
 from ingot.explain.gather import native_steps
+from ingot.fuse.fused import CallStep, Step
 from ingot.plan.ir import Branch, Eager, Function, Kernel, Launch, Op, Plan, walk
-from ingot.stages import CallStep, Compiled, Step
+from ingot.stages import Compiled
 
 
 def plan_of(compiled: Compiled) -> Plan:

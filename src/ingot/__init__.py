@@ -8,6 +8,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from ingot import extensions
+from ingot.collection import without_collection
 from ingot.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -102,9 +103,13 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name in ("dispatch", "explain"):
         return importlib.import_module(f"ingot.{name}")  # a callable package
-    module = importlib.import_module(f"ingot.{_HOMES.get(name, 'errors')}")
-    value = globals()[name] = getattr(module, name)
+    value = globals()[name] = _imported(f"ingot.{_HOMES.get(name, 'errors')}", name)
     return value
+
+
+@without_collection
+def _imported(module: str, name: str) -> Any:
+    return getattr(importlib.import_module(module), name)
 
 
 def __dir__() -> list[str]:

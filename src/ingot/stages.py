@@ -1,4 +1,4 @@
-"""The stages of a program, as printable records: Program, Fused, Compiled."""
+"""The last stage of a program: Compiled, or Loaded from a file."""
 
 from __future__ import annotations
 
@@ -6,18 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ingot.fuse.fused import CallStep, Fused, KernelStep, Step
 from ingot.journal import Journal
-from ingot.program.program import Program
 
 if TYPE_CHECKING:
     from ingot.codegen.loops.kernels import Kernels
     from ingot.dispatch.variants import Chosen
+    from ingot.fuse.fused import Fused, Step
     from ingot.plan.ir import Plan
     from ingot.plan.prepared import Prepared
     from ingot.plan.resources import Resources
-
-__all__ = ["CallStep", "Compiled", "Fused", "KernelStep", "Program", "Step"]
 
 
 class BoundSegment(Protocol):

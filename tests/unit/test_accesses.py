@@ -11,7 +11,8 @@ import torch
 from ingot.errors import InputError
 from ingot.fuse import index as ix
 from ingot.fuse.accesses import Condition, conditions_of, equal
-from ingot.plan.requirements import check, requirement, sizes_of
+from ingot.plan.conditions import requirement
+from ingot.plan.requirements import check, sizes_of
 from tests.unit.tracing import trace
 
 S = sympy.Symbol("s", integer=True, positive=True)

@@ -26,7 +26,7 @@ from ingot.explain.records import Summary
 from ingot.explain.report import CompileTimes, Report
 from ingot.fallback import events
 from ingot.fuse.fused import CallStep
-from ingot.kernels.matmul.family import Panels
+from ingot.kernels.matmul.packing import Panels
 from ingot.options import Options, make_options
 from ingot.stages import Compiled
 

@@ -19,13 +19,12 @@ from ingot.fuse.index import Index
 from ingot.fuse.reductions import POSITIONS, reduction_of, scan_of
 from ingot.fuse.views import resolve
 from ingot.ops.dtypes import HALVES, NATIVE_DTYPES
+from ingot.ops.failures import OUT_OF_BOUNDS, OUT_OF_RANGE
 from ingot.ops.rules import compute_dtypes, pointwise_rules
 from ingot.program.shapes import Size, arguments_of, same_size, shape_of, size_of, tensor_of
 
 aten, prims = torch.ops.aten, torch.ops.prims
 MOST_PIECES = 8
-ZERO_DIVISION, OUT_OF_RANGE, OUT_OF_BOUNDS = 1, 2, 3
-"""Error codes of kernels. Eager raises IndexError for the second, RuntimeError for the third."""
 
 
 class RuleContext(Protocol):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import types
 import typing
@@ -20,6 +21,12 @@ _EXACT = (int, bool, str, float)
 
 _CLASSES: dict[str, type[Attributes]] = {}
 _NAMES: dict[type[Attributes], str] = {}
+_HOMES: dict[str, str] = {}
+
+
+def declare(homes: Mapping[str, str]) -> None:
+    """Name → the module that registers the record; it is imported when a text has the name."""
+    _HOMES.update(homes)
 
 
 def register(cls: A) -> A:
@@ -40,11 +47,13 @@ def attributes_name(record: Attributes) -> str:
 
 
 def known_attributes() -> list[str]:
-    return sorted(_CLASSES)
+    return sorted({*_CLASSES, *_HOMES})
 
 
 def make_attributes(name: str, values: Mapping[str, Any]) -> Attributes:
     """Raises ValueError for unknown fields and for values of the wrong type."""
+    if name not in _CLASSES:
+        importlib.import_module(_HOMES[name])
     cls = _CLASSES[name]
     known = {field.name for field in fields(cls)}
     if unknown := sorted(set(values) - known):

@@ -18,6 +18,7 @@ from ingot.fuse.accesses import Condition
 from ingot.fuse.views import base_of, is_view
 from ingot.journal import JournalEntry
 from ingot.plan.calls import ComputationBuilder, recipe_calls, size_expr
+from ingot.plan.conditions import requirement
 from ingot.plan.decisions import Decisions
 from ingot.plan.derived import derived, is_derived
 from ingot.plan.host_ops import plain
@@ -44,7 +45,6 @@ from ingot.plan.ir import (
     Symbol,
 )
 from ingot.plan.places import native_view
-from ingot.plan.requirements import requirement
 from ingot.plan.resources import KernelEntry as Code
 from ingot.plan.resources import Resources, content
 from ingot.program.graph import memory_root

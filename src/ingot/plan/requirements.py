@@ -1,42 +1,16 @@
-"""Conditions on sizes as plan data, and their check against the sizes of a call."""
+"""The check of a plan's conditions on sizes against the sizes of a call."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import sympy
 
 from ingot.errors import InputError
-from ingot.fuse.accesses import Condition
-from ingot.fuse.index import Div, Index, Mod, Var
 from ingot.plan.ir import Affine, Iteration, Quotient, Remainder, Requirement
 from ingot.program.shapes import Size
-from ingot.program.source import node_place
 
 Values = Mapping[sympy.Symbol, int]
-
-
-def requirement(condition: Condition) -> Requirement:
-    node = condition.node
-    return Requirement(
-        _affine(condition.index), condition.size, f"{node} ({node.target})", node_place(node)
-    )
-
-
-def _affine(index: Index) -> Affine:
-    return Affine(index.const, tuple((c, _term(atom)) for atom, c in index.terms.items()))
-
-
-def _term(atom: Any) -> Iteration | Quotient | Remainder:
-    match atom:
-        case Var():
-            return Iteration(atom.size)
-        case Div():
-            return Quotient(_affine(atom.index), atom.by)
-        case Mod():
-            return Remainder(_affine(atom.index), atom.by)
-    raise AssertionError(f"{atom} is not a condition on sizes: it is checked where it is used")
 
 
 def check(required: Requirement, values: Values) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ingot.codegen.support.executor import STEP_SHIFT
 from ingot.codegen.support.native_control_flow import INTERRUPTED, raise_interrupt
-from ingot.fuse.elements import OUT_OF_BOUNDS, OUT_OF_RANGE, ZERO_DIVISION
+from ingot.ops.failures import OUT_OF_BOUNDS, OUT_OF_RANGE, ZERO_DIVISION
 from ingot.plan.ir import Launch, Op, walk
 from ingot.runtime.table import AnyStep
 

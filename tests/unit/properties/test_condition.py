@@ -14,7 +14,8 @@ from ingot.errors import InputError
 from ingot.fuse import index as ix
 from ingot.fuse.accesses import Condition
 from ingot.fuse.index import Index, Var
-from ingot.plan.requirements import check, requirement, sizes_of
+from ingot.plan.conditions import requirement
+from ingot.plan.requirements import check, sizes_of
 from ingot.program.shapes import Size
 
 from .drawn import examples, factors, number, points, value

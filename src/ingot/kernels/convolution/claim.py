@@ -14,13 +14,13 @@ from typing import Any
 import torch
 from torch import fx
 
-from ingot.codegen.loops.gemm import packed
 from ingot.kernels.convolution.emit import FIELDS, convolution_functions
 from ingot.kernels.convolution.geometry import Geometry, border_ranges, offsets
 from ingot.kernels.convolution.tiles import Tile, tile_function
 from ingot.kernels.family import Claim, Pair, Reason, broadcast
 from ingot.kernels.native_call import CallWord, Code, Lookup, NativeCall
 from ingot.ops.kernel_shapes import tile_shape
+from ingot.ops.panels import packed
 from ingot.passes.convolve import why_not_native
 from ingot.passes.frozen import computed_from
 from ingot.plan.attributes import register

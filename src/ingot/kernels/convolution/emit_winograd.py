@@ -14,12 +14,12 @@ import torch
 from ingot.codegen.jit.jit import compile_module
 from ingot.codegen.jit.lazy import Once
 from ingot.codegen.jit.native import Native
-from ingot.codegen.loops.gemm import packed
 from ingot.codegen.mlir.functions import I64
 from ingot.codegen.mlir.openmp import openmp_declarations
 from ingot.kernels.convolution.emit import FrameTask, addresses, launch
 from ingot.kernels.convolution.tiles import ARGUMENTS, clamped
 from ingot.ops.kernel_shapes import tile_shape
+from ingot.ops.panels import packed
 from ingot.ops.values import Ptr, Val, Value
 
 FIELDS = (

@@ -1,6 +1,6 @@
 """Matmuls of one matrix with several others: C = A · B + addend for each B, in f32 and f64. A and C
-are row-major; every B is packed into panels (codegen/loops/gemm.py). Sizes are arguments, so one
-function serves all.
+are row-major; every B is packed into panels (ops/panels.py). Sizes are arguments, so one function
+serves all.
 
 Threads share the panels of all B, so that none waits between one matmul and the next, and cached
 rows of A serve them all. A panel's part of B stays in the L1 cache while A's rows pass by it. Sums

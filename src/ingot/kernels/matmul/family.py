@@ -9,7 +9,6 @@ import torch
 import torch.nn.functional as F
 from torch import fx
 
-from ingot.codegen.loops.gemm import packed_as
 from ingot.dispatch.builtin_variants import always
 from ingot.dispatch.ranges import RangeTable
 from ingot.dispatch.threads import matmul_work
@@ -20,29 +19,13 @@ from ingot.kernels.matmul.blas import FIELDS as LIBRARY_FIELDS
 from ingot.kernels.matmul.blas import library_function
 from ingot.kernels.matmul.claim import Matmul, Weight, matmul_of
 from ingot.kernels.matmul.emit import EACH, FIELDS, matmul_function, share_function
+from ingot.kernels.matmul.packing import Panels
 from ingot.kernels.matmul.variants import matmul_table
-from ingot.plan.attributes import register
 from ingot.plan.draft import PlanDraft
-from ingot.plan.ir import Argument, Function, Launch, Op, Packing, Parameter, Pointer
+from ingot.plan.ir import Argument, Function, Launch, Op, Parameter, Pointer
 from ingot.program.shapes import tensor_of
 
 aten = torch.ops.aten
-
-
-@register
-@dataclass(frozen=True)
-class Panels(Packing):
-    """A weight as panels of columns, with elements of dtype `stored`."""
-
-    stored: torch.dtype
-    shape: tuple[int, int]
-    strides: tuple[int, int]
-    offset: int
-
-    def make(self, *values: torch.Tensor) -> torch.Tensor:
-        (tensor,) = values
-        start = tensor.storage_offset() + self.offset
-        return packed_as(self.stored, tensor.as_strided(self.shape, self.strides, start))
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import torch
 from ingot.codegen.jit.jit import compile_module
 from ingot.codegen.jit.lazy import Once
 from ingot.codegen.jit.native import Native
-from ingot.codegen.loops.gemm import DEPTH, WORK_PER_THREAD, call_tile, packed
+from ingot.codegen.loops.gemm import DEPTH, WORK_PER_THREAD, call_tile
 from ingot.codegen.mlir.functions import Writer
 from ingot.codegen.mlir.openmp import barrier, has_openmp, openmp_declarations
 from ingot.ops import polynomials
@@ -41,13 +41,6 @@ def _compiled(dtype: torch.dtype) -> Native:
     functions = {"task": task.text(), "lstm": _entry()}
     declared = {**openmp_declarations(), **task.b.declarations}
     return compile_module(list(declared.values()), functions)
-
-
-def packed_gates(weight: torch.Tensor) -> torch.Tensor:
-    """(4 · units, k) as panels, gate after gate."""
-    parts = weight.reshape(GATES, -1, weight.shape[1])
-    width = matmul_shape(weight.dtype).columns
-    return torch.cat([packed(part.t(), width).flatten() for part in parts])
 
 
 class _Task(Writer):

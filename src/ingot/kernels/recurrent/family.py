@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-import torch
 from torch import fx
 
 from ingot.kernels.family import Family, Reason, fields
 from ingot.kernels.recurrent.claim import Recurrence, recurrence_of
-from ingot.kernels.recurrent.emit import FIELDS, lstm_function, packed_gates
+from ingot.kernels.recurrent.emit import FIELDS, lstm_function
+from ingot.kernels.recurrent.packing import Gates
 from ingot.passes.recur import LAYER
-from ingot.plan.attributes import register
 from ingot.plan.draft import PlanDraft
-from ingot.plan.ir import Op, Packing
+from ingot.plan.ir import Op
 from ingot.program.native_ops import lstm
 from ingot.program.shapes import tensor_of
-
-
-@register
-@dataclass(frozen=True)
-class Gates(Packing):
-    """The weights of the four gates, padded to whole panels."""
-
-    def make(self, *values: torch.Tensor) -> torch.Tensor:
-        return packed_gates(*values)
 
 
 class Lstm(Family[Recurrence]):

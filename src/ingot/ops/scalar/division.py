@@ -16,13 +16,13 @@ from torch._prims_common import elementwise_dtypes
 
 from ingot.errors import UnsupportedError
 from ingot.ops.dtypes import HALVES, UNSIGNED, bits_of, is_float
+from ingot.ops.failures import ZERO_DIVISION
 from ingot.ops.polynomials.modulo import fmod as float_fmod
 from ingot.ops.registers import RegisterBuilder
 from ingot.ops.rules import Operand, pointwise
 from ingot.ops.scalar.arithmetic import as_val
 from ingot.ops.values import Val
 
-ZERO_DIVISION = 1
 Settle = Callable[[Val], Val]
 
 
