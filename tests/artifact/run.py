@@ -1,6 +1,6 @@
 """Loads an artifact in a process of its own and compares its results with those recorded: run as
 `run.py ARTIFACT CALLS`. The compiler and the models' library cannot be imported here. Prints which
-other heavy modules were."""
+other heavy modules were, after the load and after the calls."""
 
 import json
 import sys
@@ -10,7 +10,12 @@ import torch
 from torch.utils import _pytree as pytree
 
 FORBIDDEN = ("torch_mlir", "transformers")
-HEAVY = ("torch._dynamo", "torch._functorch.aot_autograd")
+HEAVY = (
+    "torch._dynamo", "torch._functorch.aot_autograd", "torch._inductor", "ingot.pipeline",
+    "ingot.select", "ingot.capture.tracing", "ingot.kernels.registry",
+)  # fmt: skip
+GENERATORS = ("ingot.codegen.loops", "ingot.kernels.matmul.family", "ingot.ops.scalar")
+"""Code generation, which the plan of a matmul does not need."""
 
 
 def main(path: str, calls: str) -> None:
@@ -19,6 +24,7 @@ def main(path: str, calls: str) -> None:
     import ingot
 
     exe = ingot.load(path)
+    early = [name for name in HEAVY + GENERATORS if name in sys.modules]
     recorded: list[dict[str, Any]] = torch.load(calls, weights_only=True)
     with torch.no_grad():
         for call in recorded:
@@ -26,7 +32,8 @@ def main(path: str, calls: str) -> None:
             result = exe(*call["args"], **call["kwargs"])
             compare(pytree.tree_leaves(result), call["result"])
             compare(pytree.tree_leaves(given), call["after"])
-    print(json.dumps([name for name in HEAVY if name in sys.modules]))
+    late = [name for name in HEAVY if name in sys.modules]
+    print(json.dumps({"load": early, "run": late}))
 
 
 def compare(actual: list[Any], expected: list[Any]) -> None:

@@ -15,7 +15,7 @@ import stat
 import struct
 import zipfile
 import zlib
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import IO
 
 from ingot.errors import FileError
@@ -43,16 +43,23 @@ _LOCAL = struct.Struct("<4s5H3L2H")
 
 
 def write_archive(path: str | os.PathLike[str], members: Mapping[str, bytes]) -> None:
-    """Write a file beside `path` and rename it, so that `path` is complete or absent."""
-    target = os.fspath(path)
-    partial = f"{target}.{os.getpid()}.partial"
-    try:
+    def write(partial: str) -> None:
         with zipfile.ZipFile(partial, "w", zipfile.ZIP_STORED) as archive:
             for name, data in members.items():
                 info = zipfile.ZipInfo(name)
                 assert archive.fp is not None
                 info.extra = _padding(archive.fp.tell(), name)
                 archive.writestr(info, data)
+
+    write_beside(path, write)
+
+
+def write_beside(path: str | os.PathLike[str], write: Callable[[str], object]) -> None:
+    """Write a file beside `path` and rename it, so that `path` is complete or absent."""
+    target = os.fspath(path)
+    partial = f"{target}.{os.getpid()}.partial"
+    try:
+        write(partial)
         os.replace(partial, target)
     finally:
         if os.path.exists(partial):

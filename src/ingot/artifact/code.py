@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-import ingot.kernels.registry  # noqa: F401  (registers the attributes that plans name)
+import ingot.kernels  # noqa: F401  (declares the attributes that plans name)
 from ingot.artifact.archive import CODE, MODULES, PLAN
 from ingot.artifact.operators import CallError, operator_named
 from ingot.codegen.jit import code_store
@@ -142,17 +142,32 @@ def encode_machine(machine: Machine) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def decode_code(members: Mapping[str, memoryview], machine: Machine, where: str) -> PlanCode:
+@dataclass(frozen=True)
+class Provided:
+    """The modules of a file, which this process now finds by their keys."""
+
+    kernels: Part
+    """The rows of kernels, by name."""
+    modules: set[str]
+    """Their keys."""
+
+
+def provide(members: Mapping[str, memoryview], machine: Machine, where: str) -> Provided:
     """`members`: PLAN, CODE and MODULES."""
-    plan = _plan(bytes(members[PLAN]), f"{where}/{PLAN}")
     table = parse(bytes(members[CODE]), f"{where}/{CODE}").fields("kernels", "modules")
-    known = _provide(table["modules"], members[MODULES], machine.isa)
+    found = _provide(table["modules"], members[MODULES], machine.isa)
+    return Provided(table["kernels"], found)
+
+
+def decode_code(text: memoryview, provided: Provided, machine: Machine, where: str) -> PlanCode:
+    """`text`: the plan's."""
+    plan = _plan(bytes(text), f"{where}/{PLAN}")
     resources = Resources("off", machine)
-    rows = table["kernels"].entries()
+    rows = provided.kernels.entries()
     if missing := [kernel.name for kernel in plan.kernels if kernel.name not in rows]:
-        table["kernels"].fail(f"the plan's kernel {missing[0]!a} is not there")
+        provided.kernels.fail(f"the plan's kernel {missing[0]!a} is not there")
     for name, row in rows.items():
-        resources.kernels[name] = _entry(row, known)
+        resources.kernels[name] = _entry(row, provided.modules)
     for name in called(plan):
         try:
             resources.targets[name] = _target(name)

@@ -7,6 +7,8 @@ you would run.
 from __future__ import annotations
 
 import os
+import threading
+import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property, partial
@@ -16,10 +18,12 @@ import torch
 from torch import Tensor
 
 from ingot.artifact.archive import CODE, MANIFEST, MODULES, PLAN, TENSORS, read_archive
-from ingot.artifact.code import decode_code, decode_constants, machine_of
+from ingot.artifact.code import decode_code, decode_constants, machine_of, provide
 from ingot.artifact.store import ProgramFile, file_errors, under
+from ingot.artifact.weights import require_weights
 from ingot.codegen.jit.code_store import compiler
-from ingot.codegen.support.weight_guard import digest
+from ingot.codegen.support.weight_guard import digest, native_code
+from ingot.collection import without_collection
 from ingot.document import Part, parse
 from ingot.errors import FileError, InputError, did_you_mean
 from ingot.fallback.boundary import Boundary
@@ -37,7 +41,7 @@ from ingot.runtime.glue import emit
 from ingot.runtime.model_state import check_replacement
 from ingot.stages import Loaded
 
-FORMAT = 1
+FORMAT = 2
 PLAN_TENSORS = "plan/"
 """Prefix of names in the file: of constants of plans."""
 _MOST_TEXT = 200
@@ -49,37 +53,78 @@ _FLOATS = {
 
 def digest_of(data: memoryview) -> int:
     size = len(data)
-    return digest([(torch.frombuffer(data, dtype=torch.uint8).data_ptr(), size)]) if size else 0
+    if not size:
+        return 0
+    with warnings.catch_warnings():  # of memory that may not be written
+        warnings.simplefilter("ignore")
+        return digest([(torch.frombuffer(data, dtype=torch.uint8).data_ptr(), size)])
 
 
-def load(path: str | os.PathLike[str]) -> LoadedExecutable | Program:
-    """A compiled program that `save` wrote, or the Program in a file of `Program.save`. Any defect
-    of the file is a FileError, and so is code for other machines than this one."""
+@without_collection
+def load(
+    path: str | os.PathLike[str], *, weights: str | os.PathLike[str] | None = None
+) -> LoadedExecutable | Program:
+    """A compiled program that `save` wrote, or the Program in a file of `Program.save`. `weights`:
+    where its weights are, if they are not inside and were moved. Any defect of the file is a
+    FileError, and so is code for other machines than this one."""
     name = os.fspath(path)
     members = read_archive(path)
     with file_errors(name):
-        if MANIFEST not in members:
-            return ProgramFile(name, members).program()
-        return _loaded(name, members)
+        mapped = MANIFEST in members
+        moved = None if weights is None else os.fspath(weights)
+        file = ProgramFile(name, members, mapped, moved)
+        if moved is not None and file.weights is None:
+            raise FileError(f"{name}: its weights are inside", hints=["load it without weights="])
+        return _loaded(name, members, file) if mapped else file.program()
 
 
-def _loaded(name: str, members: Mapping[str, memoryview]) -> LoadedExecutable:
+def _loaded(name: str, members: Mapping[str, memoryview], file: ProgramFile) -> LoadedExecutable:
     fields = _manifest(name, members)
-    file = ProgramFile(name, members, mapped=True)
     machine = _chosen(fields["targets"])
     where = f"code/{machine.isa}"
     parts = {each: members.get(f"{where}/{each}") for each in (PLAN, CODE, MODULES)}
     if any(data is None for data in parts.values()):
         raise FileError(f"{name}: there is no code for {machine.isa}")
-    code = decode_code({k: v for k, v in parts.items() if v is not None}, machine, where)
-    _check_weights(fields["weights"], members[TENSORS], name)  # with code from the file
+    found = {k: v for k, v in parts.items() if v is not None}
+    provided = provide(found, machine, where)
+    digests = _Digests(fields["weights"], name, members, file)  # with code from the file
+    code = decode_code(found[PLAN], provided, machine, where)
     decode_constants(code, under(f"{PLAN_TENSORS}{machine.isa}/", file.tensors), where)
     interface = file.interface()
     _check_inputs(interface, code.plan, where)
     runner = emit(code.plan, code.resources, make_options())
     loaded = Loaded(runner.run, runner.source, code.plan, code.resources)
     contract = _contract(fields["contract"])
+    digests.check()
     return LoadedExecutable(file, interface, loaded, contract, _decode_state(fields["state"]))
+
+
+class _Digests:
+    """Compares the tensors of a file with their digests, on a thread of its own."""
+
+    def __init__(self, part: Part, name: str, members: Mapping[str, memoryview], file: ProgramFile):
+        known = [TENSORS] if file.weights is None else [TENSORS, file.weights.name]
+        fields = part.fields(*known)
+        self._wanted = [fields[each].integer() for each in known]
+        self._data = [members[TENSORS]]
+        if file.weights is not None:
+            self._data.append(file.weights_data)
+        self._name, self._file = name, file
+        self._found: list[int] = []
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        native_code()  # linked by this thread
+        self._thread.start()
+
+    def _run(self) -> None:
+        self._found = [digest_of(data) for data in self._data]
+
+    def check(self) -> None:
+        self._thread.join()
+        inside, *outside = (a == b for a, b in zip(self._found, self._wanted, strict=True))
+        if not inside:
+            raise FileError(f"{self._name}: {TENSORS}: damaged: the digest is wrong")
+        for matches in outside:
+            require_weights(matches, self._file.weights_path)
 
 
 def _manifest(name: str, members: Mapping[str, memoryview]) -> dict[str, Part]:
@@ -101,11 +146,6 @@ def _manifest(name: str, members: Mapping[str, memoryview]) -> dict[str, Part]:
         if made.partition("+")[0] != here.partition("+")[0]:
             fields[key].fail(f"made with {made}; here is {here}", hints=["save the program again"])
     return fields
-
-
-def _check_weights(part: Part, data: memoryview, name: str) -> None:
-    if digest_of(data) != part.integer():
-        raise FileError(f"{name}: {TENSORS}: damaged: the digest is wrong")
 
 
 def _chosen(part: Part) -> Machine:

@@ -2,7 +2,8 @@
 
 manifest.json            `format`, `ingot`, `torch`, `compiler`; `state`: the thread state under
                          which it was made; `contract`; `targets`: the machines that it has code
-                         for, the best last; `weights`: the digest of tensors.safetensors
+                         for, the best last; `weights`: the digests of tensors.safetensors and of
+                         the file of the weights, if they are not inside
 code/LEVEL/plan.txt      the plan
 code/LEVEL/code.json     its kernels, and the modules that they are in
 code/LEVEL/modules.bin   the modules: MLIR and object
@@ -23,6 +24,14 @@ from ingot.artifact.archive import MANIFEST, TENSORS, write_archive
 from ingot.artifact.code import encode_code, encode_constants, encode_machine, used_modules
 from ingot.artifact.load import FORMAT, PLAN_TENSORS, LoadedExecutable, digest_of
 from ingot.artifact.store import program_members, to_json
+from ingot.artifact.weights import (
+    BESIDE,
+    INSIDE,
+    WeightsFile,
+    checksum_of,
+    save_weights,
+    weights_path,
+)
 from ingot.codegen.jit.code_store import compiler
 from ingot.errors import OptionError, SaveError, did_you_mean
 from ingot.machine import LEVELS, machine_levels, machine_of_level, targeting
@@ -37,7 +46,10 @@ from ingot.version import __version__
 
 
 def save_executable(
-    exe: Executable, path: str | os.PathLike[str], targets: Sequence[str] | None = None
+    exe: Executable,
+    path: str | os.PathLike[str],
+    targets: Sequence[str] | None = None,
+    weights: str | os.PathLike[str] = INSIDE,
 ) -> None:
     if isinstance(exe, LoadedExecutable):
         raise SaveError("it was loaded from a file", hints=["copy that file"])
@@ -47,6 +59,7 @@ def save_executable(
         name = "target" if exe.options.target else "checks"
         raise SaveError(f"it was compiled with the option {name}")
     program = exe.program
+    place = weights_path(path, weights)
     examples = example_sizes(program)
     members: dict[str, bytes] = {}
     constants: dict[str, Tensor] = {}
@@ -61,7 +74,13 @@ def save_executable(
         for name, tensor in encode_constants(compiled.plan, compiled.resources).items():
             constants[f"{PLAN_TENSORS}{level}/{name}"] = tensor
         members |= {f"code/{level}/{name}": data for name, data in code.items()}
-    written = program_members(program, constants)
+    digests, file = {}, None
+    if place is not None:
+        data = save_weights(program.state, place[0], share=weights != BESIDE)
+        file = WeightsFile(place[1], checksum_of(data))
+        digests[place[1]] = digest_of(data)
+    written = program_members(program, constants, file)
+    digests[TENSORS] = digest_of(memoryview(written[TENSORS]))
     manifest = {
         "format": FORMAT,
         "ingot": __version__,
@@ -70,7 +89,7 @@ def save_executable(
         "state": _encode_state(exe.call_state),
         "contract": {"settles": exe.contract.settles, "no_history": exe.contract.no_history},
         "targets": machines,
-        "weights": digest_of(memoryview(bytearray(written[TENSORS]))),
+        "weights": digests,
     }
     write_archive(path, {MANIFEST: to_json(manifest), **members, **written})
 

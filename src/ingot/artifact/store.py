@@ -3,8 +3,9 @@
 graph.json           `graph`: nodes in order, and the bodies of regions and control flow
                      `traces`, `scopes`: files and lines, and modules, that nodes refer to by index
 program.json         `format`, `torch`, `level`, `symbols`, `guards`, the signature (`inputs`,
-                     `outputs`), how it is called (`calling`), and `tensors`: the memory, shape
-                     and strides of each of the program's tensors
+                     `outputs`), how it is called (`calling`), `tensors`: the memory, shape and
+                     strides of each of the program's tensors, and `weights`: the file that
+                     has those of the module, or null
 tensors.safetensors  the memory of the distinct tensors, each a flat array
 
 A file is not trusted. Sizes and guards are expressions of a small grammar with a parser of its own
@@ -26,6 +27,7 @@ from types import MappingProxyType
 from typing import Any
 
 import torch
+from safetensors.torch import save
 from torch import Tensor
 from torch.fx import GraphModule
 
@@ -33,17 +35,19 @@ from ingot.artifact.archive import GRAPH, PROGRAM, TENSORS, read_archive, write_
 from ingot.artifact.arguments import ValueWriter
 from ingot.artifact.graphs import GraphReader, GraphWriter
 from ingot.artifact.inference import InferenceError, infer_values
+from ingot.artifact.input_symbols import InputSymbols
 from ingot.artifact.signatures import SignatureReader, encode_calling, encode_signature
 from ingot.artifact.symbol_ranges import SymbolReader, SymbolWriter
-from ingot.artifact.tensors import pack, unpack
+from ingot.artifact.tensors import pack, read_safetensors, unpack
 from ingot.artifact.trees import TreeWriter
+from ingot.artifact.weights import WeightsFile, checksum_of, map_weights, require_weights
 from ingot.document import Part, parse
 from ingot.errors import FileError, IngotError
 from ingot.program.call import call_spec
 from ingot.program.program import Level, Program, SizeGuard, tensor_attributes
 from ingot.program.verify import verify
 
-FORMAT = 3
+FORMAT = 4
 _STATE, _CONSTANT = "state/", "graph/"
 """Prefixes of names in the file: of the module's tensors, and of attributes of graphs."""
 NO_TENSORS: Mapping[str, Tensor] = MappingProxyType({})
@@ -53,8 +57,11 @@ def save_program(program: Program, path: str | os.PathLike[str]) -> None:
     write_archive(path, program_members(program))
 
 
-def program_members(program: Program, more: Mapping[str, Tensor] = NO_TENSORS) -> dict[str, bytes]:
-    """The members that hold a program. `more`: tensors to be stored with the program's own."""
+def program_members(
+    program: Program, more: Mapping[str, Tensor] = NO_TENSORS, weights: WeightsFile | None = None
+) -> dict[str, bytes]:
+    """The members that hold a program. `more`: tensors to be stored with the program's own.
+    `weights`: where its state is, if not in TENSORS."""
     symbols = SymbolWriter()
     values = ValueWriter(symbols)
     graphs = GraphWriter(values)
@@ -73,11 +80,13 @@ def program_members(program: Program, more: Mapping[str, Tensor] = NO_TENSORS) -
         "guards": guards,
         "symbols": symbols.table(program.symbols),
         "tensors": layout,
+        "weights": None if weights is None else weights.encode(),
     }
+    inside = {n: t for n, t in memory.items() if weights is None or not n.startswith(_STATE)}
     return {
         GRAPH: to_json({"graph": graph, **graphs.tables()}),
         PROGRAM: to_json(content),
-        TENSORS: memory,
+        TENSORS: save(inside),
     }
 
 
@@ -109,15 +118,19 @@ def file_errors(name: str) -> Iterator[None]:
 
 
 class ProgramFile:
-    """A program in a file. `mapped`: its tensors stay in the file's mapping."""
+    """A program in a file. `mapped`: its tensors stay in the file's mapping, and the caller checks
+    the bytes of weights that are not inside. `moved`: where those are, if not where they were."""
 
-    def __init__(self, name: str, members: Mapping[str, memoryview], mapped: bool = False):
-        self._name, self._members, self._mapped = name, members, mapped
+    def __init__(
+        self, name: str, members: Mapping[str, memoryview], mapped: bool = False,
+        moved: str | None = None,
+    ):  # fmt: skip
+        self._name, self._members, self._mapped, self._moved = name, members, mapped, moved
         root = parse(bytes(members[PROGRAM]), f"{name}: {PROGRAM}")
         self._check_format(root)
         self._fields = root.fields(
             "format", "torch", "level", "inputs", "outputs", "calling", "guards", "symbols",
-            "tensors",
+            "tensors", "weights",
         )  # fmt: skip
 
     def _check_format(self, root: Part) -> None:
@@ -132,9 +145,39 @@ class ProgramFile:
             )
 
     @cached_property
+    def weights(self) -> WeightsFile | None:
+        return WeightsFile.decode(self._fields["weights"])
+
+    @cached_property
+    def weights_path(self) -> str:
+        """Of the weights, if they are not inside."""
+        assert self.weights is not None
+        folder = os.path.dirname(self._name)
+        return os.path.join(folder, self.weights.name) if self._moved is None else self._moved
+
+    @cached_property
+    def weights_data(self) -> memoryview:
+        return map_weights(self.weights_path)
+
+    @cached_property
     def tensors(self) -> dict[str, Tensor]:
         where = f"{self._name}: {TENSORS}"
-        return unpack(self._fields["tensors"], self._members[TENSORS], where, not self._mapped)
+        memory = read_safetensors(self._members[TENSORS], where)
+        if self.weights is not None:
+            if not self._mapped:
+                matches = checksum_of(self.weights_data) == self.weights.checksum
+                require_weights(matches, self.weights_path)
+            memory |= self._state()
+        return unpack(self._fields["tensors"], memory, where, not self._mapped)
+
+    def _state(self) -> dict[str, Tensor]:
+        """The tensors of the other file; it may have more than the program."""
+        rows = self._fields["tensors"].entries()
+        own = {n for n, row in rows.items() if n.startswith(_STATE) and "dtype" in row.entries()}
+        found = read_safetensors(self.weights_data, self.weights_path)
+        named = {f"{_STATE}{name}": tensor for name, tensor in found.items()}
+        require_weights(own <= set(named), self.weights_path)
+        return {name: named[name] for name in own}
 
     def program(self) -> Program:
         """The whole program, verified."""
@@ -152,7 +195,7 @@ class ProgramFile:
     def interface(self) -> Program:
         """What a call needs to know of the program: its inputs, signature and calling convention.
         The graph has no nodes besides inputs and an output of nothing."""
-        symbols = SymbolReader.of_inputs(self._fields["symbols"])
+        symbols = InputSymbols(self._fields["symbols"])
         with symbols.mode, torch.no_grad():
             module = self._reader(symbols).decode_inputs(
                 self._graph["graph"], len(self._fields["outputs"].items())

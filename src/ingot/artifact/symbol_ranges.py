@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from contextlib import nullcontext
 from typing import Any
 
 import sympy
@@ -90,10 +89,7 @@ class SymbolReader:
     """The inverse of SymbolWriter: a ShapeEnv with the symbols of a file, and sizes over them."""
 
     def __init__(self, table: Part):
-        self.env = ShapeEnv(assume_static_by_default=True)
-        self.mode: Any = FakeTensorMode(
-            allow_fallback_kernels=False, allow_non_fake_inputs=True, shape_env=self.env
-        )
+        self._start()
         self.symbols: dict[str, sympy.Symbol] = {}
         self.ranges: dict[str, SymbolRange] = {}
         self._parsed: dict[str, Any] = {}
@@ -102,11 +98,11 @@ class SymbolReader:
             self._add(row)
         self._known = dict(self.env.var_to_range)
 
-    @staticmethod
-    def of_inputs(table: Part) -> SymbolReader:
-        """To describe inputs only. Without symbols, neither a ShapeEnv nor FakeTensors are needed,
-        which would import PyTorch's tracers."""
-        return SymbolReader(table) if table.items() else _NoSymbols()
+    def _start(self) -> None:
+        self.env: Any = ShapeEnv(assume_static_by_default=True)
+        self.mode: Any = FakeTensorMode(
+            allow_fallback_kernels=False, allow_non_fake_inputs=True, shape_env=self.env
+        )
 
     def tensor(self, sizes: Any, strides: Any, offset: Any, **kind: Any) -> Tensor:
         """A FakeTensor at an offset of its memory, as a view is."""
@@ -153,7 +149,6 @@ class SymbolReader:
             self.ranges[name] = SymbolRange(low.integer(), upper)
 
     def _declare(self, row: Part, fields: dict[str, Part], symbol: Any, kind: str) -> None:
-        env = self.env
         backed = kind in ("s", "zf")
         if backed != ("example" in fields):
             row.fail(f"a symbol {symbol} has {'an' if backed else 'no'} example")
@@ -165,19 +160,29 @@ class SymbolReader:
         elif low is not None and high is not None and low > high:
             fields["range"].fail(f"{low}..{high} is empty")
         if backed:
-            example = _example(fields["example"], kind)
+            example: int | float | None = _example(fields["example"], kind)
             if isinstance(example, int) and not (
                 (low is None or low <= example) and (high is None or example <= high)
             ):
                 fields["example"].fail(f"{example} is not in the range {low}..{high}")
+        else:
+            example = None
+        size_like = "size_like" in fields and fields["size_like"].boolean()
+        self._enter(symbol, kind, ValueRanges(lower, upper), example, size_like)
+
+    def _enter(
+        self, symbol: Any, kind: str, values: Any, example: int | float | None, size_like: bool
+    ) -> None:
+        env = self.env
+        if example is not None:
             env.backed_var_to_val[symbol] = sympy.sympify(example)
         else:
             index = int(symbol.name.removeprefix(kind)) + 1
             counter = "unbacked_symint_counter" if kind == "u" else "unbacked_symfloat_counter"
             setattr(env, counter, max(getattr(env, counter), index))
-        if "size_like" in fields and fields["size_like"].boolean():
+        if size_like:
             env.size_like.add(symbol)
-        env._update_var_to_range(symbol, ValueRanges(lower, upper))
+        env._update_var_to_range(symbol, values)
         env.var_to_stack[symbol] = CapturedTraceback.extract(skip=1)
 
     def expression(self, part: Part) -> Any:
@@ -231,31 +236,6 @@ class SymbolReader:
         if expr in (sympy.true, sympy.false):
             return bool(expr)
         return self.env.create_symboolnode(expr)
-
-
-class DescribedTensor(Tensor):
-    """Dtype, sizes, strides and device of a tensor, without memory and ops."""
-
-    @classmethod
-    def __torch_dispatch__(  # type: ignore[override]
-        cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
-        raise NotImplementedError(f"{func} on the description of a tensor")
-
-
-class _NoSymbols(SymbolReader):
-    def __init__(self) -> None:
-        self.mode: Any = nullcontext()
-        self.symbols, self.ranges = {}, {}
-        self._parsed: dict[str, Any] = {}
-        self._characters = 0
-
-    def tensor(self, sizes: Any, strides: Any, offset: Any, **kind: Any) -> Tensor:
-        make: Any = Tensor._make_wrapper_subclass
-        return make(DescribedTensor, sizes, strides=strides, storage_offset=offset, **kind)
-
-    def forget_questions(self) -> None:
-        pass
 
 
 def _example(part: Part, kind: str) -> int | float:

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from safetensors.torch import save
 from torch import Tensor, nn
 
 from ingot.artifact.arguments import DTYPES, MOST_RANK
@@ -29,8 +28,8 @@ _HALVES = {
 """Complex elements are stored as pairs of these."""
 
 
-def pack(tensors: Mapping[str, Tensor]) -> tuple[dict[str, Any], bytes]:
-    """The layout of each name, and the memory of the distinct tensors."""
+def pack(tensors: Mapping[str, Tensor]) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """The layout of each name, and the memory of the distinct tensors, by their first names."""
     layout: dict[str, Any] = {}
     data: dict[str, Tensor] = {}
     first: dict[int, str] = {}
@@ -47,7 +46,7 @@ def pack(tensors: Mapping[str, Tensor]) -> tuple[dict[str, Any], bytes]:
             "parameter": isinstance(tensor, nn.Parameter),
             "requires_grad": tensor.requires_grad,
         }
-    return layout, save(data)
+    return layout, data
 
 
 def _flat(name: str, tensor: Tensor) -> Tensor:
@@ -115,9 +114,11 @@ def read_safetensors(data: memoryview, where: str) -> dict[str, Tensor]:
     return found
 
 
-def unpack(layout: Part, data: memoryview, where: str, copy: bool = True) -> dict[str, Tensor]:
-    """`copy`: tensors are aligned and independent of the file; otherwise they are in `data`."""
-    memory = read_safetensors(data, where)
+def unpack(
+    layout: Part, memory: Mapping[str, Tensor], where: str, copy: bool = True
+) -> dict[str, Tensor]:
+    """`memory`: what `read_safetensors` found. `copy`: tensors are aligned and independent of it;
+    otherwise they are in it."""
     rows = layout.entries()
     if len(rows) > MOST_TENSORS:
         layout.fail(f"{len(rows)} tensors, more than {MOST_TENSORS}")
@@ -146,8 +147,9 @@ def _tensor(row: Part, flat: Tensor, where: str, copy: bool) -> Tensor:
     shape = [n.integer(0) for n in fields["shape"].items(most=MOST_RANK)]
     strides = [n.integer(0) for n in fields["strides"].items(len(shape))]
     stored = _HALVES.get(dtype, dtype)
-    if flat.dtype is not stored or flat.dim() != 1:
+    if flat.dtype is not stored or (flat.dim() != 1 and list(flat.shape) != shape):
         raise FileError(f"{where}: {flat.dtype} of rank {flat.dim()}, not {stored} of rank 1")
+    flat = flat.reshape(-1)
     if math.prod(shape) > MOST_ELEMENTS:
         fields["shape"].fail(f"more than {MOST_ELEMENTS} elements")
     count = extent(shape, strides) * (2 if dtype.is_complex else 1)

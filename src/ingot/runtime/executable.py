@@ -108,11 +108,19 @@ class Executable:
         self._quick = quick if fits else None
         self._history = History(program, self._eager.model, self._run, self.call_state)
 
-    def save(self, path: str | os.PathLike[str], *, targets: Sequence[str] | None = None) -> None:
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        targets: Sequence[str] | None = None,
+        weights: str | os.PathLike[str] = "inside",
+    ) -> None:
         """Write the program, its weights and its machine code to one file, which `ingot.load` reads
         in another process or on another machine. `targets`: the instruction sets to compile for,
-        psABI levels such as "x86-64-v3"; by default the highest that this machine supports."""
-        extension("Executable.save")(self, path, targets)
+        psABI levels such as "x86-64-v3"; by default the highest that this machine supports.
+        `weights`: "inside", "beside" for a safetensors file next to it, or the path of one in the
+        same folder that several programs share; if it is there, it has to have these weights."""
+        extension("Executable.save")(self, path, targets, weights)
 
     def save_c(
         self,

@@ -35,7 +35,7 @@ def a_number_of_many_digits(file: File) -> None:
 
 @attack(r"program\.json: not valid JSON: the key 'format' occurs twice")
 def a_key_twice(file: File) -> None:
-    file.program = b'{"format": 3, ' + json.dumps(file.program).encode()[1:]
+    file.program = b'{"format": 4, ' + json.dumps(file.program).encode()[1:]
 
 
 @attack(r"program\.json: not valid JSON")
