@@ -11,7 +11,7 @@ from torch.utils import _pytree as pytree
 
 from ingot.capture.sources import forgetting_sources
 from ingot.capture.specialization import ordinary_sizes
-from ingot.errors import CaptureError, InputError
+from ingot.errors import CaptureError
 from ingot.exclusive import exclusively
 from ingot.fallback.boundary import Boundary
 from ingot.fallback.reproducer import CapturedGraph
@@ -68,11 +68,6 @@ def compile(
 
 
 def _compiled_program(program: Program, options: Options) -> Executable:
-    if any(spec.kind == "gradient" for spec in program.signature.outputs):
-        raise InputError(
-            "a training step is called as program(*args), not compiled",
-            hints=["compile the model with torch.compile to train it"],
-        )
     call_spec(program)
     boundary = Boundary(CapturedGraph(program.graph_module, program.level.value), options)
     return Executable(program, compile_program(program, options), program, boundary)

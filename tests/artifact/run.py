@@ -32,6 +32,8 @@ def main(path: str, calls: str) -> None:
             result = exe(*call["args"], **call["kwargs"])
             compare(pytree.tree_leaves(result), call["result"])
             compare(pytree.tree_leaves(given), call["after"])
+            for name, gradient in call.get("gradients", {}).items():
+                compare([exe.weights[name].grad], [gradient])
     late = [name for name in HEAVY if name in sys.modules]
     print(json.dumps({"load": early, "run": late}))
 

@@ -15,7 +15,7 @@ from functools import cached_property, partial
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ingot.artifact.archive import CODE, MANIFEST, MODULES, PLAN, TENSORS, read_archive
 from ingot.artifact.code import decode_code, decode_constants, machine_of, provide
@@ -30,8 +30,8 @@ from ingot.fallback.boundary import Boundary
 from ingot.fallback.reproducer import CapturedGraph
 from ingot.machine import LEVELS, Machine, machine_levels
 from ingot.options import make_options
-from ingot.plan.ir import Plan
-from ingot.program.call import call_program
+from ingot.plan.ir import Plan, Return, walk
+from ingot.program.call import call_program, trains
 from ingot.program.graph import placeholders
 from ingot.program.program import Program
 from ingot.program.shapes import shape_of, strides_of
@@ -92,6 +92,7 @@ def _loaded(name: str, members: Mapping[str, memoryview], file: ProgramFile) -> 
     decode_constants(code, under(f"{PLAN_TENSORS}{machine.isa}/", file.tensors), where)
     interface = file.interface()
     _check_inputs(interface, code.plan, where)
+    _check_results(interface, code.plan, where)
     runner = emit(code.plan, code.resources, make_options())
     loaded = Loaded(runner.run, runner.source, code.plan, code.resources)
     contract = _contract(fields["contract"])
@@ -176,6 +177,13 @@ def _check_inputs(program: Program, plan: Plan, where: str) -> None:
             raise FileError(f"{where}/{PLAN}: the input {name} is not what the program says")
 
 
+def _check_results(program: Program, plan: Plan, where: str) -> None:
+    wanted = sum(spec.kind != "mutation" for spec in program.signature.outputs)
+    for op in walk(plan.ops):
+        if isinstance(op, Return) and len(op.values) != wanted:
+            raise FileError(f"{where}/{PLAN}: {len(op.values)} results; the program has {wanted}")
+
+
 def _contract(part: Part) -> Contract:
     fields = part.fields("settles", "no_history")
     why = fields["no_history"]
@@ -201,8 +209,10 @@ class LoadedExecutable(Executable):
         contract: Contract,
         state: CallState,
     ):
+        learns = trains(interface)
         self._weights = {
-            name: tensor.requires_grad_(False) for name, tensor in interface.state.items()
+            name: tensor.requires_grad_(learns and tensor.requires_grad)
+            for name, tensor in interface.state.items()
         }
         saved = _Saved(file)
         options = make_options()
@@ -221,14 +231,23 @@ class LoadedExecutable(Executable):
             if not isinstance(tensor, Tensor):
                 raise InputError(f"{name} is a {type(tensor).__name__}, not a tensor")
             check_replacement(name, self._weights[name], tensor)
-        new = {id(self._weights[name]): tensor.detach().clone() for name, tensor in given.items()}
+        new = {id(self._weights[name]): _copied(tensor, self._weights[name])
+               for name, tensor in given.items()}  # fmt: skip
         for name, tensor in self._weights.items():  # names that share a tensor go on sharing one
             self._weights[name] = new.get(id(tensor), tensor)
 
     @property
     def weights(self) -> dict[str, Tensor]:
-        """By name. Writes to them are not noticed; use `load_weights`."""
+        """By name. Those of a training step are its parameters, with their gradients; writes to
+        others are not noticed, use `load_weights`."""
         return dict(self._weights)
+
+
+def _copied(tensor: Tensor, old: Tensor) -> Tensor:
+    """A copy that is a parameter, and requires gradients, if the old one did."""
+    copy = tensor.detach().clone()
+    is_parameter = isinstance(old, nn.Parameter)
+    return nn.Parameter(copy, old.requires_grad) if is_parameter else copy
 
 
 def _read_weights(path: str | os.PathLike[str]) -> dict[str, Tensor]:

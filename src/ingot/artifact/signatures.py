@@ -62,7 +62,11 @@ def encode_calling(calling: CallSpec, values: ValueWriter, trees: TreeWriter) ->
 
 
 class SignatureReader:
-    def __init__(self, graph: Graph, tensors: dict[str, Tensor], symbols: SymbolReader):
+    def __init__(
+        self, graph: Graph, tensors: dict[str, Tensor], symbols: SymbolReader, is_whole: bool
+    ):
+        """`is_whole`: the graph has the values of its outputs."""
+        self._is_whole = is_whole
         self._inputs = placeholders(graph)
         self._results = output_values(graph)
         self._tensors = tensors
@@ -126,7 +130,7 @@ class SignatureReader:
             fields["is_output"].fail("no output comes before")
         if kind != "user" and (alias, own, other) != (None, None, None):
             fields["alias_of"].fail(f"a {kind} output has a target instead")
-        if kind == "gradient":
+        if kind == "gradient" and self._is_whole:
             self._check_gradient(row, value, target)
         return OutputSpec(kind, target, alias, own, other, fields["tracked"].boolean())
 

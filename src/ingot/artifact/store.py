@@ -184,7 +184,7 @@ class ProgramFile:
         symbols = SymbolReader(self._fields["symbols"])
         reader = self._reader(symbols)
         with symbols.mode, torch.no_grad():
-            program = self._described(reader.decode(self._graph["graph"]), symbols)
+            program = self._described(reader.decode(self._graph["graph"]), symbols, True)
         verify(program)
         try:
             infer_values(program.graph_module, symbols)
@@ -200,13 +200,14 @@ class ProgramFile:
             module = self._reader(symbols).decode_inputs(
                 self._graph["graph"], len(self._fields["outputs"].items())
             )
-            return self._described(module, symbols)
+            return self._described(module, symbols, False)
 
-    def _described(self, module: GraphModule, symbols: SymbolReader) -> Program:
+    def _described(self, module: GraphModule, symbols: SymbolReader, is_whole: bool) -> Program:
         fields = self._fields
         fields["torch"].line(100)
         level = fields["level"].choice({level.value: level for level in Level}, "level")
-        signatures = SignatureReader(module.graph, under(_STATE, self.tensors), symbols)
+        state = under(_STATE, self.tensors)
+        signatures = SignatureReader(module.graph, state, symbols, is_whole)
         return Program(
             graph_module=module,
             signature=signatures.signature(fields["inputs"], fields["outputs"]),

@@ -9,7 +9,7 @@ from typing import Any
 from torch import fx
 
 from ingot.fuse.fused import CallStep, Fused
-from ingot.program.call import write_back
+from ingot.program.call import write_mutations
 from ingot.program.eager_run import run_graph
 from ingot.program.graph import copy_module, output_values, placeholders
 from ingot.program.program import InputSpec, Level, OutputSpec, Program, Signature
@@ -48,7 +48,7 @@ def program_run(program: Program) -> Run:
     def run(inputs: list[Any]) -> Sequence[Any]:
         values = list(inputs)
         inputs.clear()
-        return write_back(program, values, run_graph(program.graph_module, values))
+        return write_mutations(program, values, run_graph(program.graph_module, values))
 
     return run
 

@@ -117,28 +117,52 @@ def objects_of(program: Program) -> Callable[[Sequence[Any], Sequence[Any]], lis
 
 def write_back(program: Program, values: Sequence[Any], results: Sequence[Any]) -> list[Any]:
     """Do the writes that the graph returned beside the user's outputs; return those outputs."""
-    specs = program.signature.outputs
-    count = program.signature.user_outputs()
-    pending = []
-    for spec, result in zip(specs[count:], results[count:]):
+    return accumulate(program, values, write_mutations(program, values, results))
+
+
+def write_mutations(program: Program, values: Sequence[Any], results: Sequence[Any]) -> list[Any]:
+    """Do the writes to inputs; return the other results: the user's outputs and gradients."""
+    pending, others = [], []
+    for spec, result in zip(program.signature.outputs, results, strict=True):
+        if spec.kind == "user":
+            others.append(result)
+            continue
+        kept = _kept(result, values)
+        if spec.kind == "gradient":
+            others.append(kept)
+            continue
         assert spec.target is not None
-        target = values[spec.target]
-        if spec.kind == "mutation":
-            own = program.signature.inputs[spec.target].target is not None
-            tracked = spec.tracked and torch.is_grad_enabled()
-            pending.append((target, _kept(result, values), tracked, own))
-        else:
-            with torch.no_grad():
-                target.grad = result.clone() if target.grad is None else target.grad + result
+        own = program.signature.inputs[spec.target].target is not None
+        tracked = spec.tracked and torch.is_grad_enabled()
+        pending.append((values[spec.target], kept, tracked, own))
     for target, result, tracked, own in pending:
         if tracked and own and not target._is_view():
             target.detach_()  # the result has its history
         with torch.set_grad_enabled(tracked):
             target.copy_(result)
-    outputs = list(results[:count])
-    if any(spec.kind == "gradient" for spec in specs):  # accumulated above: no second backward
-        outputs = [o.detach() if isinstance(o, torch.Tensor) else o for o in outputs]
-    return outputs
+    return others
+
+
+def trains(program: Program) -> bool:
+    return any(spec.kind == "gradient" for spec in program.signature.outputs)
+
+
+def accumulate(program: Program, values: Sequence[Any], results: Sequence[Any]) -> list[Any]:
+    """Add gradients to those of the inputs, as backward() does; return the user's outputs, which
+    have no history then: there is no second backward."""
+    if not trains(program):
+        return list(results)
+    count = program.signature.user_outputs()
+    targets = [spec.target for spec in program.signature.outputs if spec.kind == "gradient"]
+    with torch.no_grad():
+        for target, result in zip(targets, results[count:], strict=True):
+            assert target is not None
+            value = values[target]
+            if value.grad is None:
+                value.grad = torch.empty_like(value).copy_(result)
+            else:
+                value.grad.add_(result)
+    return [o.detach() if isinstance(o, torch.Tensor) else o for o in results[:count]]
 
 
 def _kept(result: torch.Tensor, values: Sequence[Any]) -> torch.Tensor:

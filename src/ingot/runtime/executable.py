@@ -26,7 +26,16 @@ from ingot.options import Options, make_options
 from ingot.plan.prepared import refresh
 from ingot.plan.sizes import evaluator, symbols_in
 from ingot.program.assumptions import check_aliases
-from ingot.program.call import bind, call_spec, in_order, match, objects_of, shares_objects
+from ingot.program.call import (
+    accumulate,
+    bind,
+    call_spec,
+    in_order,
+    match,
+    objects_of,
+    shares_objects,
+    trains,
+)
 from ingot.program.graph import forget_real_tensors, placeholders
 from ingot.program.overlap import overlaps_itself
 from ingot.program.plain_tensor import memory_fault
@@ -105,7 +114,8 @@ class Executable:
         quick = quick_call(
             program, self.call_state, self.compiled.run, self._result, current, self._settle
         )
-        self._quick = quick if fits else None
+        self._trains = trains(program)
+        self._quick = quick if fits and not self._trains else None
         self._history = History(program, self._eager.model, self._run, self.call_state)
 
     def save(
@@ -186,7 +196,7 @@ class Executable:
         if difference is not None:
             return self._warned(difference, SAME_STATE, args, kwargs)
         self._check_memory(values)
-        tracked = torch.is_grad_enabled() and any(map(_requires_grad, values))
+        tracked = torch.is_grad_enabled() and any(map(_requires_grad, values)) and not self._trains
         if tracked and self.contract.no_history is not None:
             why = f"gradients are recorded, and {self.contract.no_history}"
             return self._warned(why, NO_GRAD, args, kwargs)
@@ -199,9 +209,17 @@ class Executable:
             return lambda: self._result(self._history.call(args, kwargs, values))
         settle, inputs = self._settle, list(values)
         run = self._run.arranged(values)
+        if self._trains:
+            run = partial(self._step, inputs, run)
         if settle is None:
             return lambda: self._result(run())
         return lambda: self._result(settle(inputs, run()))
+
+    def _step(self, inputs: list[Any], run: Callable[[], Sequence[Any]]) -> list[Any]:
+        """A training step, which accumulates gradients."""
+        with torch.no_grad():
+            results = run()
+        return accumulate(self.program, inputs, results)
 
     def _warned(
         self, why: str, hint: str, args: tuple[Any, ...], kwargs: dict[str, Any]
