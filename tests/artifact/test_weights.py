@@ -86,19 +86,19 @@ def test_two_programs_share_a_file(tmp_path: Path) -> None:
     with torch.no_grad():
         for rows in (1, 5):
             exe = ingot.compile(model, (torch.randn(rows, 8),))
-            exe.save(tmp_path / f"{rows}.ingot", weights="both.safetensors")
-        when = os.stat(tmp_path / "both.safetensors").st_mtime_ns
+            exe.save(tmp_path / f"{rows}.ingot", weights="tensors.safetensors")
+        when = os.stat(tmp_path / "tensors.safetensors").st_mtime_ns
         part = ingot.compile(model[0], (torch.randn(2, 8),))
-        with pytest.raises(SaveError, match=r"both\.safetensors has no such tensor for weight"):
-            part.save(tmp_path / "part.ingot", weights="both.safetensors")
+        with pytest.raises(SaveError, match=r"tensors\.safetensors has no such tensor for weight"):
+            part.save(tmp_path / "part.ingot", weights="tensors.safetensors")
         for rows in (1, 5):
             x = torch.randn(rows, 8)
             found = ingot.load(tmp_path / f"{rows}.ingot")(x)
             torch.testing.assert_close(found, model(x), rtol=1e-4, atol=1e-5)
         model[0].bias.add_(1)
         with pytest.raises(SaveError, match=r"has other values for 0\.bias"):
-            exe.save(tmp_path / "other.ingot", weights="both.safetensors")
-    assert os.stat(tmp_path / "both.safetensors").st_mtime_ns == when
+            exe.save(tmp_path / "other.ingot", weights="tensors.safetensors")
+    assert os.stat(tmp_path / "tensors.safetensors").st_mtime_ns == when
     assert not (tmp_path / "other.ingot").exists()
 
 

@@ -30,12 +30,15 @@ class Outcome:
     megabytes: float
 
 
-def load_all(files: Sequence[Path], folder: Path, seconds: float = 600) -> list[Outcome]:
-    """One outcome for each file; raises if the process dies."""
+def load_all(
+    files: Sequence[Path], folder: Path, seconds: float = 600, how: str = "program"
+) -> list[Outcome]:
+    """One outcome for each file; raises if the process dies. `how`: "program" with its verifier, or
+    "compiled"."""
     listed = folder / "files.json"
     listed.write_text(json.dumps([str(file) for file in files]))
     done = subprocess.run(
-        [sys.executable, "-m", "tests.hostile.harness", str(listed)],
+        [sys.executable, "-m", "tests.hostile.harness", str(listed), how],
         capture_output=True,
         text=True,
         timeout=seconds,
@@ -51,21 +54,27 @@ def load_all(files: Sequence[Path], folder: Path, seconds: float = 600) -> list[
     return outcomes
 
 
-def check(outcome: Outcome) -> None:
+def check(
+    outcome: Outcome, seconds: float = MOST_SECONDS, megabytes: float = MOST_MEGABYTES
+) -> None:
     """Conditions on every file: no foreign error, bounded time and memory."""
     assert outcome.is_ours or not outcome.error, f"{outcome.file}: a raw {outcome.error}: {outcome}"
-    assert outcome.seconds < MOST_SECONDS, f"{outcome.file} took {outcome.seconds:.0f} s"
-    assert outcome.megabytes < MOST_MEGABYTES, f"{outcome.file} took {outcome.megabytes:.0f} MB"
+    assert outcome.seconds < seconds, f"{outcome.file} took {outcome.seconds:.0f} s"
+    assert outcome.megabytes < megabytes, f"{outcome.file} took {outcome.megabytes:.0f} MB"
 
 
-def _load(file: str) -> dict[str, object]:
+def _load(file: str, how: str) -> dict[str, object]:
     import ingot
     from ingot.program.verify import verify
 
     error: BaseException | None = None
-    before, start = _peak(), time.perf_counter()
+    # CPU time: others load the machine. Whatever waits meets the limit of the whole process.
+    before, start = _peak(), time.process_time()
     try:
-        verify(ingot.Program.load(file))
+        if how == "program":
+            verify(ingot.Program.load(file))
+        else:
+            ingot.load(file)
     except BaseException as caught:
         error = caught
     return {
@@ -73,7 +82,7 @@ def _load(file: str) -> dict[str, object]:
         "error": "" if error is None else type(error).__name__,
         "is_ours": isinstance(error, ingot.IngotError | OSError),
         "message": str(error)[:2000],
-        "seconds": time.perf_counter() - start,
+        "seconds": time.process_time() - start,
         "megabytes": _peak() - before,
     }
 
@@ -82,14 +91,14 @@ def _peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def main(listed: str) -> None:
+def main(listed: str, how: str) -> None:
     from tests.hostile import corpus
 
     torch_structures(corpus)
     files = json.loads(Path(listed).read_text())
-    _load(files[0])  # imports triggered by the first load are not charged to that file
+    _load(files[0], how)  # imports triggered by the first load are not charged to that file
     for file in files:
-        print(json.dumps(_load(file)), flush=True)
+        print(json.dumps(_load(file, how)), flush=True)
 
 
 def torch_structures(corpus: object) -> None:
@@ -99,4 +108,4 @@ def torch_structures(corpus: object) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

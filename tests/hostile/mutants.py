@@ -30,14 +30,14 @@ def mutant(seed: int, source: Path, target: Path, canary: Path) -> str:
         return _of_bytes(rng, source, target)
     file = File.read(source)
     if rng.random() < 0.08:
-        file.tensors, done = _flipped(rng, file.tensors)
+        file.tensors, done = flipped(rng, file.tensors)
         file.write(target)
         return f"{TENSORS}: {done}"
     name = rng.choice((GRAPH, GRAPH, PROGRAM))
     document = file.graph if name == GRAPH else file.program
     changes = []
     for _ in range(rng.choice((1, 1, 1, 2, 4))):
-        document, what = _changed(rng, document, canary)
+        document, what = changed(rng, document, canary)
         changes.append(what)
     if name == GRAPH:
         file.graph = document
@@ -50,19 +50,19 @@ def mutant(seed: int, source: Path, target: Path, canary: Path) -> str:
 def _of_bytes(rng: random.Random, source: Path, target: Path) -> str:
     """Change bytes of the archive, or of one member with a corrected checksum."""
     if rng.random() < 0.5:
-        data, done = _flipped(rng, source.read_bytes())
+        data, done = flipped(rng, source.read_bytes())
         target.write_bytes(data)
         return done
     file = File.read(source)
     graph, program = (json.dumps(d).encode() for d in (file.graph, file.program))
     members = {GRAPH: graph, PROGRAM: program, TENSORS: file.tensors}
     name = rng.choice(list(members))
-    members[name], done = _flipped(rng, members[name])
+    members[name], done = flipped(rng, members[name])
     write_members(target, members)
     return f"{name}: {done}"
 
 
-def _flipped(rng: random.Random, data: bytes) -> tuple[bytes, str]:
+def flipped(rng: random.Random, data: bytes) -> tuple[bytes, str]:
     made = bytearray(data)
     kind = rng.choice(("flip", "flip", "cut", "drop", "double"))
     at_ = rng.randrange(max(1, len(made)))
@@ -79,7 +79,7 @@ def _flipped(rng: random.Random, data: bytes) -> tuple[bytes, str]:
     return bytes(made), f"{kind} {count} at {at_}"
 
 
-def _changed(rng: random.Random, document: Any, canary: Path) -> tuple[Any, str]:
+def changed(rng: random.Random, document: Any, canary: Path) -> tuple[Any, str]:
     document = _copy(document)
     spots = [(path, value) for path, value in places(document) if path]
     path, value = rng.choice(spots)

@@ -26,7 +26,18 @@ from ingot.document import Part, parse
 from ingot.errors import FileError, IngotError, PlanError, PlanTextError, SaveError
 from ingot.machine import LEVELS, Machine
 from ingot.plan import host_ops
-from ingot.plan.ir import Call, Eager, EagerControlFlow, Kind, Opaque, Plan, Return, refs, walk
+from ingot.plan.ir import (
+    Call,
+    Eager,
+    EagerControlFlow,
+    Kernel,
+    Kind,
+    Opaque,
+    Plan,
+    Return,
+    refs,
+    walk,
+)
 from ingot.plan.parser import parse as parse_plan
 from ingot.plan.resources import KernelEntry, Resources
 from ingot.plan.verify import verify
@@ -34,6 +45,8 @@ from ingot.stages import Compiled
 
 MOST_KERNELS = 100_000
 MOST_MODULES = 10_000
+GENERATED = "kernel_"
+"""Before the digest of its text, the name of a region's kernel (codegen/loops/kernels.py)."""
 _HOST = {
     f"ingot.plan.host_ops.{function.__name__}": function
     for function in (host_ops.plain, host_ops.laid_out)
@@ -166,8 +179,8 @@ def decode_code(text: memoryview, provided: Provided, machine: Machine, where: s
     rows = provided.kernels.entries()
     if missing := [kernel.name for kernel in plan.kernels if kernel.name not in rows]:
         provided.kernels.fail(f"the plan's kernel {missing[0]!a} is not there")
-    for name, row in rows.items():
-        resources.kernels[name] = _entry(row, provided.modules)
+    for kernel in plan.kernels:
+        resources.kernels[kernel.name] = _entry(rows[kernel.name], kernel, provided.modules)
     for name in called(plan):
         try:
             resources.targets[name] = _target(name)
@@ -231,11 +244,14 @@ def _provide(rows: Part, data: memoryview, isa: str) -> set[str]:
     return set(found)
 
 
-def _entry(row: Part, known: set[str]) -> KernelEntry:
+def _entry(row: Part, kernel: Kernel, known: set[str]) -> KernelEntry:
     fields = row.fields("module", "function", "share")
     key = fields["module"].text()
     if key not in known:
         fields["module"].fail("no such module in the file")
+    # A family's kernel has the digest of its module, that of a region the digest of its own text.
+    if kernel.digest not in (key[:16], fields["function"].text().removeprefix(GENERATED)):
+        row.fail(f"it is not the code of digest {kernel.digest} that the plan names")
     try:
         native = find([key])
     except ObjectError as error:

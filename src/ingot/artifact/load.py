@@ -6,6 +6,7 @@ you would run.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import threading
 import warnings
@@ -20,7 +21,7 @@ from torch import Tensor, nn
 from ingot.artifact.archive import CODE, MANIFEST, MODULES, PLAN, TENSORS, read_archive
 from ingot.artifact.code import decode_code, decode_constants, machine_of, provide
 from ingot.artifact.store import ProgramFile, file_errors, under
-from ingot.artifact.weights import require_weights
+from ingot.artifact.weights import BESIDE, INSIDE, require_weights
 from ingot.codegen.jit.code_store import compiler
 from ingot.codegen.support.weight_guard import digest, native_code
 from ingot.collection import without_collection
@@ -86,25 +87,41 @@ def _loaded(name: str, members: Mapping[str, memoryview], file: ProgramFile) -> 
     if any(data is None for data in parts.values()):
         raise FileError(f"{name}: there is no code for {machine.isa}")
     found = {k: v for k, v in parts.items() if v is not None}
+    _check_code(fields["code"], {f"{where}/{each}": data for each, data in found.items()}, name)
     provided = provide(found, machine, where)
-    digests = _Digests(fields["weights"], name, members, file)  # with code from the file
-    code = decode_code(found[PLAN], provided, machine, where)
-    decode_constants(code, under(f"{PLAN_TENSORS}{machine.isa}/", file.tensors), where)
-    interface = file.interface()
-    _check_inputs(interface, code.plan, where)
-    _check_results(interface, code.plan, where)
-    runner = emit(code.plan, code.resources, make_options())
-    loaded = Loaded(runner.run, runner.source, code.plan, code.resources)
-    contract = _contract(fields["contract"])
-    digests.check()
+    with _Digests(fields["weights"], name, members, file) as digests:  # with code from the file
+        code = decode_code(found[PLAN], provided, machine, where)
+        decode_constants(code, under(f"{PLAN_TENSORS}{machine.isa}/", file.tensors), where)
+        interface = file.interface()
+        _check_inputs(interface, code.plan, where)
+        _check_results(interface, code.plan, where)
+        runner = emit(code.plan, code.resources, make_options())
+        loaded = Loaded(runner.run, runner.source, code.plan, code.resources)
+        contract = _contract(fields["contract"])
+        digests.check()
     return LoadedExecutable(file, interface, loaded, contract, _decode_state(fields["state"]))
 
 
+def code_digest(data: bytes | memoryview) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _check_code(part: Part, members: Mapping[str, memoryview], name: str) -> None:
+    """Finds damage. Code whose digest fits is as trustworthy as whoever wrote the file."""
+    rows = part.entries()
+    for member, data in members.items():
+        if member not in rows:
+            part.fail(f"{member!r} is missing")
+        if rows[member].line(_MOST_TEXT) != code_digest(data):
+            raise FileError(f"{name}: {member}: damaged: the digest is wrong")
+
+
 class _Digests:
-    """Compares the tensors of a file with their digests, on a thread of its own."""
+    """Compares the tensors of a file with their digests, on a thread of its own. It has ended when
+    the block is left: the mapping of a file that was refused is not read any more."""
 
     def __init__(self, part: Part, name: str, members: Mapping[str, memoryview], file: ProgramFile):
-        known = [TENSORS] if file.weights is None else [TENSORS, file.weights.name]
+        known = [INSIDE] if file.weights is None else [INSIDE, BESIDE]
         fields = part.fields(*known)
         self._wanted = [fields[each].integer() for each in known]
         self._data = [members[TENSORS]]
@@ -113,8 +130,14 @@ class _Digests:
         self._name, self._file = name, file
         self._found: list[int] = []
         self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> _Digests:
         native_code()  # linked by this thread
         self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._thread.join()
 
     def _run(self) -> None:
         self._found = [digest_of(data) for data in self._data]
@@ -139,7 +162,7 @@ def _manifest(name: str, members: Mapping[str, memoryview]) -> dict[str, Part]:
             hints=["save the program again"],
         )
     fields = root.fields(
-        "format", "ingot", "torch", "compiler", "state", "contract", "targets", "weights"
+        "format", "ingot", "torch", "compiler", "state", "contract", "targets", "weights", "code"
     )
     fields["ingot"].line(_MOST_TEXT)
     for key, here in (("torch", torch.__version__), ("compiler", compiler())):

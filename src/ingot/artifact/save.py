@@ -2,8 +2,9 @@
 
 manifest.json            `format`, `ingot`, `torch`, `compiler`; `state`: the thread state under
                          which it was made; `contract`; `targets`: the machines that it has code
-                         for, the best last; `weights`: the digests of tensors.safetensors and of
-                         the file of the weights, if they are not inside
+                         for, the best last; `weights`: the digests of tensors.safetensors
+                         (`inside`) and of the file of the weights, if they are not in it
+                         (`beside`); `code`: the digests of the members below
 code/LEVEL/plan.txt      the plan
 code/LEVEL/code.json     its kernels, and the modules that they are in
 code/LEVEL/modules.bin   the modules: MLIR and object
@@ -22,7 +23,13 @@ from torch import Tensor
 
 from ingot.artifact.archive import MANIFEST, TENSORS, write_archive
 from ingot.artifact.code import encode_code, encode_constants, encode_machine, used_modules
-from ingot.artifact.load import FORMAT, PLAN_TENSORS, LoadedExecutable, digest_of
+from ingot.artifact.load import (
+    FORMAT,
+    PLAN_TENSORS,
+    LoadedExecutable,
+    code_digest,
+    digest_of,
+)
 from ingot.artifact.store import program_members, to_json
 from ingot.artifact.weights import (
     BESIDE,
@@ -78,9 +85,9 @@ def save_executable(
     if place is not None:
         data = save_weights(program.state, place[0], share=weights != BESIDE)
         file = WeightsFile(place[1], checksum_of(data))
-        digests[place[1]] = digest_of(data)
+        digests[BESIDE] = digest_of(data)
     written = program_members(program, constants, file)
-    digests[TENSORS] = digest_of(memoryview(written[TENSORS]))
+    digests[INSIDE] = digest_of(memoryview(written[TENSORS]))
     manifest = {
         "format": FORMAT,
         "ingot": __version__,
@@ -90,6 +97,7 @@ def save_executable(
         "contract": {"settles": exe.contract.settles, "no_history": exe.contract.no_history},
         "targets": machines,
         "weights": digests,
+        "code": {name: code_digest(data) for name, data in members.items()},
     }
     write_archive(path, {MANIFEST: to_json(manifest), **members, **written})
 

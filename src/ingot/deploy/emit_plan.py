@@ -19,7 +19,7 @@ from ingot.deploy.interface import Binding, Status
 from ingot.deploy.plan_scope import FIRST, Contents, PlanCode, PlanScope
 from ingot.deploy.size_code import joined
 from ingot.errors import SaveError
-from ingot.fuse.elements import ZERO_DIVISION
+from ingot.ops.failures import ZERO_DIVISION
 from ingot.ops.values import Val
 from ingot.plan.ir import (
     Allocate,
