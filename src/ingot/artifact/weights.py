@@ -96,14 +96,13 @@ def _shaped(tensor: Tensor, flat: Tensor) -> Tensor:
 
 
 def _require_equal(own: Mapping[str, Tensor], found: Mapping[str, Tensor], path: str) -> None:
+    hints = ["save the weights to another file"]
     for name, tensor in own.items():
         other = found.get(name)
-        same = other is not None and (other.dtype, other.shape) == (tensor.dtype, tensor.shape)
-        if not same or not torch.equal(_bytes(tensor), _bytes(found[name])):
-            raise SaveError(
-                f"{path} has {'other values' if same else 'no such tensor'} for {name}",
-                hints=["save the weights to another file"],
-            )
+        if other is None or (other.dtype, other.shape) != (tensor.dtype, tensor.shape):
+            raise SaveError(f"{path} has no tensor like {name}", hints=hints)
+        if not torch.equal(_bytes(tensor), _bytes(other)):
+            raise SaveError(f"{path} has other values for {name}", hints=hints)
 
 
 def _bytes(tensor: Tensor) -> Tensor:
