@@ -177,9 +177,9 @@ def decode_code(text: memoryview, provided: Provided, machine: Machine, where: s
     plan = _plan(bytes(text), f"{where}/{PLAN}")
     resources = Resources("off", machine)
     rows = provided.kernels.entries()
-    if missing := [kernel.name for kernel in plan.kernels if kernel.name not in rows]:
-        provided.kernels.fail(f"the plan's kernel {missing[0]!a} is not there")
-    for kernel in plan.kernels:
+    for kernel in _kernels(plan):
+        if kernel.name not in rows:
+            provided.kernels.fail(f"the plan's kernel {kernel.name!a} is not there")
         resources.kernels[kernel.name] = _entry(rows[kernel.name], kernel, provided.modules)
     for name in called(plan):
         try:
@@ -204,6 +204,15 @@ def _plan(data: bytes, where: str) -> Plan:
     if any(_has_objects(op.call) for op in walk(plan.ops) if isinstance(op, Eager)):
         raise FileError(f"{where}: it refers to objects of another process")
     return plan
+
+
+def _kernels(plan: Plan) -> Iterator[Kernel]:
+    """Those of the plan, and of the bodies of control flow that PyTorch runs."""
+    yield from plan.kernels
+    for op in walk(plan.ops):
+        if isinstance(op, EagerControlFlow):
+            for body in op.bodies:
+                yield from _kernels(body)
 
 
 def _has_objects(call: Call) -> bool:
