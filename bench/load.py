@@ -21,8 +21,8 @@ from pathlib import Path
 import click
 
 from compile_time import NETWORKS, network
+from ingot.bench.table import aligned, met
 from provenance import provenance
-from table import aligned, met
 
 LOAD_BAR = 0.4
 FIRST_BAR = 1.0
