@@ -254,13 +254,26 @@ def functional(exported: ExportedProgram, table: Mapping[Any, Any], train: bool)
     shared = {} if train else shared_outputs(exported)
     same = {} if train else same_objects(exported)
     by_strides = shared_by_strides(exported)
-    with quiet(), plain_checks(), exporting_here(), _keeping_random_ops():
+    with quiet(), plain_checks(), exporting_here(), _keeping_random_ops(), _empty_examples():
         if train:
             functional = with_gradients(exported, table)
         else:
             with casting_parts(composite_table()) as composites:
                 functional = exported.run_decompositions({**composites, **table})
     return program_from_exported(functional, Level.ATEN, shared, by_strides, same)
+
+
+@contextmanager
+def _empty_examples() -> Iterator[None]:
+    """PyTorch's meta functions divide by strides, which are 0 in an example with a dynamic size of
+    0."""
+    try:
+        yield
+    except ZeroDivisionError as error:
+        raise CaptureError(
+            "PyTorch divides by a dynamic size that is 0 in the example",
+            hints=["pass an example whose dynamic sizes are not 0, or leave the size static"],
+        ) from error
 
 
 def _forget_bases(exported: ExportedProgram) -> None:
