@@ -1,8 +1,8 @@
 """Aliases that schemas do not declare. `positive`, `type_as`, inactive dropout and many more return
 their argument itself; `unsafe_split` returns views. Decompositions and functionalization trust the
-schema, so that a write through such a result is lost. An exported program, not yet functional, is
-corrected in place. The actual aliasing is read from the storages of the fake tensors, which eager's
-own kernels made.
+schema, so that a write through such a result is lost, and take the strides of `_reshape_alias` for
+those of a reshape. An exported program, not yet functional, is corrected in place. The actual
+aliasing is read from the storages of the fake tensors, which eager's own kernels made.
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ HONEST: dict[Any, Any] = {
     aten.unsafe_chunk.default: aten.chunk.default,
     aten.unsafe_split.Tensor: aten.split.Tensor,
     aten.unsafe_split_with_sizes.default: aten.split_with_sizes.default,
+    aten._reshape_alias.default: aten.as_strided.default,
 }
-"""Their results are views; only autograd's checks are omitted."""
+"""The results of the first are views; only autograd's checks are omitted. The last has the strides
+it is given, which functionalization ignores where it writes through it."""
 DROPOUTS = (aten.dropout.default, aten.feature_dropout.default, aten.alpha_dropout.default,
             aten.feature_alpha_dropout.default)  # fmt: skip
 
@@ -51,6 +53,8 @@ HONEST_CALLS: dict[Any, Any] = {
     torch.unsafe_chunk: torch.chunk,
     torch.unsafe_split: torch.split,
     torch.unsafe_split_with_sizes: torch.split_with_sizes,
+    **HONEST,
+    aten._reshape_alias: aten.as_strided,
     "unsafe_chunk": "chunk",
     "unsafe_split": "split",
     "unsafe_split_with_sizes": "split_with_sizes",

@@ -68,7 +68,7 @@ def resolve(node: fx.Node, index: tuple[Index, ...]) -> tuple[fx.Node, tuple[Ind
 
 @view(
     aten.view.default, aten._unsafe_view.default, aten.reshape.default, aten.squeeze.default,
-    aten.squeeze.dim, aten.squeeze.dims, aten.unsqueeze.default, aten._reshape_alias.default,
+    aten.squeeze.dim, aten.squeeze.dims, aten.unsqueeze.default,
 )  # fmt: skip
 def reshape(node: fx.Node, index: tuple[Index, ...]) -> tuple[Index, ...] | None:
     return ix.reshaped(index, shape_of(node), shape_of(base_of(node)))
@@ -79,14 +79,14 @@ def same(node: fx.Node, index: tuple[Index, ...]) -> tuple[Index, ...]:
     return index
 
 
-@view(aten.as_strided.default)
+@view(aten.as_strided.default, aten._reshape_alias.default)
 def as_strided(node: fx.Node, index: tuple[Index, ...]) -> tuple[Index, ...] | None:
     """Only as a reshape of a contiguous base; anything else depends on the base's layout in
     memory."""
     arguments = arguments_of(node)
     base = base_of(node)
     strides = tuple(size_of(s) for s in arguments["stride"])
-    if arguments["storage_offset"] not in (None, 0):
+    if arguments.get("storage_offset") not in (None, 0):
         return None
     if not (_is_dense(shape_of(node), strides) and _is_dense(shape_of(base), strides_of(base))):
         return None

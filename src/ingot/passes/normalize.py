@@ -12,6 +12,7 @@ import torch
 from torch.fx import Node
 
 from ingot.passes.base import Pass, ProgramDraft, RuleTable, apply_rules, args_of
+from ingot.passes.decompositions.layouts import is_contiguous
 from ingot.program.graph import same_numbers
 from ingot.program.program import Level
 
@@ -110,9 +111,23 @@ def drop_copy(draft: ProgramDraft, node: Node) -> Node | None:
     return None
 
 
-@normalize_rules.on(aten._unsafe_view.default, aten.reshape.default, aten._reshape_alias.default)
+@normalize_rules.on(aten._unsafe_view.default, aten.reshape.default)
 def write_view(draft: ProgramDraft, node: Node) -> Node | None:
     return respell(node, aten.view.default, tuple(args_of(node)[:2]))
+
+
+@normalize_rules.on(aten._reshape_alias.default)
+def write_strided(draft: ProgramDraft, node: Node) -> Node | None:
+    """A reshape only if the strides given are those of one."""
+    source, sizes, strides = args_of(node)
+    if is_contiguous(val(source)) and is_contiguous(val(node)) and _as_many(node, source):
+        return respell(node, aten.view.default, (source, sizes))
+    return respell(node, aten.as_strided.default, (source, sizes, strides))
+
+
+def _as_many(node: Node, source: Node) -> bool:
+    """Whether both have the same number of elements, without a guard."""
+    return same_numbers([val(node).numel()], [val(source).numel()])
 
 
 @normalize_rules.on(aten.t.default, aten.transpose.int)

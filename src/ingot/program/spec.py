@@ -47,7 +47,7 @@ not_core: dict[Any, str] = {
     aten.transpose.int: "permute",
     aten._unsafe_view.default: "view",
     aten.reshape.default: "view",
-    aten._reshape_alias.default: "view",
+    aten._reshape_alias.default: "view, or as_strided",
     aten.sum.default: "sum.dim_IntList with every dim named",
     aten.max.default: "amax with every dim named",
     aten.min.default: "amin with every dim named",

@@ -317,6 +317,8 @@ class Functionalizer:
     # One op
 
     def call(self, op: OpOverload, args: Any, kwargs: Any, known: Any = None) -> Any:
+        if op is aten._reshape_alias.default:  # its meta function ignores the strides
+            op = aten.as_strided.default
         if op is aten.detach.default:
             return self._detach(args[0], self.at is not None and UNTOLD in self.at.meta)
         if writes_silently(op, args, kwargs):
@@ -390,13 +392,26 @@ class Functionalizer:
             self._note_layout(op, args, kwargs, [same])
             return same
         if op is aten.as_strided.default:
-            source = self._whole_memory(source)
+            named = self._geometry(source, rest, named)
+            rest, source = (), self._whole_memory(source)
         step = step_for(self, op, rest, named, None)
         return self.add_view(source, out, step, step.forward(self.read(source)))
 
     def add_view(self, source: Value, eager: Tensor, step: ViewStep, node: Node) -> Value:
         cell = source.cell
         return self.memories.add(Value(eager, cell, (*source.steps, step), node, cell.version))
+
+    def _geometry(
+        self, source: Value, rest: tuple[Any, ...], named: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """The arguments of as_strided, of the whole memory. Without an offset it starts where the
+        source does."""
+        given = {**dict(zip(("size", "stride", "storage_offset"), rest)), **named}
+        if given.get("storage_offset") is None:
+            given["storage_offset"] = source.eager.storage_offset()
+        if isinstance(given["storage_offset"], torch.SymInt):
+            raise self.error("as_strided of a view whose offset depends on sizes")
+        return given
 
     def _whole_memory(self, value: Value) -> Value:
         """The tensor that is all of the memory, to which as_strided refers."""

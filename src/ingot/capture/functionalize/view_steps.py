@@ -113,7 +113,6 @@ _RESHAPES = frozenset(
     {
         aten.view.default,
         aten._unsafe_view.default,
-        aten._reshape_alias.default,
         aten.view_as.default,
         aten.reshape.default,
         aten.unsqueeze.default,
