@@ -164,3 +164,20 @@ def test_variances_of_dynamic_sizes() -> None:
     for shape in ((4, 40), (7, 300), (3, 5)):
         x = torch.randn(shape) * torch.tensor(1e19)
         torch.testing.assert_close(program(x), x.var(-1))
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("scale", [1.0, 2.0**63])
+def test_programs_that_widen_their_distances_themselves(scale: float) -> None:
+    """Their sums are in f64 from the start: f32 would leave half of the digits."""
+
+    def rows(x: Tensor) -> Tensor:
+        return (x - x.mean(-1, keepdim=True)).double().square().sum(-1)
+
+    def columns(x: Tensor) -> Tensor:
+        return ((x - x.mean(0, keepdim=True)).double() ** 2).mean(0)
+
+    x = torch.randint(-1000, 1000, (32, 512)) * scale  # the distances are exact
+    for function in (rows, columns):
+        actual = ingot.compile(function, (x,))(x)
+        torch.testing.assert_close(actual, function(x), rtol=1e-14, atol=0)

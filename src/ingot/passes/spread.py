@@ -39,21 +39,19 @@ class Spread(Pass):
 
 def _distance(node: Node) -> Node | None:
     """The values that are squared and summed here, if they are distances from their own mean,
-    computed in f32 or f64. Distances in f32 may be summed in f64."""
+    computed in f32 or f64."""
     squares, dims, _ = _summed(node)
     if val(node).dtype not in (torch.float32, torch.float64):
         return None
-    summed, again = _operands(squares, aten.mul.Tensor)
-    if summed is None or summed is not again:
+    distance, again = _operands(squares, aten.mul.Tensor)
+    if distance is None or distance is not again:
         return None
-    distance = _narrower(summed) or summed
     x, mean = _operands(distance, aten.sub.Tensor)
     total, count = _operands(mean, aten.div.Tensor)
     if not isinstance(total, Node) or total.target is not SUM:
         return None
     values = [val(each) for each in (x, distance, mean)]
-    same = all(v.dtype is values[0].dtype for v in values)
-    same &= val(node).dtype is val(summed).dtype
+    same = all(v.dtype is val(node).dtype for v in values)
     if _summed(total) != (x, dims, True) or not same:
         return None
     elements: Any = 1
@@ -62,16 +60,7 @@ def _distance(node: Node) -> Node | None:
     number = val(count) if isinstance(count, Node) else count
     if isinstance(number, torch.Tensor) or not same_numbers((number,), (elements,)):
         return None
-    return summed
-
-
-def _narrower(node: Node) -> Node | None:
-    """The f32 values that are widened to f64 here."""
-    if node.target is not aten._to_copy.default or val(node).dtype is not torch.float64:
-        return None
-    (given,) = node.args
-    assert isinstance(given, Node)
-    return given if val(given).dtype is torch.float32 else None
+    return distance
 
 
 def _summed(node: Node) -> tuple[Any, list[int], bool]:

@@ -53,7 +53,8 @@ def spreads_of(phases: Phases) -> dict[int, list[SquaredDeviations]]:
 
 
 def in_narrow(reduce: Reduce) -> Reduce | None:
-    """The spread in f32 of the distances that this one widens from f32 to f64."""
+    """The spread in f32 of the distances that this one widens from f32 to f64. Only the
+    decomposition of `var` makes such spreads."""
     wide = reduce.operand
     if reduce.kind != "spread" or not isinstance(wide, Apply):
         return None

@@ -14,6 +14,7 @@ from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 from ingot.passes.decompositions import decomposes
 from ingot.passes.decompositions.layouts import dense, in_the_format_of
+from ingot.program.native_ops import spread
 
 aten = torch.ops.aten
 HALF = (torch.float16, torch.bfloat16)
@@ -72,11 +73,15 @@ def moments(
     x: Tensor, dims: list[int], correction: Any, keepdim: bool, dtype: torch.dtype | None = None
 ) -> tuple[Tensor, Tensor]:
     """(variance, mean) of a tensor in its compute dtype, in two passes. `dtype` is that of the
-    variance; it may be wider, so that the sum of squares does not overflow."""
+    variance; it may be wider, so that the sum of squares does not overflow. Only kernels for our
+    own op may sum f32 first: a program that widens its distances itself wants sums in f64."""
     number = count(x, dims)
     mean = aten.div.Tensor(aten.sum.dim_IntList(x, dims, True), number)
-    centered = narrow(aten.sub.Tensor(x, mean), dtype or x.dtype)
-    squares = aten.sum.dim_IntList(aten.mul.Tensor(centered, centered), dims, keepdim)
+    centered = aten.sub.Tensor(x, mean)
+    if dtype is None or dtype == x.dtype:
+        squares = aten.sum.dim_IntList(aten.mul.Tensor(centered, centered), dims, keepdim)
+    else:
+        squares = spread(narrow(centered, dtype), dims, keepdim)
     divisor = number - correction if correction else number
     if not statically_known_true(divisor >= 0):
         divisor = torch.sym_max(0, divisor)
