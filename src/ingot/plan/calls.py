@@ -103,31 +103,44 @@ class ComputationBuilder:
         )
 
     def _value(self, node: fx.Node) -> Any:
-        known = self._known.get(node)
-        if known is None:
-            known = self._known[node] = self._found(node)
-        return known
+        """Depth first, with a stack of its own: a chain of ops may be deeper than Python's."""
+        names: dict[fx.Node, str] = {}
+        stack = [node]
+        while stack:
+            top = stack[-1]
+            if top in names:
+                self._calls.append(call_of(top, names[top], self._known.__getitem__, self._resources))
+                self._known[top] = Ref(names.pop(top))
+            elif top not in self._known:
+                found = self._found(top)
+                if found is None:
+                    names[top] = self._name()
+                    stack += reversed(top.all_input_nodes)
+                    continue
+                self._known[top] = found
+            stack.pop()
+        return self._known[node]
+
+    def _name(self) -> str:
+        self._count += 1
+        return f"v{self._count - 1}"
 
     def _found(self, node: fx.Node) -> Any:
+        """A value that is not computed here; None for others."""
         number = _symbolic_number(node)
-        if number is not None:
+        if number is not None or self._is_inside(node):
             return number
-        name = f"v{self._count}"
-        self._count += 1
-        if not self._is_inside(node):
-            operand = self._operand(node)
-            if operand is not None:
-                self._inputs[name] = operand
-                return Ref(name)
-            eager = self._eager_name(node)
-            if eager is not None:
-                self._inputs[name] = Ref(eager)
-                return Ref(name)
-            if not is_pure(node) and not self._is_pair(node):
-                self._calls.append(self._stand_in(node, name))
-                return Ref(name)
-        call = call_of(node, name, self._value, self._resources)
-        self._calls.append(call)
+        operand = self._operand(node)
+        eager = None if operand is not None else self._eager_name(node)
+        if operand is None and eager is None and (is_pure(node) or self._is_pair(node)):
+            return None
+        name = self._name()
+        if operand is not None:
+            self._inputs[name] = operand
+        elif eager is not None:
+            self._inputs[name] = Ref(eager)
+        else:
+            self._calls.append(self._stand_in(node, name))
         return Ref(name)
 
     def _stand_in(self, node: fx.Node, name: str) -> Call:
