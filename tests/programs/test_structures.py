@@ -10,6 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+import ingot
+
 from .check import check
 
 Pair = namedtuple("Pair", ["left", "right"])
@@ -166,6 +168,28 @@ def test_hugging_face_cache() -> None:
         x = torch.randn(1, 2, 1, 4)
         torch.testing.assert_close(compiled(x, got), step(x, want))
     assert got.get_seq_length() == want.get_seq_length() == 3
+
+
+def test_hugging_face_cache_of_states() -> None:
+    """Layers of linear attention keep their tensors in dicts."""
+    from transformers.cache_utils import DynamicCache, LinearAttentionLayer
+
+    def start(x: Tensor) -> tuple[Tensor, DynamicCache]:
+        cache, layer = DynamicCache(), LinearAttentionLayer()
+        layer.conv_states[0] = x * 2
+        cache.layers = [layer]
+        return x.sin(), cache
+
+    def step(x: Tensor, cache: DynamicCache) -> Tensor:
+        return x + cache.layers[0].conv_states[0]
+
+    x, other = torch.randn(2, 3), torch.randn(2, 3)
+    started = ingot.compile(start, (x,), options={"strict": True})
+    stepped = ingot.compile(step, (x, start(x)[1]), options={"strict": True})
+    for each in (x, other):
+        want, got = start(each)[1], started(each)[1]
+        torch.testing.assert_close(got.layers[0].conv_states, want.layers[0].conv_states)
+        torch.testing.assert_close(stepped(each, got), step(each, want))
 
 
 def test_model_output_of_transformers() -> None:

@@ -45,7 +45,8 @@ def _register_caches() -> None:
     module = sys.modules.get("transformers.cache_utils")
     if module is None:
         return
-    bases: tuple[type, ...] = (module.Cache, module.CacheLayerMixin)
+    names = ("Cache", "CacheLayerMixin", "LinearAttentionCacheLayerMixin")
+    bases = tuple(getattr(module, name) for name in names if hasattr(module, name))
     kinds: set[type] = set()
     for base in bases:
         kinds.update([base, *_subclasses(base)])
@@ -64,6 +65,8 @@ def _register_object(kind: type, nodes: tuple[type, ...]) -> None:
     """Make `kind` a node whose children are its attributes that hold tensors or other nodes."""
 
     def is_child(value: Any) -> bool:
+        if isinstance(value, dict):
+            value = [*value.values()]
         if isinstance(value, list | tuple):
             return any(is_child(item) for item in value)
         return isinstance(value, (torch.Tensor, *nodes))

@@ -109,7 +109,9 @@ class ComputationBuilder:
         while stack:
             top = stack[-1]
             if top in names:
-                self._calls.append(call_of(top, names[top], self._known.__getitem__, self._resources))
+                self._calls.append(
+                    call_of(top, names[top], self._known.__getitem__, self._resources)
+                )
                 self._known[top] = Ref(names.pop(top))
             elif top not in self._known:
                 found = self._found(top)
