@@ -60,6 +60,8 @@ REFUSED: dict[tuple[str, str], tuple[str, str]] = {
 }
 """(Model, what varies): what eager says, and why it refuses the second size."""
 UNCAPTURED: dict[str, tuple[str, str]] = {
+    "zoo/led": ("data-dependent", "it branches on whether any token attends globally"),
+    "zoo/longformer": ("data-dependent", "it branches on whether any token attends globally"),
     "zoo/vilt": ("data-dependent", "it draws as many patches as the mask leaves"),
     "hugging_face/mixtral": (
         "data-dependent",
