@@ -6,7 +6,7 @@ the digest of its text.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +15,6 @@ import torch
 
 import ingot.kernels  # noqa: F401  (declares the attributes that plans name)
 from ingot.artifact.archive import CODE, MODULES, PLAN
-from ingot.artifact.operators import CallError, operator_named
 from ingot.codegen.jit import code_store
 from ingot.codegen.jit.code_store import KEY, EntryError, code_key, read_module, unpacked_source
 from ingot.codegen.jit.elf import ObjectError, read_object
@@ -25,32 +24,26 @@ from ingot.codegen.support import executor, launcher, weight_guard
 from ingot.document import Part, parse
 from ingot.errors import FileError, IngotError, PlanError, PlanTextError, SaveError
 from ingot.machine import LEVELS, Machine
-from ingot.plan import host_ops
-from ingot.plan.ir import (
-    Call,
-    Eager,
-    EagerControlFlow,
-    Kernel,
-    Kind,
-    Opaque,
-    Plan,
-    Return,
-    refs,
-    walk,
+from ingot.plan.ir import Plan
+from ingot.plan.names import (
+    called,
+    constants_of,
+    has_objects,
+    kernels_of,
+    misfit,
+    target_named,
+    tensors_in,
 )
 from ingot.plan.parser import parse as parse_plan
 from ingot.plan.resources import KernelEntry, Resources
 from ingot.plan.verify import verify
+from ingot.program.operators import CallError
 from ingot.stages import Compiled
 
 MOST_KERNELS = 100_000
 MOST_MODULES = 10_000
 GENERATED = "kernel_"
 """Before the digest of its text, the name of a region's kernel (codegen/loops/kernels.py)."""
-_HOST = {
-    f"ingot.plan.host_ops.{function.__name__}": function
-    for function in (host_ops.plain, host_ops.laid_out)
-}
 
 
 @dataclass(frozen=True)
@@ -109,24 +102,9 @@ def encode_code(compiled: Compiled, modules: Mapping[str, Native]) -> dict[str, 
     }
 
 
-def called(plan: Plan) -> Iterator[str]:
-    """The targets of the eager ops and recipes of a plan."""
-    found: dict[str, None] = {}
-    for op in walk(plan.ops):
-        if isinstance(op, Eager):
-            found[op.call.target] = None
-        elif isinstance(op, EagerControlFlow):
-            found |= dict.fromkeys(name for body in op.bodies for name in called(body))
-    for recipe in plan.recipes:
-        found |= dict.fromkeys(call.target for call in recipe.calls)
-    yield from found
-
-
 def _target(name: str) -> Any:
-    if name in _HOST:
-        return _HOST[name]
     try:
-        return operator_named(name)
+        return target_named(name)
     except CallError as error:
         raise SaveError(str(error)) from None
 
@@ -177,7 +155,7 @@ def decode_code(text: memoryview, provided: Provided, machine: Machine, where: s
     plan = _plan(bytes(text), f"{where}/{PLAN}")
     resources = Resources("off", machine)
     rows = provided.kernels.entries()
-    for kernel in _kernels(plan):
+    for kernel in kernels_of(plan):
         if kernel.name not in rows:
             provided.kernels.fail(f"the plan's kernel {kernel.name!a} is not there")
         resources.kernels[kernel.name] = _entry(rows[kernel.name], kernel, provided.modules)
@@ -201,27 +179,9 @@ def _plan(data: bytes, where: str) -> Plan:
         raise FileError(f"{where}: {error.why}") from None
     except RecursionError:
         raise FileError(f"{where}: nested too deeply") from None
-    if any(_has_objects(op.call) for op in walk(plan.ops) if isinstance(op, Eager)):
+    if has_objects(plan):
         raise FileError(f"{where}: it refers to objects of another process")
     return plan
-
-
-def _kernels(plan: Plan) -> Iterator[Kernel]:
-    """Those of the plan, and of the bodies of control flow that PyTorch runs."""
-    yield from plan.kernels
-    for op in walk(plan.ops):
-        if isinstance(op, EagerControlFlow):
-            for body in op.bodies:
-                yield from _kernels(body)
-
-
-def _has_objects(call: Call) -> bool:
-    def inside(value: Any) -> bool:
-        if isinstance(value, tuple | list):
-            return any(map(inside, value))
-        return isinstance(value, Opaque)
-
-    return inside(call.args) or inside(call.kwargs)
 
 
 def _provide(rows: Part, data: memoryview, isa: str) -> set[str]:
@@ -279,41 +239,18 @@ def _entry(row: Part, kernel: Kernel, known: set[str]) -> KernelEntry:
 
 def encode_constants(plan: Plan, resources: Resources) -> dict[str, torch.Tensor]:
     """The constants of a plan that a file has to hold."""
-    read = uses_of(plan)
-    found = {}
-    for name, value in resources.constants.items():
-        if isinstance(value, torch.Tensor):
-            found[name] = value
-        elif name in read:  # not the body of control flow that is part of the plan
-            raise SaveError(f"the constant {name} is a {type(value).__name__}, not a tensor")
-    return found
-
-
-def uses_of(plan: Plan) -> set[str]:
-    """The names that eager ops and results refer to."""
-    found: set[str] = set()
-    for op in walk(plan.ops):
-        match op:
-            case Eager():
-                found.update(refs((op.call.args, op.call.kwargs)))
-            case EagerControlFlow():
-                found.update(refs((op.predicate, op.operands)))
-                found.update(name for body in op.bodies for name in uses_of(body))
-            case Return():
-                found.update(refs(op.values))
-    return found
+    try:
+        return tensors_in(plan, resources)
+    except ValueError as error:
+        raise SaveError(str(error)) from None
 
 
 def decode_constants(code: PlanCode, tensors: Mapping[str, torch.Tensor], where: str) -> None:
-    """Give the plan its constants. Native code trusts the plan's description of them."""
-    for buffer in code.plan.buffers:
-        if buffer.kind is not Kind.CONSTANT or buffer.dtype is None:
-            continue
+    """Give the plan its constants."""
+    for buffer in constants_of(code.plan):
         tensor = tensors.get(buffer.name)
         if tensor is None:
             raise FileError(f"{where}/{PLAN}: the constant {buffer.name} has no tensor in the file")
-        described = (buffer.dtype, tuple(buffer.shape), tuple(buffer.strides))
-        found = (tensor.dtype, tuple(tensor.shape), tensor.stride())
-        if found != described:
-            raise FileError(f"{where}/{PLAN}: {buffer.name} is {found}, the plan says {described}")
+        if wrong := misfit(buffer, tensor):
+            raise FileError(f"{where}/{PLAN}: {wrong}")
         code.resources.constants[buffer.name] = tensor

@@ -15,10 +15,10 @@ from torch.fx._lazy_graph_module import _LazyGraphModule
 from torch.fx.experimental.symbolic_shapes import _free_unbacked_symbols_with_path
 
 from ingot.artifact.arguments import ArgumentReader, ValueWriter
-from ingot.artifact.operators import CallError, check_call, operator_name, operator_named
 from ingot.artifact.symbol_ranges import SymbolReader
 from ingot.document import Part
 from ingot.errors import SaveError
+from ingot.program.operators import CallError, check_call, operator_name, operator_named
 from ingot.program.source import node_place, trace_places
 
 MOST_NODES = 500_000
