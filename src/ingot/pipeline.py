@@ -52,7 +52,7 @@ from ingot.runtime.glue import Run, Runner, emit
 from ingot.select.fuse_epilogues import Epilogue, fuse_epilogues
 from ingot.select.planner import Planned, Version, plan_versions
 from ingot.select.reductions import reduction_variants
-from ingot.stages import Compiled
+from ingot.stages import Compiled, Derivation, not_planned
 
 T = TypeVar("T")
 
@@ -122,7 +122,7 @@ def _eager(
 ) -> Compiled:
     """Run the whole graph op by op."""
     fused, run = make(boundary.fell_back("the graph runs through PyTorch's kernels", error))
-    made = Compiled(fused, run, "", 0)
+    made = not_planned(fused, run)
     observe.compiled(made, boundary.options)
     return made
 
@@ -307,16 +307,27 @@ def _compiled(
     parts: Sequence[Lowered], planned: Planned, runner: Runner, variants: Variants
 ) -> Compiled:
     """The whole program; if it has several versions, each is a Compiled of the same plan."""
-    found = [
-        Compiled(
-            part.fused, runner.run, runner.source, part.kernels.distinct, part.timings,
-            part.kernels, planned.plan, planned.resources, planned.journal, planned.refusals,
-            runner.prepared, runner.segments,
-            tuple(variants.made.values()), number, runner.seconds.get(number, []),
+    found = tuple(
+        _version(
+            Derivation(
+                part.fused, part.kernels.distinct, part.timings, part.kernels, planned.journal,
+                planned.refusals, tuple(variants.made.values()), number,
+            ),
+            planned, runner, runner.seconds.get(number, []),
         )
         for number, part in enumerate(parts)
-    ]  # fmt: skip
+    )  # fmt: skip
     if len(found) == 1:
         return found[0]
     kernels = all_kernels([part.kernels for part in parts])
-    return replace(found[0], native=kernels, kernels=kernels.distinct, versions=tuple(found))
+    whole = replace(found[0].derive(), native=kernels, kernels=kernels.distinct, versions=found)
+    return _version(whole, planned, runner, found[0].seconds)
+
+
+def _version(
+    derivation: Derivation, planned: Planned, runner: Runner, seconds: list[float]
+) -> Compiled:
+    return Compiled(
+        runner.run, lambda: derivation, runner.source, planned.plan, planned.resources,
+        runner.prepared, runner.segments, seconds,
+    )  # fmt: skip

@@ -29,7 +29,7 @@ def shortened(
     context = TracingContext.try_get()
     if inference is None or context is None or context.fw_metadata is None:
         return _without_tangents(wrapped, gm)
-    if len(inference.fused.program.signature.inputs) != arguments or not _idle(context.fw_metadata):
+    if inference.inputs != arguments or not _idle(context.fw_metadata):
         return _without_tangents(wrapped, gm)
     return directly(inference, gm)
 

@@ -16,7 +16,7 @@ from ingot.fuse.fused import CallStep, Fused
 from ingot.options import Options
 from ingot.program.plain_tensor import memory_fault
 from ingot.program.program import Program, program_from_fx
-from ingot.stages import Compiled
+from ingot.stages import Compiled, not_planned
 from ingot.targets.run import place
 from ingot.targets.target import Target
 
@@ -49,7 +49,7 @@ def compile_program_for_target(program: Program, options: Options) -> Compiled:
         if node.op == "call_function"
     )
     run.seconds = [0.0] * len(steps)  # type: ignore[attr-defined]
-    return Compiled(Fused(program, steps), run, "", 0)
+    return not_planned(Fused(program, steps), run)
 
 
 def _boxed(program: Program, options: Options) -> Run:
