@@ -21,6 +21,10 @@ class Listeners(Generic[T]):
             if thread == threading.get_ident():
                 listener(event)
 
+    def is_heard(self) -> bool:
+        """Does anything listen to the events of this thread?"""
+        return any(thread == threading.get_ident() for thread, _ in self._entries)
+
     @contextmanager
     def listening(self, listener: Callable[[T], object]) -> Iterator[None]:
         entry = (threading.get_ident(), listener)

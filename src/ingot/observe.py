@@ -17,7 +17,7 @@ from ingot.plan.resources import Resources
 from ingot.stages import Compiled
 
 _programs: Listeners[Compiled] = Listeners()
-listening = _programs.listening
+listening, is_heard = _programs.listening, _programs.is_heard
 
 
 def compiled(result: Compiled, options: Options) -> None:

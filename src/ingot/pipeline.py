@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TypeVar
 
 import torch
@@ -18,6 +19,8 @@ from torch.utils._python_dispatch import _disable_current_modes
 from ingot import observe
 from ingot.codegen.loops.kernels import Kernels, all_kernels, build_kernels
 from ingot.collection import without_collection
+from ingot.compilation_cache.key import Subject
+from ingot.compilation_cache.lookup import cached
 from ingot.dispatch.dispatch_matmul import DispatchMatmul, has_symbolic_matmuls
 from ingot.dispatch.resolve import Resolve, has_dispatch
 from ingot.dispatch.threads import kernel_work
@@ -78,8 +81,10 @@ def compile_graph(
 
     def compiled() -> Compiled:
         _require_certain(gm)
-        program = program_from_fx(gm, static_input_indices=static)
-        return _with_recovery(_within(program, boundary), program, boundary, lambda: graph_run(gm))
+        program = cache(lambda: program_from_fx(gm, static_input_indices=static))
+        subject = Subject.of_graph(gm, static)
+        found = cached(subject, boundary, lambda: _within(program(), boundary))
+        return _with_recovery(found, program, boundary, lambda: graph_run(gm))
 
     return boundary.attempt(
         "making a Program",
@@ -96,8 +101,9 @@ def compile_program(program: Program, options: Options) -> Compiled:
 
     def compiled() -> Compiled:
         _require_certain(program.graph_module)
-        found = _within(program, boundary)
-        return _with_recovery(found, program, boundary, lambda: program_run(program))
+        subject = Subject.of_program(program)
+        found = cached(subject, boundary, lambda: _within(program, boundary))
+        return _with_recovery(found, lambda: program, boundary, lambda: program_run(program))
 
     return boundary.attempt(
         "the compiler",
@@ -128,7 +134,10 @@ def _eager(
 
 
 def _with_recovery(
-    compiled: Compiled, program: Program, boundary: Boundary, reference: Callable[[], Run]
+    compiled: Compiled,
+    program: Callable[[], Program],
+    boundary: Boundary,
+    reference: Callable[[], Run],
 ) -> Compiled:
     """If planning fails during a call, PyTorch runs that call."""
     scope = compiled.run.__globals__

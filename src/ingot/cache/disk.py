@@ -133,9 +133,13 @@ class DiskCache:
                     os.unlink(path)
                 os.close(handle)
 
-    def missed(self, key: str) -> None:
-        """Record that an entry was built because there was none."""
-        self._misses.add(key)
+    def remove(self, key: str) -> None:
+        _remove(self.path(key))
+
+    def missed(self, key: str, why: str = "") -> None:
+        """Record that an entry was built because there was none; without a key, why there will be
+        none."""
+        self._misses.add(key, why)
 
     def runs(self) -> list[Run]:
         return self._misses.runs()

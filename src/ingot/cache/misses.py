@@ -12,10 +12,11 @@ import sys
 import time
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 MOST_LOG = 1 << 20
+MOST_WHY = 300
 KEY = re.compile(r"[0-9a-f]{32}", re.ASCII)
 _started = time.time_ns()
 
@@ -30,16 +31,24 @@ class Run:
     """Seconds since 1970."""
     keys: tuple[str, ...]
     """In the order in which they were built."""
+    refused: tuple[str, ...] = ()
+    """Why programs that it compiled are not in the cache."""
 
 
 class MissLog:
     def __init__(self, folder: Path):
         self._files = folder / "misses.old", folder / "misses"
 
-    def add(self, key: str) -> None:
+    def add(self, key: str, why: str = "") -> None:
+        """`why`: the reason against keeping what has no key."""
         old, new = self._files
         script = os.path.basename(sys.argv[0] if sys.argv else "")
-        line = json.dumps([f"{os.getpid()}-{_started}", _started // 10**9, script, key]) + "\n"
+        line = (
+            json.dumps(
+                [f"{os.getpid()}-{_started}", _started // 10**9, script, key, why[:MOST_WHY]]
+            )
+            + "\n"
+        )
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         with suppress(OSError, ValueError):
             handle = os.open(new, flags, 0o600)
@@ -54,9 +63,13 @@ class MissLog:
         """From the earliest; each process once, at its last miss."""
         found: dict[str, Run] = {}
         for file in self._files:
-            for name, start, script, key in _lines(file):
+            for name, start, script, key, why in _lines(file):
                 run = found.pop(name, Run(script, start, ()))
-                found[name] = Run(run.script, run.start, (*run.keys, key))
+                if key:
+                    run = replace(run, keys=(*run.keys, key))
+                else:
+                    run = replace(run, refused=(*run.refused, why))
+                found[name] = run
         return list(found.values())
 
     def clear(self) -> None:
@@ -65,7 +78,7 @@ class MissLog:
                 os.unlink(file)
 
 
-def _lines(file: Path) -> Iterable[tuple[str, float, str, str]]:
+def _lines(file: Path) -> Iterable[tuple[str, float, str, str, str]]:
     try:
         with file.open("rb") as opened:
             data = opened.read(2 * MOST_LOG)
@@ -73,10 +86,10 @@ def _lines(file: Path) -> Iterable[tuple[str, float, str, str]]:
         return
     for line in data.splitlines():
         try:
-            name, start, script, key = json.loads(line)
+            name, start, script, key, why = [*json.loads(line), ""][:5]
         except (ValueError, TypeError, RecursionError):
             continue
         if isinstance(start, int) and 0 <= start < 1 << 40 and all(
-            isinstance(part, str) and part.isprintable() for part in (name, script, key)
-        ) and KEY.fullmatch(key):  # fmt: skip
-            yield name, start, script, key
+            isinstance(part, str) and part.isprintable() for part in (name, script, key, why)
+        ) and (KEY.fullmatch(key) or (why and not key)):  # fmt: skip
+            yield name, start, script, key, why

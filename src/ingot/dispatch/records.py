@@ -11,7 +11,7 @@ import inspect
 import json
 import logging
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
 from importlib.metadata import version
@@ -20,8 +20,14 @@ from typing import Any
 
 import torch
 
+from ingot.cache.environment import answers, ask
 from ingot.dispatch.declaration import Declaration
-from ingot.dispatch.folders import read_tuning_file, tuning_folder, write_tuning_file
+from ingot.dispatch.folders import (
+    has_tuning_files,
+    read_tuning_file,
+    tuning_folder,
+    write_tuning_file,
+)
 from ingot.dispatch.narrow import expression
 from ingot.dispatch.ranges import Range, RangeTable, Row
 from ingot.dispatch.tuning_record import Sample, TuningRecord
@@ -107,6 +113,47 @@ def tuning_file(dispatch: Declaration, options: Options | None = None) -> Path |
     folder = tuning_folder((options or make_options()).tuning)
     home = f"{dispatch.reference.__module__}.{dispatch.reference.__qualname__}"
     return None if folder is None else folder / f"{dispatch.name}-{_digest(home)}.json"
+
+
+# -- questions of the cache of compiled programs ---------------------------------------------------
+
+_FOLDER, _RECORD = "tuning files", "tuning record"
+
+
+def ask_for_folder() -> None:
+    ask(_FOLDER)
+
+
+@answers(_FOLDER)
+def _has_folder(rest: Sequence[str], tuning: str) -> str:
+    return str(has_tuning_files(tuning))
+
+
+def ask_for_record(dispatch: Declaration, bound: Mapping[str, Any], options: Options) -> None:
+    path = tuning_file(dispatch, options)
+    if path is not None:
+        ask(_RECORD, path.name, setting_of(dispatch, bound))
+
+
+@answers(_RECORD)
+def _record_digest(rest: Sequence[str], tuning: str) -> str:
+    """Of the record in the file and of what it was made for, with the number of threads, with which
+    alone it is used; empty if there is none."""
+    name, setting = rest
+    folder = tuning_folder(tuning)
+    data = None if folder is None else read_tuning_file(folder / name)
+    try:
+        content = json.loads(data or b"{}")
+        records = [r for r in content.get("records", ()) if r["setting"] == setting]
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return ""  # read as no record
+    if not records:
+        return ""
+    made = json.dumps([content.get("made for"), records], sort_keys=True)
+    return f"{_digest(made)} with {torch.get_num_threads()} threads"
+
+
+# -- what files were made for ----------------------------------------------------------------------
 
 
 def made_for(dispatch: Declaration) -> dict[str, str]:

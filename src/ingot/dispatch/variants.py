@@ -14,13 +14,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import torch
-
+from ingot.cache.environment import is_single_threaded
 from ingot.dispatch.builtin_variants import CHOICES, FORMER_CHOICES, THREADS, Form, always, tensors
 from ingot.dispatch.declare import Dispatch
 from ingot.dispatch.folders import has_tuning_files
 from ingot.dispatch.ranges import Range, RangeTable, Row
-from ingot.dispatch.records import known_record
+from ingot.dispatch.records import ask_for_folder, ask_for_record, known_record
 from ingot.dispatch.tuning_record import TuningRecord
 from ingot.errors import OptionError, did_you_mean
 from ingot.forks import fork_safe_lock
@@ -146,7 +145,7 @@ class Variants:
         choice = CHOICES[name]
         if name in self.fixed:
             return self._noted(name, "", always(self.fixed[name], BY_HAND), None)
-        alone = choice.variants == THREADS and torch.get_num_threads() == 1
+        alone = choice.variants == THREADS and is_single_threaded()
         operation = choice.operation
         record = None if alone else self.record(operation, lambda: tensors(**forms), needed)
         if record is None:
@@ -165,9 +164,11 @@ class Variants:
         """The record of an op, measured now if there is time for it."""
         from ingot.dispatch.tune import record_for
 
+        ask_for_folder()
         if not self.options.tune and not has_tuning_files(self.options.tuning):
             return None
         bound = arguments()
+        ask_for_record(operation, bound, self.options)
         seconds = account.left(self.options.tune)
         if seconds < LEAST_SECONDS or _busy(self.options.tune):
             return known_record(operation, bound, self.options)

@@ -77,6 +77,8 @@ class Boundary:
     def __init__(self, source: CapturedGraph, options: Options):
         self.source = source
         self.options = options
+        self.remedies = 0
+        """The number of failures that were announced."""
 
     def attempt(self, stage: str, run: Callable[[], T], otherwise: Callable[[Exception], T]) -> T:
         """The result of `run`; if it fails and may fall back, that of `otherwise`, which has to
@@ -96,6 +98,7 @@ class Boundary:
 
     def fell_back(self, scope: str, error: Exception) -> str:
         """Announce the remedy for a failure; returns the reason, in one line."""
+        self.remedies += 1
         stage = str(error.__dict__.get("ingot_stage", "the compiler"))
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         kind = (type(error).__name__, *_origin(error))

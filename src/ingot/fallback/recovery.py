@@ -37,17 +37,20 @@ def no_recovery(
     return None
 
 
-def recovery(boundary: Boundary, program: Program, reference: Callable[[], Run]) -> Recover:
+def recovery(
+    boundary: Boundary, program: Callable[[], Program], reference: Callable[[], Run]
+) -> Recover:
     """`reference` makes the eager equivalent of the program."""
-    count = len(program.signature.inputs)
-    pure = _is_pure(program)
 
     def recover(
         error: Exception, names: Mapping[str, Any], first_write: int
     ) -> Sequence[Any] | None:
         line = _own_line(error)
-        if line is None or not (pure or line <= first_write) or not boundary.catches(error):
+        if line is None or not boundary.catches(error):
             return None
+        if line > first_write and not _is_pure(program()):
+            return None
+        count = len(program().signature.inputs)
         inputs = [names[f"in{i}"] for i in range(count) if f"in{i}" in names]
         if len(inputs) != count:
             return None

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from ingot.cache.disk import disk_cache
+from ingot.cache.programs import is_program
 from ingot.errors import CompileError
 from ingot.forks import fork_safe_lock
 
@@ -34,6 +35,8 @@ _MAGIC = b"ingotmo2"
 _HEAD = struct.Struct("<8sQQ")
 _MOST_ORIGIN = 1 << 12
 _provided: dict[str, bytes] = {}
+_has_programs = False
+"""Are there programs among them?"""
 _on_use: list[Callable[[str, bytes], None]] = []
 _lock = fork_safe_lock()
 
@@ -155,8 +158,10 @@ def text_digest(text: str | bytes) -> str:
 
 def provide(entries: Mapping[str, bytes]) -> None:
     """Make the entries of a loaded file known to this process."""
+    global _has_programs
     with _lock:
         _provided.update(entries)
+        _has_programs = _has_programs or any(map(is_program, entries.values()))
 
 
 def stored(keys: Iterable[str]) -> Iterator[tuple[str, bytes]]:
@@ -169,6 +174,25 @@ def stored(keys: Iterable[str]) -> Iterator[tuple[str, bytes]]:
         if found is not None:
             _used(key, found)
             yield key, found
+
+
+def entry(key: str) -> bytes | None:
+    """The known entry of this key."""
+    return next((found for _, found in stored([key])), None)
+
+
+def takes_programs() -> bool:
+    """May compiled programs be found, or kept?"""
+    return _has_programs or disk_cache() is not None
+
+
+def discard(key: str) -> None:
+    """Remove an entry that turned out to be of no use."""
+    with _lock:
+        _provided.pop(key, None)
+    disk = disk_cache()
+    if disk is not None:
+        disk.remove(key)
 
 
 def on_use(function: Callable[[str, bytes], None]) -> None:
@@ -189,10 +213,17 @@ def keep(key: str, entry: bytes) -> None:
 
 
 def missed(key: str) -> None:
-    """Record that a module was compiled because there was no entry for it."""
+    """Record that a module or a program was compiled because there was no entry for it."""
     disk = disk_cache()
     if disk is not None:
         disk.missed(key)
+
+
+def not_kept(why: str) -> None:
+    """Record that a program was compiled which cannot be kept."""
+    disk = disk_cache()
+    if disk is not None:
+        disk.missed("", why)
 
 
 def building(key: str) -> AbstractContextManager[None]:

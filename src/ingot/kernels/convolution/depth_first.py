@@ -15,6 +15,7 @@ from itertools import pairwise
 import torch
 from torch import fx
 
+from ingot.cache.environment import thread_count
 from ingot.codegen.loops.gemm import DEPTH
 from ingot.kernels.convolution.claim import Convolution, DirectConvolution, bits, tile_numbers
 from ingot.kernels.convolution.emit_depth_first import FIELDS, ROW, STAGE, chain_functions
@@ -274,7 +275,7 @@ def _lookups(tables: Mapping[str, array[int]]) -> dict[str, CallWord]:
 def chains_of(convolutions: Sequence[Convolution]) -> list[Chain]:
     """The chains in a list of convolutions in execution order."""
     by_image = {convolution.image: convolution for convolution in convolutions}
-    threads = torch.get_num_threads()
+    threads = thread_count() if len(convolutions) > 1 else 1
     found: list[Chain] = []
     used: set[fx.Node] = set()
     for convolution in convolutions:

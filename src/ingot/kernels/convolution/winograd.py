@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields, replace
 
 import torch
 
+from ingot.cache.environment import thread_count
 from ingot.kernels.convolution.claim import Convolution, DirectConvolution, FilterPanels, launched
 from ingot.kernels.convolution.emit_winograd import FIELDS, PLACES, transformed, winograd_functions
 from ingot.kernels.convolution.geometry import Geometry, offsets
@@ -147,4 +148,4 @@ def faster(plain: Convolution) -> Convolution:
         return plain
     panels = TransformedPanels(plain.dtype, plain.panels.first, plain.panels.count)
     own = {each.name: getattr(plain.code, each.name) for each in fields(plain.code)}
-    return replace(plain, panels=panels, code=Winograd(**own, threads=torch.get_num_threads()))
+    return replace(plain, panels=panels, code=Winograd(**own, threads=thread_count()))
