@@ -22,6 +22,7 @@ from ingot.program.shapes import Size
 from ingot.program.text import SHORT_DTYPES
 
 T = TypeVar("T")
+Type = tuple[torch.dtype | None, tuple[Size, ...], tuple[Size, ...]]
 
 MOST_CHARACTERS = 1 << 26
 MOST_DEPTH = 60
@@ -32,6 +33,9 @@ _SHOWN = 160
 """Characters of a line that an error shows."""
 
 _SPACE = re.compile(r"(?:\s|;[^\n]*)*")
+_SOLID = frozenset('abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_%@(){}[]:,=-"#')
+"""Characters that are neither space nor begin a comment. Most tokens are followed by one."""
+_STATIC_TYPE = re.compile(r"\w+\[[0-9, ]*\](?:\([0-9, ]*\))?")
 _STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 _INTEGER = re.compile(r"-?\d+")
 _FLOAT = re.compile(r"-?(?:\d+\.\d*(?:e[+-]?\d+)?|\d+e[+-]?\d+|inf\b|nan\b)")
@@ -53,6 +57,8 @@ class Reader:
         self.at = 0
         self.symbols: dict[str, sympy.Symbol] = {}
         self._parsed: dict[str, Any] = {}
+        self._types: dict[str, Type] = {}
+        self._lines: dict[str, Any] = {}
         self._characters = 0
         self._depth = 0
         self._facts = False
@@ -76,6 +82,8 @@ class Reader:
         raise PlanTextError(f"line {number}, column {column + 1}: {why}\n  {shown}\n  {mark}")
 
     def skip(self) -> None:
+        if self.text[self.at : self.at + 1] in _SOLID:
+            return
         match = _SPACE.match(self.text, self.at)
         assert match is not None
         self.at = match.end()
@@ -271,10 +279,28 @@ class Reader:
 
     def with_symbols(self, read: Callable[[], T]) -> T:
         """Reads with an empty symbol table: each plan has symbols of its own."""
-        outer = self.symbols, self._parsed
-        self.symbols, self._parsed = {}, {}
+        outer = self.symbols, self._parsed, self._lines
+        self.symbols, self._parsed, self._lines = {}, {}, {}
         found = read()
-        self.symbols, self._parsed = outer
+        self.symbols, self._parsed, self._lines = outer
+        return found
+
+    def line(self, read: Callable[[], T]) -> T:
+        """Reads attributes, which mostly end the line. Equal lines are read once: the layers of a
+        model repeat them."""
+        start = self.at
+        end = self.text.find("\n", start)
+        if end < 0:
+            return read()
+        text = self.text[start:end]
+        known: T | None = self._lines.get(text)
+        if known is not None:
+            self.at = end
+            self.skip()
+            return known
+        found = read()
+        if self.at >= end:
+            self._lines[text] = found
         return found
 
     # -- types -------------------------------------------------------------------------------------
@@ -286,7 +312,22 @@ class Reader:
             self.fail(f"{name[:40]!a} is no dtype; {did_you_mean(name[:40], _DTYPES)}", start)
         return _DTYPES[name]
 
-    def type(self) -> tuple[torch.dtype | None, tuple[Size, ...], tuple[Size, ...]]:
+    def type(self) -> Type:
+        """Equal texts without symbols are read once."""
+        start, found = self.at, _STATIC_TYPE.match(self.text, self.at)
+        known = None if found is None else self._types.get(found[0])
+        if found is not None and known is not None:
+            self.at = found.end()
+            self.skip()
+            if not self.peek("("):  # strides after a space
+                return known
+            self.at = start
+        made = self._type()
+        if found is not None and self.text[start : self.at].rstrip() == found[0]:
+            self._types[found[0]] = made
+        return made
+
+    def _type(self) -> Type:
         dtype = None if self.accept("?") else self.dtype()
         self.expect("[")
         shape = self.several(self.open_size, "]")

@@ -103,7 +103,7 @@ class ValueReader(Reader):
 
     def attributes(self) -> Any:
         start = self.at
-        return self.nested(lambda: self._attributes(self.target(), start))
+        return self.line(lambda: self.nested(lambda: self._attributes(self.target(), start)))
 
     def _keyword(self) -> tuple[str, Any]:
         name = self.word()

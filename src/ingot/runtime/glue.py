@@ -329,7 +329,8 @@ class _Glue(ExpressionWriter):
     def _look_at_inputs(self) -> None:
         """PyTorch's own kernels would follow a null pointer: the inputs of eager ops are checked
         once, before anything runs. Segments check the tensors that they bind."""
-        names = [n for n in self.plan.inputs if n in eager_inputs(self.plan, self.buffers)]
+        read = eager_inputs(self.plan, self.buffers)
+        names = [name for name in self.plan.inputs if name in read]
         if not names:
             return
         rows = array("q")

@@ -21,9 +21,11 @@ from ingot.codegen.jit.native import (
 )
 from ingot.codegen.mlir.check_functions import with_check_functions
 from ingot.codegen.mlir.memory import MemoryBuilder
+from ingot.codegen.mlir.openmp import has_openmp
 from ingot.linkage import declared_names, imported
 from ingot.machine import LEVELS, is_targeting, machine_levels, this_machine
 from ingot.ops.values import Ptr
+from ingot.version import code_version
 
 LOWERING = (
     "builtin.module(convert-scf-to-cf,convert-math-to-llvm,convert-vector-to-llvm,convert-arith-to-llvm,"
@@ -103,6 +105,22 @@ def module_with(kernel: str, function: str) -> Native | None:
 def keep_kernel(kernel: str, native: Native) -> None:
     """Record that the kernel of this text is in this module."""
     code_store.keep(code_key(this_machine().isa, LOWERING, kernel), native.key.encode())
+
+
+def named_module(name: str) -> Native | None:
+    """The module, stored earlier, that this version of ingot makes under this name."""
+    return find_kernel([_key_of(name)]) if code_store.takes_programs() else None
+
+
+def keep_named(name: str, native: Native) -> None:
+    if code_store.takes_programs():
+        code_store.keep(_key_of(name), native.key.encode())
+
+
+def _key_of(name: str) -> str:
+    machine = this_machine()
+    sizes = f"{machine.vector_bits} {machine.l2_bytes} {machine.l3_bytes} {has_openmp()}"
+    return code_key(machine.isa, LOWERING, f"{code_version()} {sizes} {name}")
 
 
 def _called_address(symbol: str) -> int | None:

@@ -13,6 +13,7 @@ from concurrent.futures import Future
 from typing import Any, Generic, TypeVar
 from weakref import WeakSet
 
+from ingot.codegen.jit.jit import keep_named, named_module
 from ingot.codegen.jit.native import Native, used
 from ingot.machine import this_machine
 
@@ -79,6 +80,23 @@ class Once(Generic[T]):
         self.lock = threading.Lock()
         self.in_line = set()
         self.results = {key: result for key, result in self.results.items() if result.done()}
+
+
+class OnceStored(Once[Native]):
+    """Of a function whose module follows from its arguments and the machine alone: a module of an
+    earlier process is found without writing its text."""
+
+    def __init__(self, function: Callable[..., Native]):
+        super().__init__(self._found_or_made)
+        self.made = function
+
+    def _found_or_made(self, *args: Hashable) -> Native:
+        name = f"{self.made.__module__}.{self.made.__qualname__}{args!r}"
+        known = named_module(name)
+        if known is None:
+            known = self.made(*args)
+            keep_named(name, known)
+        return known
 
 
 _all: WeakSet[Once[Any]] = WeakSet()

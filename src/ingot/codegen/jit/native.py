@@ -134,14 +134,15 @@ def find(keys: Iterable[str]) -> Native | None:
     return None
 
 
-def find_kernel(keys: Iterable[str], function: str) -> Native | None:
-    """The module that contains a kernel, by the keys of the kernel's text."""
+def find_kernel(keys: Iterable[str], function: str = "") -> Native | None:
+    """The module that the first of these keys refers to, such as those of a kernel's text, with the
+    function, if one is named."""
     for _, entry in code_store.stored(keys):
         try:
             native = find([code_store.read_reference(entry)])
         except EntryError:
             continue
-        if native is not None and function in native.addresses:
+        if native is not None and (not function or function in native.addresses):
             return native
     return None
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import torch
 
 from ingot.codegen.jit.jit import FUNCTION_ATTRIBUTES, compile_module
-from ingot.codegen.jit.lazy import Once
+from ingot.codegen.jit.lazy import OnceStored
 from ingot.codegen.jit.native import Native
 from ingot.codegen.mlir.functions import I64, Writer
 from ingot.codegen.mlir.memory import types_of
@@ -26,7 +26,7 @@ WORK_PER_THREAD = 1 << 17
 """Multiplications that are worth waking a thread for if nothing was measured."""
 
 
-@Once
+@OnceStored
 def _tiles(shape: Shape) -> Native:
     """Tiles of this shape and of all smaller heights."""
     return compile_module(

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import torch
 
 from ingot.codegen.jit.jit import compile_module
-from ingot.codegen.jit.lazy import Once
+from ingot.codegen.jit.lazy import OnceStored
 from ingot.codegen.jit.native import Native
 from ingot.codegen.loops.gemm import call_tile
 from ingot.codegen.loops.reduce import across_lanes
@@ -53,7 +53,7 @@ def attention_function(dtype: torch.dtype, width: int) -> int:
     return _compiled(shape).addresses["attention"]
 
 
-@Once
+@OnceStored
 def _compiled(shape: Shape) -> Native:
     task = _Task(shape)
     functions = {"task": task.text(), "attention": _entry()}

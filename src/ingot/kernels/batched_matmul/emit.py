@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 
 from ingot.codegen.jit.jit import compile_module
-from ingot.codegen.jit.lazy import Once
+from ingot.codegen.jit.lazy import OnceStored
 from ingot.codegen.jit.native import Native
 from ingot.codegen.loops.gemm import DEPTH, WORK_PER_THREAD, call_tile
 from ingot.codegen.mlir.functions import Writer
@@ -40,7 +40,7 @@ def batched_share(dtype: torch.dtype) -> int:
     return _compiled(dtype).addresses["task"]
 
 
-@Once
+@OnceStored
 def _compiled(dtype: torch.dtype) -> Native:
     task = _Task(dtype)
     functions = {"task": task.text(), "batched": _entry()}

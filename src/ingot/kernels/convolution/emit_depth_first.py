@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 
 from ingot.codegen.jit.jit import compile_module
-from ingot.codegen.jit.lazy import Once
+from ingot.codegen.jit.lazy import OnceStored
 from ingot.codegen.jit.native import Native
 from ingot.codegen.mlir.functions import I64
 from ingot.codegen.mlir.memory import FRAME
@@ -41,7 +41,7 @@ def chain_functions(dtype: torch.dtype) -> tuple[int, int]:
     return addresses(_compiled(dtype))
 
 
-@Once
+@OnceStored
 def _compiled(dtype: torch.dtype) -> Native:
     functions = {"task": _Task(dtype).text(), "convolution": launch(FIELDS, _POINTERS)}
     return compile_module(list(openmp_declarations().values()), functions)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import torch
 
 from ingot.codegen.jit.jit import compile_module
-from ingot.codegen.jit.lazy import Once
+from ingot.codegen.jit.lazy import OnceStored
 from ingot.codegen.jit.native import Native
 from ingot.codegen.mlir.functions import I64
 from ingot.codegen.mlir.openmp import openmp_declarations
@@ -51,7 +51,7 @@ def begin(dtype: torch.dtype) -> None:
     _compiled.begin(dtype)
 
 
-@Once
+@OnceStored
 def _compiled(dtype: torch.dtype) -> Native:
     functions = {"task": _Task(dtype).text(), "convolution": launch(FIELDS, _POINTERS)}
     return compile_module(list(openmp_declarations().values()), functions)

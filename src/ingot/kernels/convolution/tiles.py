@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from ingot.codegen.jit.jit import FUNCTION_ATTRIBUTES, compile_module
-from ingot.codegen.jit.lazy import Once
+from ingot.codegen.jit.lazy import OnceStored
 from ingot.codegen.jit.native import Native
 from ingot.codegen.mlir.builder import Builder
 from ingot.codegen.mlir.functions import I64, Writer
@@ -59,7 +59,7 @@ def tile_function(tile: Tile, rows: int) -> int:
     return _compiled(tile, rows).addresses["tile"]
 
 
-@Once
+@OnceStored
 def _compiled(tile: Tile, rows: int) -> Native:
     return compile_module([], {"tile": _TileWriter(tile, rows).text()})
 

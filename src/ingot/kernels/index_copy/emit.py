@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import torch
 
 from ingot.codegen.jit.jit import compile_module
-from ingot.codegen.jit.lazy import Once
+from ingot.codegen.jit.lazy import OnceStored
 from ingot.codegen.jit.native import Native
 from ingot.codegen.mlir.functions import I64, Writer
 from ingot.codegen.mlir.openmp import openmp_declarations
@@ -40,7 +40,7 @@ def index_copy_function(itemsize: int) -> int:
     return _compiled(ELEMENTS[itemsize]).addresses["place"]
 
 
-@Once
+@OnceStored
 def _compiled(dtype: torch.dtype) -> Native:
     functions = {"task": _Task(dtype).text(), "place": _entry()}
     return compile_module(list(openmp_declarations().values()), functions)

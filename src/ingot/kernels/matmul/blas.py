@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 
 from ingot.codegen.jit.jit import compile_module
-from ingot.codegen.jit.lazy import Once
+from ingot.codegen.jit.lazy import OnceStored
 from ingot.codegen.jit.native import Native
 from ingot.codegen.mlir.functions import Writer
 from ingot.linkage import declared, has_symbol
@@ -33,7 +33,7 @@ def library_function(dtype: torch.dtype) -> int:
     return _compiled(dtype).addresses["matmul"]
 
 
-@Once
+@OnceStored
 def _compiled(dtype: torch.dtype) -> Native:
     pointers = ", ".join(["!llvm.ptr"] * 13)
     return compile_module(

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 import torch
 
 from ingot.codegen.jit.jit import compile_module
-from ingot.codegen.jit.lazy import Once
+from ingot.codegen.jit.lazy import OnceStored
 from ingot.codegen.jit.native import Native
 from ingot.codegen.loops.gemm import DEPTH, begin_tiles, call_tile
 from ingot.codegen.mlir.functions import I64, Writer
@@ -51,7 +51,7 @@ def share_function(dtype: torch.dtype, stored: torch.dtype) -> int:
     return _compiled(dtype, stored).addresses["task"]
 
 
-@Once
+@OnceStored
 def _compiled(dtype: torch.dtype, stored: torch.dtype) -> Native:
     shape = matmul_shape(dtype, stored)
     panels = _Panels(shape)

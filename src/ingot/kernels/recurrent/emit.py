@@ -10,7 +10,7 @@ from __future__ import annotations
 import torch
 
 from ingot.codegen.jit.jit import compile_module
-from ingot.codegen.jit.lazy import Once
+from ingot.codegen.jit.lazy import OnceStored
 from ingot.codegen.jit.native import Native
 from ingot.codegen.loops.gemm import DEPTH, WORK_PER_THREAD, call_tile
 from ingot.codegen.mlir.functions import Writer
@@ -35,7 +35,7 @@ def lstm_function(dtype: torch.dtype) -> int:
     return _compiled(dtype).addresses["lstm"]
 
 
-@Once
+@OnceStored
 def _compiled(dtype: torch.dtype) -> Native:
     task = _Task(dtype)
     functions = {"task": task.text(), "lstm": _entry()}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 
 from ingot.codegen.jit.jit import compile_module
-from ingot.codegen.jit.lazy import Once
+from ingot.codegen.jit.lazy import OnceStored
 from ingot.codegen.jit.native import Native
 from ingot.codegen.loops.reduce import across_lanes
 from ingot.codegen.mlir.functions import I64, Writer
@@ -52,7 +52,7 @@ def routing_function(form: TopkForm) -> int:
     return _compiled(form).addresses["topk_softmax"]
 
 
-@Once
+@OnceStored
 def _compiled(form: TopkForm) -> Native:
     task = _Task(form)
     functions = {"task": task.text(), "topk_softmax": _entry()}
