@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache
 
 import torch
@@ -47,6 +47,11 @@ class Machine:
     for C: kernels with and without checks are cached apart."""
     has_torch: bool = True
     """Is libtorch in the process? A C program has neither its BLAS nor its Sleef."""
+
+    def as_text(self) -> str:
+        """All that code depends on; the features are those of the `isa`."""
+        own = (field.name for field in fields(self) if field.name != "features")
+        return ", ".join(f"{name} {getattr(self, name)}" for name in own)
 
     def lanes(self, element_bytes: int = 4) -> int:
         return self.vector_bits // 8 // element_bytes

@@ -20,7 +20,7 @@ def code_version() -> str:
         return __version__
     digest = hashlib.sha256()
     for path in sorted(_sources(str(package))):
-        with open(path, "rb") as file:
+        with open(path, "rb", buffering=0) as file:
             digest.update(f"{path[len(str(package)) :]}\0".encode())
             digest.update(file.read())
     return f"{__version__} {digest.hexdigest()[:16]}"

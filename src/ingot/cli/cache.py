@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -34,9 +34,13 @@ def cache() -> None:
 def stats(as_json: bool) -> None:
     """Show the folder, the size, and what the entries were compiled for."""
     from ingot.cache import transfer
+    from ingot.cache.disk import disk_cache
     from ingot.codegen.jit.stored_code import inventory
+    from ingot.compilation_cache.missed_programs import count_programs
 
     found, stored = transfer.stats(), inventory()
+    disk = disk_cache()
+    programs = 0 if disk is None else count_programs(disk)
     modules = [
         {"compiler": made_for[0], "isa": made_for[1], "modules": count, "bytes": size}
         for made_for, (count, size) in sorted(stored.items())
@@ -45,12 +49,12 @@ def stats(as_json: bool) -> None:
         sizes = asdict(found)
         # of this process, which compiled nothing
         kept = {name: sizes[name] for name in ("folder", "entries", "bytes", "limit", "trouble")}
-        click.echo(json.dumps({**kept, "modules": modules}))
+        click.echo(json.dumps({**kept, "programs": programs, "modules": modules}))
         return
-    click.echo("\n".join(_stats_text(found, modules)))
+    click.echo("\n".join(_stats_text(found, programs, modules)))
 
 
-def _stats_text(found: Stats, modules: list[dict[str, Any]]) -> Iterator[str]:
+def _stats_text(found: Stats, programs: int, modules: list[dict[str, Any]]) -> Iterator[str]:
     if not found.folder:
         yield f"no cache on disk: {found.trouble}"
         return
@@ -58,6 +62,8 @@ def _stats_text(found: Stats, modules: list[dict[str, Any]]) -> Iterator[str]:
     yield f"folder   {found.folder}"
     yield f"entries  {found.entries}"
     yield f"size     {_megabytes(found.bytes)} of {_megabytes(found.limit)} ({share:.0%})"
+    if programs:
+        yield f"programs {programs}"
     for row in modules:
         made_for = f"{row['compiler']}, {isa_text(row['isa'])}"
         yield f"modules  {row['modules']} for {made_for}: {_megabytes(row['bytes'])}"
@@ -113,31 +119,51 @@ def why(script: str | None, as_json: bool) -> None:
 
     SCRIPT is the name of a file: then it is the last process that ran this file. Each module that
     was compiled is compared with the nearest one that was there: the compiler's version, the
-    instruction set, the lowering, and the MLIR text.
+    instruction set, the lowering, and the MLIR text. So is each program: versions, machine,
+    options, signature, symbols, constants, and the graph. For a program that cannot be kept, the
+    reason is shown.
     """
     from ingot.cache.disk import disk_cache
     from ingot.cache.settings import why_no_cache
     from ingot.codegen.jit.missed_code import last_run, misses_of
+    from ingot.compilation_cache.missed_programs import program_misses
 
     disk = disk_cache()
     if disk is None:
         raise click.ClickException(f"no cache on disk: {why_no_cache()}")
     run = last_run(disk, script)
-    misses = [] if run is None else misses_of(disk, run)
+    programs = [] if run is None else program_misses(disk, run)
+    misses = [] if run is None else misses_of(disk, _without(run, programs))
     if as_json:
         found = None if run is None else {"script": run.script, "start": run.start}
-        click.echo(json.dumps({"run": found, "misses": [asdict(miss) for miss in misses]}))
+        listed = {
+            "run": found,
+            "programs": [asdict(miss) for miss in programs],
+            "not_kept": [] if run is None else list(run.refused),
+            "misses": [asdict(miss) for miss in misses],
+        }
+        click.echo(json.dumps(listed))
     elif run is None:
         which = "no process" if script is None else f"no process that ran {script}"
         click.echo(f"{which} is known to have compiled anything that was not in {disk.folder}")
     else:
-        click.echo("\n".join(_why_text(run, misses)))
+        click.echo("\n".join(_why_text(run, programs, misses)))
 
 
-def _why_text(run: Run, misses: list[Miss]) -> Iterator[str]:
+def _without(run: Run, programs: Sequence[Miss]) -> Run:
+    """Without the keys of programs."""
+    keys = {miss.key for miss in programs}
+    return replace(run, keys=tuple(key for key in run.keys if key not in keys))
+
+
+def _why_text(run: Run, programs: list[Miss], misses: list[Miss]) -> Iterator[str]:
     start = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(run.start))
-    yield f"{run.script or 'a process'}, started {start}: {len(misses)} modules were compiled"
-    for miss in misses:
+    count = len(programs) + len(run.refused)
+    what = f"{count} programs and {len(misses)} modules" if count else f"{len(misses)} modules"
+    yield f"{run.script or 'a process'}, started {start}: {what} were compiled"
+    for why in run.refused:
+        yield f"\na program that is not kept: {why}"
+    for miss in (*programs, *misses):
         yield ""
         yield f"{miss.key}  {_names(miss.functions)}".rstrip()
         difference = miss.difference

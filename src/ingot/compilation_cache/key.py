@@ -73,14 +73,10 @@ _OWN = ("aten", "prims", "prim", "ingot_native")
 
 
 def _machine() -> str:
-    machine = this_machine()
     halves: Mapping[str, bool] = {
         str(half): library_multiplies(half) for half in (torch.bfloat16, torch.float16)
     }
-    return (
-        f"{machine.isa} {machine.vector_bits} bits, L2 {machine.l2_bytes}, L3 {machine.l3_bytes}, "
-        f"oneDNN {halves}, {torch.backends.mkldnn.enabled}"
-    )
+    return f"{this_machine().as_text()}, oneDNN {torch.backends.mkldnn.enabled} {halves}"
 
 
 def _state() -> str:

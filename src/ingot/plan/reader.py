@@ -36,6 +36,7 @@ _SPACE = re.compile(r"(?:\s|;[^\n]*)*")
 _SOLID = frozenset('abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_%@(){}[]:,=-"#')
 """Characters that are neither space nor begin a comment. Most tokens are followed by one."""
 _STATIC_TYPE = re.compile(r"\w+\[[0-9, ]*\](?:\([0-9, ]*\))?")
+_BUFFER = re.compile(rf"%({NAME.pattern})")
 _STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 _INTEGER = re.compile(r"-?\d+")
 _FLOAT = re.compile(r"-?(?:\d+\.\d*(?:e[+-]?\d+)?|\d+e[+-]?\d+|inf\b|nan\b)")
@@ -172,6 +173,11 @@ class Reader:
         return self._named(NAME, "a digest")
 
     def buffer(self) -> str:
+        found = _BUFFER.match(self.text, self.at)
+        if found is not None:
+            self.at = found.end()
+            self.skip()
+            return found[1]
         if not self.accept("%"):
             self.fail("expected the name of a buffer or value: %name")
         return self._named(NAME, "a name")

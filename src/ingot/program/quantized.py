@@ -9,7 +9,6 @@ from typing import Any
 
 import torch
 from torch import fx
-from torch.utils import _pytree as pytree
 
 DTYPES = {torch.qint8, torch.quint8, torch.qint32, torch.quint4x2, torch.quint2x4}
 MAKERS = ("quantize_per_", "_make_per_", "_empty_affine_quantized", "_empty_per_channel_affine",
@@ -32,8 +31,8 @@ def why_uncertain(gm: fx.GraphModule) -> str | None:
 
 def makes_quantized(node: fx.Node) -> bool:
     target: Any = node.target
-    leaves = pytree.tree_leaves((node.args, node.kwargs))
-    if any(isinstance(leaf, torch.dtype) and leaf in DTYPES for leaf in leaves):
+    given = (*node.args, *node.kwargs.values())  # no op takes a list of dtypes
+    if any(isinstance(each, torch.dtype) and each in DTYPES for each in given):
         return True
     if not isinstance(target, torch._ops.OpOverload):
         return False

@@ -119,8 +119,7 @@ def keep_named(name: str, native: Native) -> None:
 
 def _key_of(name: str) -> str:
     machine = this_machine()
-    sizes = f"{machine.vector_bits} {machine.l2_bytes} {machine.l3_bytes} {has_openmp()}"
-    return code_key(machine.isa, LOWERING, f"{code_version()} {sizes} {name}")
+    return code_key(machine.isa, LOWERING, f"{code_version()} {machine.as_text()} {has_openmp()} {name}")
 
 
 def _called_address(symbol: str) -> int | None:

@@ -74,7 +74,7 @@ def last_run(disk: DiskCache, script: str | None) -> Run | None:
 
 
 def misses_of(disk: DiskCache, run: Run) -> list[Miss]:
-    later = _later_keys(disk.runs(), run)
+    later = later_keys(disk.runs(), run)
     missed: dict[str, _Text] = {}
     known: list[_Text] = []
     for each in islice(_texts(disk), MOST_COMPARED):
@@ -85,7 +85,8 @@ def misses_of(disk: DiskCache, run: Run) -> list[Miss]:
     return [_miss(key, missed.get(key), known) for key in dict.fromkeys(run.keys)]
 
 
-def _later_keys(runs: Sequence[Run], run: Run) -> set[str]:
+def later_keys(runs: Sequence[Run], run: Run) -> set[str]:
+    """What later processes built, which was not there."""
     at = next((k for k, each in enumerate(runs) if each == run), len(runs))
     return {key for each in runs[at + 1 :] for key in each.keys}
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ingot.cache.disk import DiskCache, disk_cache, read_entry
+from ingot.cache.programs import check_program_entry, is_program, is_questions
 from ingot.codegen.jit.code_store import (
     EntryError,
     Module,
@@ -31,8 +32,11 @@ class Stored:
 
 
 def check_entry(key: str, entry: bytes) -> None:
-    """An EntryError or ObjectError unless it is a module whose key is the digest of its text and
-    origin, or the key of a module. What the machine code does cannot be checked."""
+    """A CompileError unless it is a module whose key is the digest of its text and origin, the key
+    of a module, or a program under its key. What the machine code does cannot be checked."""
+    if is_program(entry) or is_questions(entry):
+        check_program_entry(key, entry)
+        return
     if not is_module(entry):
         read_reference(entry)
         return
