@@ -1,5 +1,6 @@
-"""A second process compiles nothing that the first one compiled, through both entry points; damaged
-entries are compiled anew; code for another machine is another entry."""
+"""A second process compiles nothing that the first one compiled, neither modules nor programs,
+through both entry points; damaged entries are compiled anew; code for another machine is another
+entry."""
 
 from __future__ import annotations
 
@@ -26,12 +27,21 @@ def counted(*args):
     return compiled(*args)
 jit.object_code = counted
 
+from ingot import pipeline
+planned = []
+within = pipeline._within
+def counted(*args):
+    planned.append(args)
+    return within(*args)
+pipeline._within = counted
+
 torch.manual_seed(0)
+x = torch.randn(2, 3, 8, 8)
+torch.manual_seed(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
 model = nn.Sequential(
     nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Flatten(), nn.Linear(8 * 36, 32), nn.LayerNorm(32), nn.GELU(),
     nn.Linear(32, 4), nn.Softmax(-1),
 ).eval()
-x = torch.randn(2, 3, 8, 8)
 with torch.no_grad():
     expected = model(x)
     for run in (torch.compile(model, backend="ingot"), ingot.compile(model, (x,))):
@@ -41,13 +51,14 @@ y = torch.randn(100, requires_grad=True)
 loss(y).backward()
 torch.testing.assert_close(y.grad, (y.cos() * y + y.sin()).detach())
 from ingot import cache
-print(json.dumps({"compiled": len(made), "entries": cache.stats().entries}))
+entries = cache.stats().entries
+print(json.dumps({"compiled": len(made), "planned": len(planned), "entries": entries}))
 """
 
 
-def run(folder: Path, program: str = PROGRAM, **environment: str) -> Any:
+def run(folder: Path, *words: str, program: str = PROGRAM, **environment: str) -> Any:
     result = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=600,
+        [sys.executable, "-c", program, *words], capture_output=True, text=True, timeout=600,
         env={**os.environ, "INGOT_CACHE_DIR": str(folder), "INGOT_CACHE_MB": "64", **environment},
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
@@ -56,8 +67,8 @@ def run(folder: Path, program: str = PROGRAM, **environment: str) -> Any:
 
 def test_the_second_process_compiles_nothing(tmp_path: Path) -> None:
     first, second = run(tmp_path), run(tmp_path)
-    assert first["compiled"] > 5
-    assert second == {"compiled": 0, "entries": first["entries"]}
+    assert first["compiled"] > 5 and first["planned"] == 4
+    assert second == {"compiled": 0, "planned": 0, "entries": first["entries"]}
 
 
 @pytest.mark.slow
@@ -74,12 +85,45 @@ def test_damaged_entries_are_compiled_anew(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_weights_are_not_in_the_key(tmp_path: Path) -> None:
+    """Each process compares with eager."""
+    run(tmp_path, "1")
+    other = run(tmp_path, "2")
+    assert (other["compiled"], other["planned"]) == (0, 0)
+
+
+@pytest.mark.slow
+def test_a_read_only_folder_is_read(tmp_path: Path) -> None:
+    """By a user without rights, or, since those of root hold everywhere, on a full disk."""
+    first = run(tmp_path / "code")
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    for path in [tmp_path / "code", *(tmp_path / "code").rglob("*")]:
+        path.chmod(0o500 if path.is_dir() else 0o400)
+    try:
+        second = run(tmp_path / "code")
+    finally:
+        for path in [tmp_path / "code", *(tmp_path / "code").rglob("*")]:
+            path.chmod(0o700 if path.is_dir() else 0o600)
+    assert second == {"compiled": 0, "planned": 0, "entries": first["entries"]}
+    assert before == {path: path.read_bytes() for path in before}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("home", ["/nonexistent", "relative"])
+def test_without_a_home(tmp_path: Path, home: str) -> None:
+    found = run(tmp_path, INGOT_CACHE_DIR="", HOME=home, XDG_CACHE_HOME=home)
+    assert found["planned"] == 4
+
+
+@pytest.mark.slow
 def test_other_machines_have_other_entries(tmp_path: Path) -> None:
     first = run(tmp_path)
     narrow = run(tmp_path, INGOT_MACHINE="x86-64-v3")
-    assert narrow["compiled"] > 5 and narrow["entries"] > first["entries"]
-    assert run(tmp_path, INGOT_MACHINE="x86-64-v3")["compiled"] == 0
-    assert run(tmp_path)["compiled"] == 0
+    assert (
+        narrow["compiled"] > 5 and narrow["planned"] == 4 and narrow["entries"] > first["entries"]
+    )
+    for again in (run(tmp_path, INGOT_MACHINE="x86-64-v3"), run(tmp_path)):
+        assert (again["compiled"], again["planned"]) == (0, 0)
 
 
 @pytest.mark.slow
@@ -88,4 +132,5 @@ def test_threads_user_home_and_folder_are_not_in_the_key(tmp_path: Path) -> None
     run(tmp_path / "a", OMP_NUM_THREADS="1")
     (tmp_path / "a").rename(tmp_path / "b")
     other = {"HOME": str(tmp_path / "home"), "USER": "other", "HOSTNAME": "other"}
-    assert run(tmp_path / "b", OMP_NUM_THREADS="2", **other)["compiled"] == 0
+    found = run(tmp_path / "b", OMP_NUM_THREADS="2", **other)
+    assert (found["compiled"], found["planned"]) == (0, 0)

@@ -1,5 +1,5 @@
 """Eight processes compile the same models at once with one cache: no error, no torn entry, and each
-module is built at most twice."""
+module and each program is built at most twice."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from ingot.cache.disk import KEY, read_entry
+from ingot.cache.disk import KEY, DiskCache, read_entry
+from ingot.cache.programs import is_program
 from ingot.codegen.jit.stored_code import check_entry
 
-PROCESSES = 8
+PROCESSES, MODELS = 8, 10
 PROGRAM = """
 import json
 import torch
@@ -70,6 +71,14 @@ def test_eight_processes_compile_the_same_models(tmp_path: Path) -> None:
         assert process.returncode == 0, error
         built.update(json.loads(out.splitlines()[-1]))
     assert len(built) > 15 and max(built.values()) <= 2, built.most_common(5)
+
+    logged = Counter(key for run in DiskCache(folder, 64 << 20).runs() for key in run.keys)
+    programs = [
+        path.name for path in folder.rglob("*")
+        if KEY.fullmatch(path.name) and is_program(read_entry(path) or b"")
+    ]  # fmt: skip
+    assert len(programs) == MODELS and max(map(logged.__getitem__, programs)) <= 2
+    assert min(map(logged.__getitem__, programs)) >= 1
 
     files = [path for path in folder.rglob("*") if path.is_file() and path.parent != folder]
     assert {path.name for path in files} >= set(built)

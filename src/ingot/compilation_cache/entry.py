@@ -14,7 +14,8 @@ import torch
 from torch import Tensor
 
 import ingot.kernels.registry  # noqa: F401  (registers the attributes that plans name)
-from ingot.codegen.jit.native import compiled_function, find
+from ingot.codegen.jit import code_store
+from ingot.codegen.jit.native import Native, compiled_function, find
 from ingot.compilation_cache.graph_text import GraphText, Unencodable
 from ingot.machine import this_machine
 from ingot.options import Options
@@ -96,7 +97,15 @@ def _kernel(entry: KernelEntry) -> list[str | None]:
     share = compiled_function(entry.share) if entry.share else None
     if found is None:
         raise Unencodable("a kernel that ingot did not compile")
+    _keep_module(found[0])
     return [found[0].key, found[1], None if share is None else share[1]]
+
+
+def _keep_module(native: Native) -> None:
+    """The module may be linked here and no longer be in the cache."""
+    code_store.keep(native.key, native.module.entry())
+    for each in native.calls:
+        _keep_module(each)
 
 
 def _found(key: str, function: str, share: str | None) -> KernelEntry:

@@ -81,6 +81,8 @@ class _Request:
         self.options = options
         self.graph = GraphText(subject.module)
         self.key = program_key(subject, self.graph, options)
+        self.questions: list[str] = []
+        """Those that other compilations of this key asked."""
         self._known = self._assumed()
 
     def _assumed(self) -> Any:
@@ -98,7 +100,8 @@ class _Request:
         try:
             entry = code_store.entry(key.key())
             if entry is not None and is_questions(entry):
-                key = self._answered(read_questions(entry))
+                self.questions = read_questions(entry)
+                key = self._answered(self.questions)
                 entry = code_store.entry(key.key())
             if entry is None:
                 return None
@@ -119,15 +122,23 @@ class _Request:
             if self._assumed() != self._known:
                 raise Unencodable("compiling it added assumptions about sizes")
             program = encode_program(compiled, self.graph)
-            key = self._answered(questions) if questions else self.key
+            key = self._placed(list(dict.fromkeys([*self.questions, *questions])))
             code_store.keep(key.key(), program_entry(key, program))
-            if questions:
-                code_store.keep(self.key.key(), questions_entry(questions))
             code_store.missed(key.key())
         except Unencodable as why:
             code_store.not_kept(str(why))
         except Exception:
             log.info("a program is not kept", exc_info=True)
+
+    def _placed(self, questions: list[str]) -> ProgramKey:
+        """The key with the answers. What is asked may depend on earlier answers, so questions add
+        up."""
+        if not questions:
+            return self.key
+        if questions != self.questions:
+            code_store.discard(self.key.key())
+            code_store.keep(self.key.key(), questions_entry(questions))
+        return self._answered(questions)
 
 
 def _recalled(

@@ -145,9 +145,9 @@ class Variants:
         choice = CHOICES[name]
         if name in self.fixed:
             return self._noted(name, "", always(self.fixed[name], BY_HAND), None)
-        alone = choice.variants == THREADS and is_single_threaded()
         operation = choice.operation
-        record = None if alone else self.record(operation, lambda: tensors(**forms), needed)
+        shared = choice.variants == THREADS
+        record = self.record(operation, lambda: tensors(**forms), needed, shared)
         if record is None:
             return self._noted(name, "", covered(RangeTable(()), built_in), None)
         known = [
@@ -159,13 +159,21 @@ class Variants:
         return self._noted(name, record.setting, table, record)
 
     def record(
-        self, operation: Dispatch, arguments: Arguments, needed: Range | None = None
+        self,
+        operation: Dispatch,
+        arguments: Arguments,
+        needed: Range | None = None,
+        shared: bool = False,
     ) -> TuningRecord | None:
-        """The record of an op, measured now if there is time for it."""
+        """The record of an op, measured now if there is time for it. `shared`: the choice is
+        whether threads share the work; one thread has none."""
         from ingot.dispatch.tune import record_for
 
-        ask_for_folder()
-        if not self.options.tune and not has_tuning_files(self.options.tuning):
+        if not self.options.tune:
+            ask_for_folder()
+            if not has_tuning_files(self.options.tuning):
+                return None
+        if shared and is_single_threaded():
             return None
         bound = arguments()
         ask_for_record(operation, bound, self.options)
