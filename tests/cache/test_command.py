@@ -11,6 +11,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from click.testing import CliRunner, Result
 
 from ingot.cache import settings
 from ingot.cache.disk import DiskCache, disk_cache
+from ingot.cache.programs import ProgramKey, program_entry, questions_entry
 from ingot.cli import main
 from ingot.codegen.jit.code_store import Module, Origin, packed_source
 
@@ -292,7 +294,9 @@ def test_the_run_is_chosen_by_its_script(disk: DiskCache, monkeypatch: pytest.Mo
     assert part_of("second.py")["there"] == BODY[-1].strip()
     assert "second.py" in ingot("why").output
     assert "no process that ran third.py is known" in ingot("why", "third.py").output
-    assert json.loads(ingot("why", "third.py", "--json").output) == {"run": None, "misses": []}
+    assert json.loads(ingot("why", "third.py", "--json").output) == {
+        "run": None, "programs": [], "not_kept": [], "misses": [],
+    }  # fmt: skip
 
 
 def test_nothing_to_compare(disk: DiskCache, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -352,3 +356,85 @@ def test_why_a_program_was_compiled_again(disk: DiskCache, tmp_path: Path) -> No
         miss["difference"]["part"] == "instruction set"
         for miss in started("3", INGOT_MACHINE="x86-64-v2")
     )
+
+
+# -- programs --------------------------------------------------------------------------------------
+
+GRAPH = "\n".join(f"node{k} aten.sin.default(%x)" for k in range(10))
+PROGRAM = ProgramKey(
+    "1", "0.1.0", "2.13", "torch-mlir 1", "x86-64-v3", "torch.float32", "strict=False", "static []",
+    "s0 2..64", "", GRAPH,
+)  # fmt: skip
+
+
+def put_program(disk: DiskCache, key: ProgramKey = PROGRAM, **parts: str) -> str:
+    key = replace(key, **parts)
+    disk.keep(key.key(), program_entry(key, b"a program"))
+    return key.key()
+
+
+@pytest.mark.parametrize(
+    ("part", "there", "line"),
+    [
+        ("ingot", "0.0.9", 0), ("torch", "2.12", 0), ("machine", "x86-64-v4", 0),
+        ("options", "strict=True", 0), ("signature", "static [1]", 0), ("symbols", "s0 2..65", 0),
+        ("constants", "held 12ab", 0), ("environment", '[["threads", "2"]]', 0),
+        ("graph", GRAPH.replace("node7 aten.sin", "node7 aten.cos"), 8),
+    ],
+)  # fmt: skip
+def test_why_a_program_was_compiled(disk: DiskCache, part: str, there: str, line: int) -> None:
+    near = put_program(disk, **{part: there})
+    put_program(disk, graph="other\nnodes", options="strict=True")
+    key = put_program(disk)
+    disk.missed(key)
+    disk.missed(put(disk, HERE, BODY))
+    found = json.loads(ingot("why", "--json").output)
+    (miss,) = found["programs"]
+    assert [miss["key"] for miss in found["misses"]] == [put(disk, HERE, BODY)]
+    assert (miss["key"], miss["nearest"]) == (key, near)
+    difference = miss["difference"]
+    assert (difference["part"], difference["line"]) == (part, line)
+    assert difference["here"] != difference["there"]
+    assert difference["there"] in there.splitlines()
+    text = ingot("why").output
+    assert (
+        "1 programs and 1 modules" in text and f"{part}" in text and "a graph of 10 nodes" in text
+    )
+    assert f"  {part}" in text and "programs 3" in ingot("stats").output
+
+
+def test_why_a_program_is_not_kept(disk: DiskCache) -> None:
+    disk.missed("", "a Generator among the arguments")
+    text = ingot("why").output
+    assert "1 programs and 0 modules" in text
+    assert "a program that is not kept: a Generator among the arguments" in text
+    assert json.loads(ingot("why", "--json").output)["not_kept"] == [
+        "a Generator among the arguments"
+    ]
+
+
+def test_programs_without_a_neighbour(disk: DiskCache) -> None:
+    disk.missed(put_program(disk))
+    assert "there was no other program" in ingot("why").output
+    disk.clear()
+    put_program(disk, graph="other\nnodes")
+    disk.missed(put_program(disk))
+    assert "no program has half of the nodes" in ingot("why").output
+
+
+@pytest.mark.parametrize("way", ["key", "cut", "header", "questions"])
+def test_programs_that_do_not_fit_their_key_are_refused(
+    disk: DiskCache, tmp_path: Path, way: str
+) -> None:
+    key = put_program(disk)
+    entry = disk.find(key)
+    assert entry is not None
+    disk.clear()
+    bad = {
+        "key": ("f" * 32, entry), "cut": (key, entry[:-3]), "header": (key, entry[:20]),
+        "questions": (key, b"ingotqu1{}"),
+    }  # fmt: skip
+    ingot("import", exported(tmp_path / "bad.zip", **dict([bad[way]])), code=1)
+    assert disk.stats().entries == 0
+    good = exported(tmp_path / "good.zip", **{key: entry, "a" * 32: questions_entry(["threads"])})
+    assert "imported 2 entries" in ingot("import", good).output
