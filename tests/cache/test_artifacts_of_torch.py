@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,6 +30,14 @@ def counted(*args):
     return compiled(*args)
 jit.object_code = counted
 
+from ingot import pipeline
+planned = []
+within = pipeline._within
+def planning(*args):
+    planned.append(args)
+    return within(*args)
+pipeline._within = planning
+
 f = torch.compile(lambda x, y: (x.sin() @ y).softmax(-1), backend="ingot")
 file, loads = Path(sys.argv[1]), sys.argv[2] == "load"
 loaded = torch.compiler.load_cache_artifacts(file.read_bytes()) if loads else None
@@ -41,14 +50,15 @@ data, info = torch.compiler.save_cache_artifacts()
 if not loads:
     file.write_bytes(data)
 keys = [sorted(each.ingot_artifacts) for each in (info, loaded) if each is not None]
-print(json.dumps({"compiled": len(made), "keys": keys}))
+print(json.dumps({"compiled": len(made), "planned": len(planned), "keys": keys}))
 """
 
 
-def run(file: Path, way: str) -> dict[str, object]:
+def run(file: Path, way: str, **environment: str) -> dict[str, Any]:
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(file), way],
-        env={**os.environ, "INGOT_CACHE_MB": "0"}, capture_output=True, text=True, timeout=300,
+        env={**os.environ, "INGOT_CACHE_MB": "0", **environment},
+        capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
@@ -62,6 +72,14 @@ def test_a_process_that_loads_artifacts_compiles_nothing(tmp_path: Path) -> None
     assert second["compiled"] == 0
     saved, loaded = second["keys"]
     assert loaded == first["keys"][0] and saved == loaded  # what was used can be saved again
+
+
+@pytest.mark.slow
+def test_programs_are_among_them(tmp_path: Path) -> None:
+    cache = {"INGOT_CACHE_MB": "64", "INGOT_CACHE_DIR": str(tmp_path / "code")}
+    assert run(tmp_path / "artifacts", "save", **cache)["planned"] == 1
+    second = run(tmp_path / "artifacts", "load")
+    assert (second["compiled"], second["planned"]) == (0, 0)
 
 
 def test_the_type_is_registered() -> None:

@@ -169,6 +169,7 @@ def test_dynamic_sizes(built: list[Any]) -> None:
     assert len(built) == 1
 
 
+@pytest.mark.slow
 def test_versions_and_control_flow(built: list[Any]) -> None:
     def by_size(x: torch.Tensor) -> torch.Tensor:
         return torch.cond(x.shape[0] > 8, lambda x: x.sin(), lambda x: x.cos(), (x,))
@@ -198,6 +199,7 @@ def test_constants_of_the_graph_and_folded_ones(built: list[Any]) -> None:
     assert len(built) == 1
 
 
+@pytest.mark.slow
 def test_a_found_program_can_be_saved(built: list[Any], tmp_path: Path) -> None:
     compiled(model(), X)
     exe = compiled(model(), X)
@@ -283,6 +285,21 @@ def test_tensors_that_are_constants(built: list[Any]) -> None:
     assert built[0] == built[2] != built[1] and built[0][0] == built[1][0]
 
 
+def test_schemas_of_custom_ops() -> None:
+    """The plan follows from what an op writes, which its name does not tell."""
+    library = torch.library.Library("cache_test", "FRAGMENT")
+    texts = []
+    for name, schema in (("one", "(Tensor x)"), ("two", "(Tensor(a!) x)")):
+        library.define(f"{name}{schema} -> Tensor")
+        graph = torch.fx.Graph()
+        op = getattr(torch.ops.cache_test, name).default
+        graph.output(graph.call_function(op, (graph.placeholder("x"),)))
+        text = GraphText(torch.fx.GraphModule(nn.Module(), graph)).text
+        texts.append(text.replace("two", "one"))
+    library._destroy()
+    assert texts[0] != texts[1]
+
+
 def test_ranges_of_symbols(built: list[Any]) -> None:
     def f(x: torch.Tensor) -> torch.Tensor:
         return x.softmax(-1)
@@ -322,6 +339,7 @@ def test_threads_only_where_the_plan_depends_on_them(built: list[Any]) -> None:
     assert len(built) == 2
 
 
+@pytest.mark.slow
 def test_winograd_counts_threads(built: list[Any]) -> None:
     before = torch.get_num_threads()
     image, net = torch.randn(1, 32, 16, 16), nn.Conv2d(32, 32, 3, padding=1).eval()
@@ -398,6 +416,7 @@ def test_objects_without_a_text_are_not_kept(built: list[Any], disk: DiskCache) 
         GraphText(module)
 
 
+@pytest.mark.slow
 def test_watched_programs_are_compiled(built: list[Any], tmp_path: Path) -> None:
     compiled(model(), X)
     heard: list[Compiled] = []
@@ -451,6 +470,7 @@ def test_damaged_entries_are_compiled_anew(built: list[Any], disk: DiskCache, wa
     assert len(built) == (3 if way == "folder" else 2)
 
 
+@pytest.mark.slow
 def test_garbled_programs_are_refused_or_right(built: list[Any], disk: DiskCache) -> None:
     """With a digest that fits, so that the parser and the verifier see them."""
     import random

@@ -28,6 +28,8 @@ _MARKS = ("original_aten", "in_bounds", "unbacked_bindings", FROZEN, STORED)
 """The annotations of nodes that the compiler reads, besides their value."""
 _MODULES = ("operator", "_operator", "math", "builtins", "torch")
 """Of the functions that a graph may call besides ops."""
+OWN = ("aten", "prims", "prim", "ingot_native")
+"""Namespaces of ops whose schemas come with PyTorch and ingot. Those of others are in the key."""
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(...))
 _NAMED = (torch.dtype, torch.layout, torch.memory_format, torch.device)
 _SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
@@ -195,7 +197,9 @@ class GraphText:
 
 def _target_name(target: Any) -> str:
     if isinstance(target, OpOverload):
-        return str(target)
+        if target.namespace in OWN:
+            return str(target)
+        return f"{target} {target._schema} {sorted(map(str, target.tags))}"
     if isinstance(target, HigherOrderOperator):
         return f"higher_order.{target.name()}"
     module = getattr(target, "__module__", None)

@@ -13,7 +13,7 @@ from torch.fx import GraphModule
 
 from ingot.cache.programs import ProgramKey
 from ingot.codegen.jit.code_store import compiler
-from ingot.compilation_cache.graph_text import GraphText, Unencodable
+from ingot.compilation_cache.graph_text import OWN, GraphText, Unencodable
 from ingot.machine import library_multiplies, this_machine
 from ingot.options import Options
 from ingot.program.program import Level, Program
@@ -64,12 +64,9 @@ def _foreign(module: GraphModule) -> str:
     for each in module.modules():
         for node in each.graph.nodes if isinstance(each, GraphModule) else ():
             target = node.target
-            if isinstance(target, torch._ops.OpOverload) and target.namespace not in _OWN:
+            if isinstance(target, torch._ops.OpOverload) and target.namespace not in OWN:
                 return str(target)
     return ""
-
-
-_OWN = ("aten", "prims", "prim", "ingot_native")
 
 
 def _machine() -> str:

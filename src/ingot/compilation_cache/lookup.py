@@ -16,6 +16,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 from ingot import observe
 from ingot.cache.environment import answer, asking
 from ingot.cache.programs import (
+    MOST_BYTES,
     ProgramKey,
     is_questions,
     program_entry,
@@ -122,6 +123,8 @@ class _Request:
             if self._assumed() != self._known:
                 raise Unencodable("compiling it added assumptions about sizes")
             program = encode_program(compiled, self.graph)
+            if max(len(program), len(self.key.graph)) > MOST_BYTES // 2:  # as JSON, with escapes
+                raise Unencodable("the program is too large")
             key = self._placed(list(dict.fromkeys([*self.questions, *questions])))
             code_store.keep(key.key(), program_entry(key, program))
             code_store.missed(key.key())
