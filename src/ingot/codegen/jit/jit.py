@@ -119,7 +119,9 @@ def keep_named(name: str, native: Native) -> None:
 
 def _key_of(name: str) -> str:
     machine = this_machine()
-    return code_key(machine.isa, LOWERING, f"{code_version()} {machine.as_text()} {has_openmp()} {name}")
+    return code_key(
+        machine.isa, LOWERING, f"{code_version()} {machine.as_text()} {has_openmp()} {name}"
+    )
 
 
 def _called_address(symbol: str) -> int | None:
