@@ -24,7 +24,7 @@ from ingot.codegen.support import executor, launcher, weight_guard
 from ingot.document import Part, parse
 from ingot.errors import FileError, IngotError, PlanError, PlanTextError, SaveError
 from ingot.machine import LEVELS, Machine
-from ingot.plan.ir import Plan
+from ingot.plan.ir import Kernel, Plan
 from ingot.plan.names import (
     called,
     constants_of,

@@ -20,7 +20,15 @@ from ingot.compilation_cache.graph_text import GraphText, Unencodable
 from ingot.machine import this_machine
 from ingot.options import Options
 from ingot.plan.ir import Plan
-from ingot.plan.names import called, constants_of, has_objects, misfit, target_named, tensors_in
+from ingot.plan.names import (
+    called,
+    constants_of,
+    has_objects,
+    kernels_of,
+    misfit,
+    target_named,
+    tensors_in,
+)
 from ingot.plan.parser import parse
 from ingot.plan.resources import KernelEntry, Resources
 from ingot.plan.values import place_text
@@ -69,7 +77,7 @@ def decode_program(data: bytes, graph: GraphText, options: Options) -> tuple[Pla
         raise StaleEntry("it refers to objects of another process")
     resources = Resources(options.weight_guard, this_machine())
     rows = head["kernels"]
-    for name in {kernel.name: None for kernel in plan.kernels} | rows:
+    for name in {kernel.name: None for kernel in kernels_of(plan)} | rows:
         resources.kernels[name] = _found(*rows[name])
     resources.targets |= {name: target_named(name) for name in called(plan)}
     resources.constants |= _tensors(head["constants"], data[8 + size :], graph)
