@@ -116,21 +116,21 @@ def _through_autograd(
     from ingot.backend.input_views import return_input_views
     from ingot.backend.result_objects import return_objects
     from ingot.capture.autograd import through_aot_autograd
+    from ingot.capture.overlapping_writes import refuse_lost_writes
     from ingot.capture.partition import partition
     from ingot.capture.reshaped_inputs import refuse_exchanged_memory
-    from ingot.capture.unfold_writes import refuse_lost_elements
 
     inference: list[Compiled] = []
 
     def compile_forward(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
         refuse_exchanged_memory(graph.graph)
-        refuse_lost_elements(graph.graph, gm.graph)
+        refuse_lost_writes(graph.graph, gm.graph)
         return_input_views(graph)
         return compile_fx_forward(graph, inputs, options)
 
     def compile_inference(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
         refuse_exchanged_memory(graph.graph)
-        refuse_lost_elements(graph.graph, gm.graph)
+        refuse_lost_writes(graph.graph, gm.graph)
         return_input_views(graph)
         boxed = compile_fx_forward(graph, inputs, options, _static_inputs())
         if hasattr(boxed, "compiled"):  # not if another target runs the graph

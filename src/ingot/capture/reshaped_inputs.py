@@ -10,12 +10,11 @@ from typing import Any
 
 import torch
 from torch import fx
-from torch._ops import OpOverload
 from torch.export import ExportedProgram
 from torch.fx import Node
 
 from ingot.errors import CompileError
-from ingot.program.graph import returned_argument, same_numbers
+from ingot.program.graph import is_inplace_view, returned_argument, same_numbers
 
 aten = torch.ops.aten
 EXCHANGES = {getattr(aten.set_, name) for name in aten.set_.overloads()}
@@ -29,7 +28,7 @@ def refuse_reshaped_inputs(exported: ExportedProgram) -> None:
         if given not in inputs:
             continue
         inputs.add(node)  # the same tensor
-        if _is_restyling(node) and not _is_idle(node, given):
+        if is_inplace_view(node) and not _is_idle(node, given):
             raise CompileError(
                 f"{node.target}: an input is given another shape in place; use a view of it"
             )
@@ -42,11 +41,6 @@ def refuse_exchanged_memory(graph: fx.Graph) -> None:
             raise CompileError(
                 f"{node.target}: the memory of a tensor is exchanged, which has no functional form"
             )
-
-
-def _is_restyling(node: Node) -> bool:
-    op = node.target
-    return isinstance(op, OpOverload) and torch.Tag.inplace_view in op.tags
 
 
 def _is_idle(node: Node, given: Node) -> bool:

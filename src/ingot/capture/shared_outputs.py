@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch._ops import OpOverload
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind as TorchInputKind
 from torch.fx import Node
@@ -17,6 +16,7 @@ from ingot.capture.hidden_aliases import shares_storage
 from ingot.program.from_exported import OUTPUT_KINDS
 from ingot.program.graph import (
     chain_root,
+    is_inplace_view,
     output_values,
     placeholders,
     returned_argument,
@@ -33,7 +33,7 @@ def shared_outputs(exported: ExportedProgram) -> dict[int, Shared]:
         result, views = source, []
         while isinstance(source, Node):
             written = returned_argument(source)
-            if _moves_view(source) or (written is None and not _is_known_view(source)):
+            if is_inplace_view(source) or (written is None and not _is_known_view(source)):
                 break
             if written is None:
                 views.append(source)
@@ -80,12 +80,6 @@ def _by_storage(exported: ExportedProgram, result: Node) -> Shared | None:
             geometry = (list(value.shape), list(value.stride()), start)
             return Shared(node.name, (), geometry)
     return None
-
-
-def _moves_view(node: Node) -> bool:
-    """Whether it changes the geometry of its argument, as `squeeze_` does."""
-    target = node.target
-    return isinstance(target, OpOverload) and torch.Tag.inplace_view in target.tags
 
 
 def _is_known_view(node: Node) -> bool:

@@ -24,6 +24,7 @@ from ingot.capture.check_messages import CapturedCheck, noting_checks, restore_t
 from ingot.capture.foreach_writes import order_foreach_writes
 from ingot.capture.hidden_aliases import reveal_aliases, shared_by_strides
 from ingot.capture.operands_apart import separate_operands
+from ingot.capture.overlapping_writes import refuse_overlapping_writes
 from ingot.capture.plain_checks import plain_checks
 from ingot.capture.plain_writes import write_plainly
 from ingot.capture.reshaped_inputs import refuse_reshaped_inputs
@@ -36,7 +37,6 @@ from ingot.capture.shared_outputs import (
 )
 from ingot.capture.structures import register_structures
 from ingot.capture.trouble import capture_error, error_place, quiet
-from ingot.capture.unfold_writes import refuse_unfold_writes
 from ingot.capture.unseen import data_is_detached
 from ingot.errors import CaptureError
 from ingot.exclusive import exporting_here
@@ -249,7 +249,7 @@ def functional(exported: ExportedProgram, table: Mapping[Any, Any], train: bool)
     _forget_bases(exported)
     table = {**random_decompositions, **table}
     exported = reveal_aliases(replace_resizing_ops(exported))
-    refuse_unfold_writes(exported)
+    refuse_overlapping_writes(exported)
     exported = buffers_of_written_constants(exported)
     shared = {} if train else shared_outputs(exported)
     same = {} if train else same_objects(exported)

@@ -56,6 +56,12 @@ def placeholders(graph: Graph) -> list[Node]:
     return [node for node in graph.nodes if node.op == "placeholder"]
 
 
+def is_inplace_view(node: Node) -> bool:
+    """Whether it changes the geometry of its argument and no element, as `squeeze_` does."""
+    target = node.target
+    return isinstance(target, torch._ops.OpOverload) and torch.Tag.inplace_view in target.tags
+
+
 def is_view(node: Node) -> bool:
     """Whether the op's result may share memory with its first argument."""
     return node.op == "call_function" and _is_view_target(node.target)
