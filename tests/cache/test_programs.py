@@ -17,15 +17,20 @@ import torch
 from torch import nn
 
 import ingot
-from ingot import observe, pipeline
+from ingot import foreign_rules, observe, pipeline
 from ingot.cache import settings
 from ingot.cache.disk import DiskCache, disk_cache
 from ingot.cache.environment import answer
 from ingot.cache.programs import is_program, program_entry, read_key
 from ingot.compilation_cache.graph_text import GraphText, Unencodable
 from ingot.errors import FallbackWarning
+from ingot.fuse.elements import element, element_rules
+from ingot.fuse.views import view, view_rules
 from ingot.machine import machine_of_level, targeting
+from ingot.ops.rules import pointwise, pointwise_rules
 from ingot.options import Options
+from ingot.passes.base import RuleTable
+from ingot.passes.decompositions import decomposes, own_decompositions
 from ingot.runtime.executable import Executable
 from ingot.stages import Compiled
 
@@ -40,6 +45,7 @@ def valid_plans() -> Iterator[None]:
 
 @pytest.fixture
 def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[DiskCache]:
+    monkeypatch.setattr(foreign_rules, "_foreign", {})  # those of other tests
     monkeypatch.setenv(settings.FOLDER, str(tmp_path / "code"))
     monkeypatch.setenv(settings.SIZE, "64")
     disk_cache.cache_clear()
@@ -298,6 +304,52 @@ def test_schemas_of_custom_ops() -> None:
         texts.append(text.replace("two", "one"))
     library._destroy()
     assert texts[0] != texts[1]
+
+
+def _pointwise() -> None:
+    with torch.library._scoped_library("cache_test", "FRAGMENT") as library:
+        library.define("three(Tensor x) -> Tensor")
+        pointwise("cache_test::three.default")(lambda b, x: x)
+        del pointwise_rules[torch.ops.cache_test.three.default]
+
+
+def _element() -> None:
+    element("cache_test")(lambda context, node, index: None)  # type: ignore[arg-type,return-value]
+    del element_rules["cache_test"]
+
+
+def _view() -> None:
+    view("cache_test")(lambda node: None)  # type: ignore[arg-type,return-value]
+    del view_rules["cache_test"]
+
+
+def _decomposition() -> None:
+    decomposes("special_bessel_j1")(lambda x: NotImplemented)
+    del own_decompositions[torch.ops.aten.special_bessel_j1.default]
+
+
+def _rewrite() -> None:
+    RuleTable().on("cache_test")(lambda node, draft: None)  # type: ignore[arg-type,return-value]
+
+
+def _dispatched() -> None:
+    @ingot.dispatch(on=("x", 0), ranges=[64], budget=0)
+    def doubled(x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+    doubled(X)
+
+
+@pytest.mark.parametrize(
+    "register", [_pointwise, _element, _view, _decomposition, _rewrite, _dispatched]
+)
+def test_rules_of_other_code(register: Callable[[], None], built: list[Any]) -> None:
+    """What they compute is not in the key: nothing is kept, or taken."""
+    compiled(model(), X)
+    register()
+    for _ in range(2):
+        compiled(model(), X)
+    assert len(built) == 3
 
 
 def test_ranges_of_symbols(built: list[Any]) -> None:

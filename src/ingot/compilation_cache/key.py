@@ -14,6 +14,7 @@ from torch.fx import GraphModule
 from ingot.cache.programs import ProgramKey
 from ingot.codegen.jit.code_store import compiler
 from ingot.compilation_cache.graph_text import OWN, GraphText, Unencodable
+from ingot.foreign_rules import foreign_rules
 from ingot.machine import library_multiplies, this_machine
 from ingot.options import Options
 from ingot.program.program import Level, Program
@@ -49,6 +50,8 @@ class Subject:
 
 
 def program_key(subject: Subject, graph: GraphText, options: Options) -> ProgramKey:
+    if rules := foreign_rules():
+        raise Unencodable(f"code outside of ingot has registered rules for {', '.join(rules)}")
     if subject.level is Level.PRE_DISPATCH and (named := _foreign(subject.module)):
         raise Unencodable(f"{named} is decomposed by code outside of PyTorch and ingot")
     symbols = "\n".join(filter(None, (subject.symbols, graph.symbol_text())))

@@ -31,6 +31,7 @@ from ingot.dispatch.narrow import (
     world_of,
 )
 from ingot.dispatch.ranges import Range
+from ingot.foreign_rules import note_registration
 
 NAMESPACE = "ingot_dispatch"
 MOST_REMEMBERED = 4096
@@ -55,6 +56,7 @@ def make_operator(dispatch: Declaration) -> CustomOpDef:
     op.register_fake(lambda *args, **kwargs: imagine(dispatch, args, kwargs))
     _register_gradient(dispatch, op)
     op._lib.impl(name, dispatch.reference, "FuncTorchBatched")
+    note_registration(op._opoverload, dispatch.reference)
     known[op._opoverload] = dispatch
     return op
 

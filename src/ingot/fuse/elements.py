@@ -13,6 +13,7 @@ from torch import fx
 
 import ingot.ops.scalar  # noqa: F401  (registers the pointwise rules)
 from ingot.errors import UnsupportedError
+from ingot.foreign_rules import note_registration
 from ingot.fuse import index as ix
 from ingot.fuse.expr import Apply, Checked, Expr, FromIndex, Guarded, Number, ordered
 from ingot.fuse.index import Index
@@ -46,6 +47,7 @@ def element(*targets: Any) -> Callable[[Element], Element]:
         for target in targets:
             if target in element_rules or target in pointwise_rules:
                 raise ValueError(f"an element rule for {target} is registered already")
+            note_registration(target, rule)
             element_rules[target] = rule
         return rule
 

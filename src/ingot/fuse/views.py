@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import fx
 
+from ingot.foreign_rules import note_registration
 from ingot.fuse import index as ix
 from ingot.fuse.index import Index
 from ingot.program.shapes import (
@@ -36,6 +37,7 @@ def view(*targets: Any) -> Callable[[Forward], Forward]:
         for target in targets:
             if target in view_rules:
                 raise ValueError(f"a view rule for {target} is registered already")
+            note_registration(target, forward)
             view_rules[target] = forward
         return forward
 

@@ -15,6 +15,7 @@ from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND as Kind
 from torch._prims_common import elementwise_dtypes
 
 from ingot.errors import UnsupportedError
+from ingot.foreign_rules import note_registration
 from ingot.ops.dtypes import HALVES, NATIVE_DTYPES, rounded
 from ingot.ops.registers import RegisterBuilder
 from ingot.ops.values import Val
@@ -94,6 +95,7 @@ def pointwise(
             target = overload(name)
             if target in pointwise_rules:
                 raise ValueError(f"a rule for {name} is registered already")
+            note_registration(name, emit)
             promoted = frozenset(
                 argument.name
                 for argument in target._schema.arguments

@@ -16,6 +16,7 @@ import torch
 from torch.fx import Graph, Node
 
 from ingot.exclusive import exclusively
+from ingot.foreign_rules import note_registration
 from ingot.journal import Journal, JournalEntry
 from ingot.passes.offsets import refresh_offsets
 from ingot.program.graph import (
@@ -217,6 +218,7 @@ class RuleTable(dict[Any, list[Rule]]):
                 rules = self.setdefault(target, [])
                 if rule in rules:
                     raise ValueError(f"{rule.__name__} is registered for {target} already")
+                note_registration(target, rule)
                 rules.append(rule)
             return rule
 

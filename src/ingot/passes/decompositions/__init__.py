@@ -11,6 +11,8 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
+from ingot.foreign_rules import note_registration
+
 Decomposition = Callable[..., Any]
 
 own_decompositions: dict[OpOverload, Decomposition] = {}
@@ -29,6 +31,7 @@ def decomposes(*names: str) -> Callable[[Decomposition], Decomposition]:
         for name in names:
             if (op := overload(name)) in own_decompositions:
                 raise ValueError(f"a decomposition of {name} is registered already")
+            note_registration(op, function)
             own_decompositions[op] = function
         return function
 
