@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ingot.codegen.jit.listing import DISASSEMBLERS, Listing, disassembler, listing_of
 from ingot.codegen.jit.native import compiled_function
+from ingot.kernels.native_call import Code
 from ingot.listeners import Listeners
 from ingot.machine import targeting
 from ingot.options import Options
@@ -78,9 +79,9 @@ def _tiles(plan: Plan) -> Iterator[tuple[str, int]]:
             continue
         words = {word for call in op.attributes.launches(sizes) for word in call.words}
         for word in words:
-            compiled = compiled_function(word) if isinstance(word, int) else None
+            compiled = compiled_function(word.address) if isinstance(word, Code) else None
             if compiled is not None:
-                yield compiled[0].symbol(compiled[1]), word
+                yield compiled[0].symbol(compiled[1]), word.address
 
 
 def _dump_assembly(listings: Mapping[str, Listing], folder: Path, number: int) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 import pytest
 import torch
@@ -490,7 +491,9 @@ def entry_of(disk: DiskCache) -> Path:
 
 
 @pytest.mark.parametrize("way", ["cut", "flip", "empty", "plan", "header", "no module", "folder"])
-def test_damaged_entries_are_compiled_anew(built: list[Any], disk: DiskCache, way: str) -> None:
+def test_damaged_entries_are_compiled_anew(
+    built: list[Any], disk: DiskCache, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     compiled(model(), X)
     path = entry_of(disk)
     data, entry = path.read_bytes(), disk.find(path.name)
@@ -510,7 +513,7 @@ def test_damaged_entries_are_compiled_anew(built: list[Any], disk: DiskCache, wa
                 other.unlink()
         from ingot.codegen.jit import native
 
-        native._linked.clear()
+        monkeypatch.setattr(native, "_linked", WeakValueDictionary())  # as in a new process
     else:  # whole files with a valid digest
         key = read_key(entry)
         bad = {"plan": program_entry(key, b"\5\0\0\0\0\0\0\0{}..."), "header": entry[:30]}

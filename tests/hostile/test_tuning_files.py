@@ -20,7 +20,7 @@ from torch import Tensor
 import ingot
 from ingot.dispatch.records import known_record, tuning_file
 
-from .mutants import _changed, _flipped, code
+from .mutants import changed, code, flipped
 
 
 def make() -> Any:
@@ -147,8 +147,8 @@ def test_a_directory(good: tuple[Path, bytes], caplog: pytest.LogCaptureFixture)
 def _mutate(seed: int, data: bytes, canary: Path) -> bytes:
     rng = random.Random(seed)
     if rng.random() < 0.3:
-        return _flipped(rng, data)[0]
-    return json.dumps(_changed(rng, json.loads(data), canary)[0]).encode()
+        return flipped(rng, data)[0]
+    return json.dumps(changed(rng, json.loads(data), canary)[0]).encode()
 
 
 @pytest.mark.parametrize("count", [200, pytest.param(2000, marks=pytest.mark.slow)])

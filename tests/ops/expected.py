@@ -9,7 +9,6 @@ holds ops whose values are undefined by contract.
 
 from __future__ import annotations
 
-POLYGAMMA = "PyTorch cannot functionalize aten::polygamma_: AOTAutograd raises for every backend"
 PINV = "PyTorch's trace of complex pinv loses a conjugation: every AOTAutograd backend is wrong"
 UINT8_RESIZE = (
     "PyTorch decomposes uint8 resizing while tracing, with a rounding unlike its kernel's"
@@ -24,11 +23,6 @@ HUGE_ROWS = "squares of huge values overflow: eager's variance is NaN, ours inf;
 NO_GPU = "eager: jiterator needs a GPU"
 
 EXPECTED: dict[tuple[str, str, str], str] = {
-    **{
-        (f"polygamma.polygamma_n_{n}", "inplace", dtype): POLYGAMMA
-        for n in range(5)
-        for dtype in ("float32", "float64", "bfloat16", "float16")
-    },
     ("to_sparse", "grad", "*"): SPARSE_GRAD,
     **{
         (op, "error", "*"): OUT_DTYPE

@@ -11,7 +11,8 @@ import torch
 from torch.utils import _pytree as pytree
 
 from ingot.artifact.arguments import ArgumentReader, ValueWriter
-from ingot.artifact.symbol_ranges import SymbolReader, SymbolWriter
+from ingot.artifact.input_symbols import InputSymbols
+from ingot.artifact.symbol_ranges import SymbolWriter
 from ingot.artifact.trees import TreeReader, TreeWriter
 from ingot.document import Part
 from ingot.errors import FileError
@@ -48,7 +49,7 @@ def _described(value: Any) -> Any:
 
 
 def _read(tree: Any) -> pytree.TreeSpec:
-    symbols = SymbolReader.of_inputs(Part([], "$"))
+    symbols = InputSymbols(Part([], "$"))
     return TreeReader(ArgumentReader(symbols)).decode(Part(tree, "$"))
 
 
