@@ -194,3 +194,17 @@ def test_expanded_tensors_that_are_only_read_are_compiled(entry: str) -> None:
         return z, y + x[0].expand(2, -1).unsqueeze_(0).requires_grad_(False)
 
     check(function, entry, strict=True)
+
+
+def test_an_empty_tensor_does_not_overlap() -> None:
+    """Its strides may be 0."""
+
+    def function(x: Tensor) -> Tensor:
+        return x.add_(1) * 2
+
+    torch._dynamo.reset()
+    compiled = torch.compile(function, backend="ingot", options={"strict": True})
+    for rows in (2, 3, 4):
+        for size in (2, 0):
+            x = torch.ones(rows, size, size, 1)
+            torch.testing.assert_close(compiled(x.clone()), function(x))

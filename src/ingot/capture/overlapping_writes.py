@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 from torch import fx
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.export import ExportedProgram
 from torch.fx import Node
 
@@ -72,8 +73,9 @@ def refuse_lost_writes(graph: fx.Graph, captured: fx.Graph) -> None:
 
 
 def _refuse_overlap(value: Any) -> None:
-    strided = isinstance(value, torch.Tensor) and value.layout is torch.strided
-    if strided and overlaps_itself(value):
+    """Tensors that are wrapped by a transform have no geometry of their own."""
+    plain = isinstance(value, FakeTensor) and value.layout is torch.strided
+    if plain and overlaps_itself(value):
         raise CompileError(WHY_OVERLAP)
 
 

@@ -63,14 +63,14 @@ def has_known_place(tensor: Tensor) -> bool:
 
 def overlaps_itself(tensor: Tensor) -> bool:
     """Whether more than one index refers to the same element."""
+    if any(isinstance(size, int) and size == 0 for size in tensor.shape):
+        return False
     place = _place(tensor)
     if place is None:  # an expanded dim is all that can be detected
         pairs = zip(tensor.shape, tensor.stride())
         return any(isinstance(t, int) and t == 0 and not (isinstance(s, int) and s < 2)
                    for s, t in pairs)  # fmt: skip
     dims = sorted((abs(t), s) for s, t in zip(place.shape, place.strides) if s != 1)
-    if any(size == 0 for _, size in dims):
-        return False
     reach = place.itemsize
     for stride, size in dims:
         if stride < reach:
