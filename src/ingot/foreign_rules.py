@@ -4,6 +4,7 @@ depends on it, and the keys of the cache of compiled programs know ingot's own s
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 _foreign: dict[str, None] = {}
@@ -11,6 +12,8 @@ _foreign: dict[str, None] = {}
 
 def note_registration(name: object, function: Any) -> None:
     """Called by every registry, with what is registered and the function that implements it."""
+    while isinstance(function, partial):
+        function = function.func
     module = getattr(function, "__module__", None) or ""
     if module.partition(".")[0] != "ingot":
         _foreign[str(name)] = None
